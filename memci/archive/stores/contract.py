@@ -1,0 +1,156 @@
+"""What the engine asks of a store. Every store passes the whole suite in ``memci.testing.store_suite``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import attrs
+
+from memci.archive.page_index import PageIndex
+
+
+@attrs.frozen
+class Record:
+    """One event as it lies in a journal.
+
+    Attributes:
+        seq: Its place, dense from 1.
+        kind: The event's kind, such as ``appended``.
+        version: The version of the kind.
+        body: The event as compact JSON.
+    """
+
+    seq: int
+    kind: str
+    version: int
+    body: bytes
+
+
+@attrs.frozen
+class NewRecord:
+    """An event on its way into a journal; see ``Record``."""
+
+    kind: str
+    version: int
+    body: bytes
+
+
+class Journal(Protocol):
+    """The append-only log of one session. Safe for one thread at a time; other processes may have it open too."""
+
+    def head(self) -> int:
+        """Return the sequence number of the last whole commit as it is stored now, 0 for none."""
+        ...
+
+    def append(self, expected: int, records: Sequence[NewRecord]) -> int:
+        """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
+
+        Raises:
+            ConflictError: The head is not *expected*; nothing was written.
+            UnavailableError: The bytes are not safe (a full disk, a failed sync, a deleted session). After a failed sync
+                every further append raises too: close the session and open it again.
+        """
+        ...
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
+        """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
+
+        Costs what is read and O(log n) to find the place.
+
+        Raises:
+            CorruptError: A record is damaged; those before it were yielded.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds. May be called twice."""
+        ...
+
+
+class Pages(Protocol):
+    """The page files of one session, by name (such as ``usr-12``, or ``usr-12.r1`` for a revision)."""
+
+    def put(self, pages: Mapping[str, bytes]) -> None:
+        """Write page files, over older ones of the same name. All durable once it returns.
+
+        Raises:
+            UnavailableError: Not all of them are safe; call again.
+        """
+        ...
+
+    def find(self, name: str) -> bytes | None:
+        """Return the bytes of a page file, or ``None`` where there is none."""
+        ...
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all page files, in no order."""
+        ...
+
+
+class Snapshots(Protocol):
+    """Cached states of one session. All of them can be lost without harm."""
+
+    def put(self, seq: int, body: bytes) -> None:
+        """Keep a state; older ones are thinned out, so that their number grows with the logarithm of the history."""
+        ...
+
+    def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
+        """Return the newest undamaged state with ``seq <= at_most``, or ``None``."""
+        ...
+
+    def problems(self) -> Iterator[str]:
+        """Yield a sentence for each damaged snapshot."""
+        ...
+
+
+class SessionStore(Protocol):
+    """All that is stored of one session.
+
+    Attributes:
+        journal: The truth.
+        pages: Raw pages, rebuildable from the journal.
+        snapshots: Cached states, rebuildable.
+        index: Page facts and full-text search, rebuildable; it is opened when first asked for.
+        durability: ``fsync``, or the name of the weaker promise that was asked for.
+    """
+
+    @property
+    def journal(self) -> Journal: ...
+    @property
+    def pages(self) -> Pages: ...
+    @property
+    def snapshots(self) -> Snapshots: ...
+    @property
+    def index(self) -> PageIndex: ...
+    def close(self) -> None:
+        """Give back what it holds. May be called twice."""
+        ...
+
+
+class Store(Protocol):
+    """Where sessions live, by tenant and id. Ids are any text that UTF-8 can encode; no two ever meet.
+
+    Attributes:
+        durability: ``fsync``, or the name of the weaker promise that was asked for.
+    """
+
+    durability: str
+
+    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionStore:
+        """Open what is stored of a session; a new session takes no room until its first append.
+
+        Raises:
+            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
+        """
+        ...
+
+    def sessions(self, tenant: str) -> Iterator[str]:
+        """Yield the ids of the sessions that have at least one record, in no order."""
+        ...
+
+    def delete(self, tenant: str, session_id: str) -> None:
+        """Remove all that is stored of a session; nothing happens where there is none."""
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds. May be called twice."""
+        ...

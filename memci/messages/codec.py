@@ -1,0 +1,77 @@
+"""JSON values as bytes and back, losing nothing.
+
+orjson does the work. Two kinds of value it cannot carry, integers beyond 64 bits and lone surrogates, go through
+the standard library instead; the bytes are plain JSON (RFC 8259) in both cases.
+"""
+
+import json
+import math
+import re
+from typing import Any, TypeAlias
+
+import orjson
+
+from memci.errors import InvalidMessageError
+
+JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+
+MAX_DEPTH = 200
+"""Levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few."""
+
+_NEEDS_STDLIB = re.compile(rb"[0-9]{19}|\\u[dD][89a-fA-F]")
+
+
+def encode(value: object) -> bytes:
+    """Write a JSON value compactly, keys in their order, as UTF-8.
+
+    Raises:
+        ValueError: The value holds something JSON has no form for, or an integer of more than 4,300 digits.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+
+
+def decode(data: bytes) -> Any:  # noqa: ANN401 (a JSON value; the caller knows its shape)
+    """Read what ``encode`` wrote, or any JSON document; the value is the caller's own.
+
+    Raises:
+        ValueError: The bytes are not JSON.
+    """
+    if _NEEDS_STDLIB.search(data):
+        return json.loads(data)
+    return orjson.loads(data)
+
+
+def checked_copy(value: object, path: str = "", depth: int = 0) -> JsonValue:
+    """Copy a JSON value deeply, so that no later change of the original reaches the copy.
+
+    Raises:
+        InvalidMessageError: Some part is not a JSON value; the error names its place.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            message = f"{value} has no form in JSON: send a finite number, null or text"
+            raise InvalidMessageError(message, path=path)
+        return float(value)
+    if depth >= MAX_DEPTH:
+        message = f"nested deeper than {MAX_DEPTH} levels: flatten it, or send it as text"
+        raise InvalidMessageError(message, path=path[:80])
+    if isinstance(value, dict):
+        return {_key(key, path): checked_copy(item, f"{path}.{key}" if path else key, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [checked_copy(item, f"{path}[{number}]", depth + 1) for number, item in enumerate(value)]
+    message = f"a {type(value).__name__} is not a JSON value: convert it first (SDK objects have model_dump())"
+    raise InvalidMessageError(message, path=path)
+
+
+def _key(key: object, path: str) -> str:
+    if not isinstance(key, str):
+        message = f"the key {key!r} is not text, as JSON wants"
+        raise InvalidMessageError(message, path=path)
+    return key

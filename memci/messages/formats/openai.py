@@ -1,0 +1,168 @@
+"""OpenAI chat completions messages.
+
+Source of the shapes: the ``messages`` parameter of the Chat Completions API reference.
+"""
+
+from typing import Any
+
+from memci.errors import InvalidMessageError
+from memci.messages import codec
+from memci.messages.message import Call, Message
+from memci.messages.parts import PartKind, parts
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
+
+def read(value: object) -> Message:
+    """Check one message and take it in; what it holds beyond the known keys is kept as it is.
+
+    Raises:
+        InvalidMessageError: The provider would refuse it, or it is not JSON; the error names the place.
+    """
+    if not isinstance(value, dict):
+        message = f"a message is a dict, not a {type(value).__name__} (SDK objects have model_dump())"
+        raise InvalidMessageError(message)
+    copy: dict[str, Any] = codec.checked_copy(value)  # type: ignore[assignment]  # a dict stays a dict
+    role = _role(copy)
+    _check_content(copy, role)
+    _check_calls(copy, role)
+    if role == "tool" and not (isinstance(copy.get("tool_call_id"), str) and copy["tool_call_id"]):
+        message = "a tool message names the call it answers: give the id of the assistant's tool call"
+        raise InvalidMessageError(message, path="tool_call_id")
+    if role == "function" and not isinstance(copy.get("name"), str):
+        message = "a function message names the function it answers"
+        raise InvalidMessageError(message, path="name")
+    return facts(copy)
+
+
+def facts(value: dict[str, Any]) -> Message:
+    """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
+    try:
+        raw = codec.encode(value)
+    except ValueError as error:
+        message = f"cannot be written as JSON: {error}"
+        raise InvalidMessageError(message) from error
+    role: str = value["role"]
+    if role == "user" and isinstance(value["content"], str):
+        return Message(raw=raw, role=role, from_user=True)
+    found = list(parts(value))
+    spoken = any(part.kind is not PartKind.RESULT for part in found)
+    return Message(
+        raw=raw,
+        role=role,
+        calls=tuple(part.call for part in found if part.call is not None),
+        answers=tuple(part.answers for part in found if part.answers is not None),
+        from_user=role == "user" and spoken,
+    )
+
+
+def block(text: str) -> Message:
+    """Make a message of role ``user`` that holds text which the application did not say: data, in the open."""
+    return facts({"role": "user", "content": text})
+
+
+def result(call: Call, text: str) -> Message:
+    """Make a message that answers a call with a text."""
+    if call.id.startswith("function:"):
+        return facts({"role": "function", "name": call.name, "content": text})
+    return facts({"role": "tool", "tool_call_id": call.id, "content": text})
+
+
+def shortened(message: Message, text: str) -> Message:
+    """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*."""
+    value: dict[str, Any] = {"role": message.role, "content": text}
+    original = message.value()
+    for key in ("name", "tool_call_id"):
+        if key in original:
+            value[key] = original[key]
+    if isinstance(original.get("tool_calls"), list):
+        value["tool_calls"] = [_shortened_call(item) for item in original["tool_calls"]]
+    if isinstance(original.get("function_call"), dict):
+        value["function_call"] = {"name": original["function_call"].get("name"), "arguments": "{}"}
+    if isinstance(original.get("content"), list):
+        kept = [_shortened_block(part, text) for part in original["content"] if _is_tool_block(part)]
+        if kept:
+            texts = [] if message.role == "user" and not message.from_user else [{"type": "text", "text": text}]
+            value["content"] = [*kept, *texts] if message.role == "user" else [*texts, *kept]
+    return facts(value)
+
+
+def _role(value: dict[str, Any]) -> str:
+    role = value.get("role")
+    if role not in ROLES:
+        given = "is missing" if role is None else f"is {role!r}"
+        message = f"the role {given}: use one of {', '.join(ROLES)}"
+        raise InvalidMessageError(message, path="role")
+    return str(role)
+
+
+def _check_content(value: dict[str, Any], role: str) -> None:
+    content = value.get("content")
+    if content is None:
+        if role == "assistant":
+            return
+        message = f"a {role} message needs a content: text, or a list of parts"
+        raise InvalidMessageError(message, path="content")
+    if isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        message = f"content is text or a list of parts, not {type(content).__name__}"
+        raise InvalidMessageError(message, path="content")
+    for number, part in enumerate(content):
+        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+            message = "a content part is a dict with a type, such as {'type': 'text', 'text': …}"
+            raise InvalidMessageError(message, path=f"content[{number}]")
+        if part["type"] == "text" and not isinstance(part.get("text"), str):
+            message = "a text part has its text under 'text'"
+            raise InvalidMessageError(message, path=f"content[{number}].text")
+        id_key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(part["type"])
+        if id_key and not isinstance(part.get(id_key), str):
+            message = f"a {part['type']} block carries the id of its call"
+            raise InvalidMessageError(message, path=f"content[{number}].{id_key}")
+
+
+def _check_calls(value: dict[str, Any], role: str) -> None:
+    calls = value.get("tool_calls")
+    if calls is None:
+        return
+    if role != "assistant":
+        message = f"only an assistant message calls tools, not a {role} message"
+        raise InvalidMessageError(message, path="tool_calls")
+    if not isinstance(calls, list):
+        message = f"tool_calls is a list, not {type(calls).__name__}"
+        raise InvalidMessageError(message, path="tool_calls")
+    seen = set()
+    for number, call in enumerate(calls):
+        path = f"tool_calls[{number}]"
+        if not isinstance(call, dict) or not isinstance(call.get("id"), str) or not call["id"]:
+            message = "a tool call is a dict with an id"
+            raise InvalidMessageError(message, path=path)
+        if call["id"] in seen:
+            message = f"the id {call['id']!r} stands twice in one message: its results could not be told apart"
+            raise InvalidMessageError(message, path=f"{path}.id")
+        seen.add(call["id"])
+        function = call.get("function")
+        if call.get("type", "function") == "function":
+            if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+                message = "a function call has a function with a name"
+                raise InvalidMessageError(message, path=f"{path}.function")
+            if not isinstance(function.get("arguments", ""), str):
+                message = "the arguments are JSON as text: json.dumps them"
+                raise InvalidMessageError(message, path=f"{path}.function.arguments")
+
+
+def _shortened_call(item: dict[str, Any]) -> dict[str, Any]:
+    function = item.get("function")
+    if not isinstance(function, dict):
+        return {"id": item["id"], "type": item.get("type", "function")}
+    return {"id": item["id"], "type": "function", "function": {"name": function.get("name"), "arguments": "{}"}}
+
+
+def _is_tool_block(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("tool_use", "tool_result")
+
+
+def _shortened_block(part: dict[str, Any], text: str) -> dict[str, Any]:
+    if part["type"] == "tool_use":
+        return {"type": "tool_use", "id": part["id"], "name": part.get("name"), "input": {}}
+    return {"type": "tool_result", "tool_use_id": part["tool_use_id"], "content": text}

@@ -1,0 +1,46 @@
+"""One message of a conversation, as memci holds it: the bytes, and the few facts that paging needs."""
+
+from typing import Any
+
+import attrs
+
+from memci.messages import codec
+
+
+@attrs.frozen(kw_only=True)
+class Call:
+    """One request of the model to run a tool.
+
+    Attributes:
+        id: The provider's id; ids repeat within real conversations.
+        name: The tool's name; empty where the provider gives none.
+        arguments: The arguments as text, most often JSON.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@attrs.define(eq=False)
+class Message:
+    """A provider message. Immutable: ``value()`` makes a new dict at each call.
+
+    Attributes:
+        raw: The message as compact JSON, in UTF-8.
+        role: The provider's role, such as ``user``.
+        calls: Tool calls that this message makes, in order.
+        answers: Ids of the calls that this message answers, in order.
+        from_user: The user speaks here: role ``user``, and more than tool results.
+    """
+
+    raw: bytes
+    role: str
+    calls: tuple[Call, ...] = ()
+    answers: tuple[str, ...] = ()
+    from_user: bool = False
+
+    def value(self) -> dict[str, Any]:
+        """Return the message as a new dict, equal as JSON to the one that came in. O(its size)."""
+        value: dict[str, Any] = codec.decode(self.raw)
+        return value

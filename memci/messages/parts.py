@@ -1,0 +1,144 @@
+"""What a message is made of, in words that every wire format shares."""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from memci.messages import codec
+from memci.messages.message import Call
+
+
+class PartKind(Enum):
+    """The kinds of part that readers of messages tell apart."""
+
+    TEXT = "text"
+    IMAGE = "image"
+    CALL = "call"
+    RESULT = "result"
+    OTHER = "other"
+
+
+@attrs.frozen
+class Part:
+    """A piece of a message.
+
+    Attributes:
+        kind: What it is.
+        text: Its words: the text itself; a call's name and arguments; a result's text; the JSON of anything else.
+            Empty for an image.
+        value: The piece as the provider writes it.
+        call: The call, where the kind is ``CALL``.
+        answers: The id of the answered call, where the kind is ``RESULT``.
+    """
+
+    kind: PartKind
+    text: str
+    value: Any = None
+    call: Call | None = None
+    answers: str | None = None
+
+
+_TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal", "thinking", "summary_text", "reasoning_text"})
+_IMAGE_TYPES = frozenset({"image_url", "input_image", "image"})
+_KNOWN_KEYS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
+
+
+def parts(value: dict[str, Any]) -> Iterator[Part]:
+    """Yield the parts of a message in the order of the message. O(its size).
+
+    A message with role ``tool`` or ``function`` is one result; content blocks ``tool_use`` and ``tool_result`` are calls and
+    results too. Keys that memci does not know come last, as parts of kind ``OTHER``.
+    """
+    role = value.get("role")
+    content = value.get("content")
+    if role in ("tool", "function"):
+        yield Part(PartKind.RESULT, _content_text(content), content, answers=answered_id(value))
+        if isinstance(content, list):
+            yield from (part for part in _blocks(content) if part.kind is PartKind.IMAGE)
+    elif isinstance(content, str):
+        yield Part(PartKind.TEXT, content, content)
+    elif isinstance(content, list):
+        yield from _blocks(content)
+    calls = value.get("tool_calls")
+    if isinstance(calls, list):
+        for item in calls:
+            call = _tool_call(item)
+            yield Part(PartKind.CALL, f"{call.name} {call.arguments}", item, call=call)
+    legacy = value.get("function_call")
+    if isinstance(legacy, dict):
+        call = Call(
+            id=_function_id(legacy.get("name")), name=str(legacy.get("name", "")), arguments=_as_text(legacy.get("arguments"))
+        )
+        yield Part(PartKind.CALL, f"{call.name} {call.arguments}", legacy, call=call)
+    for key, item in value.items():
+        if key not in _KNOWN_KEYS and item is not None:
+            yield Part(PartKind.OTHER, item if isinstance(item, str) else codec.encode(item).decode(), item)
+
+
+def text_of(value: dict[str, Any]) -> str:
+    """Return the words of a message that a reader would see: texts and results, a mark for each image, no calls."""
+    words = []
+    for part in parts(value):
+        match part.kind:
+            case PartKind.TEXT | PartKind.RESULT:
+                words.append(part.text)
+            case PartKind.IMAGE:
+                words.append("[image]")
+            case _:
+                pass
+    return "\n".join(word for word in words if word)
+
+
+def answered_id(value: dict[str, Any]) -> str:
+    """Return the id of the call that a ``tool`` or ``function`` message answers."""
+    if value.get("role") == "function":
+        return _function_id(value.get("name"))
+    return str(value.get("tool_call_id", ""))
+
+
+def _blocks(content: list[Any]) -> Iterator[Part]:
+    for block in content:
+        if isinstance(block, str):
+            yield Part(PartKind.TEXT, block, block)
+            continue
+        kind = block.get("type")
+        if kind in _TEXT_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
+            yield Part(PartKind.TEXT, text, block)
+        elif kind in _IMAGE_TYPES:
+            yield Part(PartKind.IMAGE, "", block)
+        elif kind == "tool_use":
+            call = Call(id=str(block.get("id", "")), name=str(block.get("name", "")), arguments=_as_text(block.get("input")))
+            yield Part(PartKind.CALL, f"{call.name} {call.arguments}", block, call=call)
+        elif kind == "tool_result":
+            nested = block.get("content")
+            yield Part(PartKind.RESULT, _content_text(nested), block, answers=str(block.get("tool_use_id", "")))
+        else:
+            yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
+
+
+def _content_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part.text for part in _blocks(content) if part.text)
+    return _as_text(content)
+
+
+def _tool_call(item: dict[str, Any]) -> Call:
+    function = item.get("function", item.get("custom"))
+    if not isinstance(function, dict):
+        return Call(id=str(item.get("id", "")), name=str(item.get("type", "")), arguments="")
+    arguments = function.get("arguments", function.get("input"))
+    return Call(id=str(item.get("id", "")), name=str(function.get("name", "")), arguments=_as_text(arguments))
+
+
+def _function_id(name: object) -> str:
+    return f"function:{name}"
+
+
+def _as_text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else codec.encode(value).decode()
