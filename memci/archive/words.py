@@ -1,0 +1,69 @@
+"""Splits text into words, whatever its script.
+
+Scripts that put spaces between words give words. Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer give overlapping
+pairs of characters, which need no dictionary and find a word wherever it stands.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_PAIRED = (
+    "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
+    "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"  # Hangul
+    "\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+)
+# Python's \w leaves out the signs that belong to the letter before them: accents, Hebrew and Arabic points, Indic vowels.
+_SIGNS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+_RUN = re.compile(f"([{_PAIRED}]+)|(?:[^\\W_{_PAIRED}]|[{_SIGNS}])+")
+_ASCII_RUN = re.compile("[a-z0-9]+")
+
+_FUNCTION_WORDS = """
+a about above after again against all also am an and any are aren as at be because been before being below between both
+but by can cannot could couldn d did didn do does doesn doing don down during each else ever few for from further get
+gets go got had hadn has hasn have haven having he her here hers herself him himself his how however i if in into is isn
+it its itself just ll let m may me might more most much must my myself no nor not of off on once only or other our ours
+ourselves out over own please re s same shall she should shouldn so some such t than that the their theirs them
+themselves then there these they this those through to too under until up upon us ve very was wasn we were weren what
+when where whether which while who whom whose why will with won would wouldn yes yet you your yours yourself yourselves
+的 了 是 在 我 你 您 他 她 它 们 和 与 及 或 也 都 就 还 又 很 吗 呢 吧 啊 呀 么 哪 谁 这 那 有 个 被 把
+让 给 对 从 到 向 于 以 而 但 因 所 为 着 什么 怎么 怎样 如何 多少 哪里 哪些 哪个 哪家 为什 我们 你们 您们 他们
+她们 它们 这个 那个 这些 那些 这里 那里 这家 那家 这样 那样 是什 是多 有什 的是 是的 不是 就是 还是 也是 可以 可是
+但是 因为 所以 如果 然后 而且 或者 以及 没有 一个 一下 一些 的话 好的 谢谢 请问 知道 告诉 诉我
+"""
+STOPWORDS = frozenset(_FUNCTION_WORDS.split())
+"""Words that say nothing on what a text is about, as ``words`` yields them: English ones, and the commonest Chinese ones."""
+
+
+def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield start, end and words of each unbroken run of letters and digits, in order. O(length of the text).
+
+    Positions count characters of *text* itself, so that a word can be shown as it was written.
+    """
+    for match in _RUN.finditer(text):
+        run = match.group().lower()
+        if run.isascii() or unicodedata.is_normalized("NFKC", run):
+            yield match.start(), match.end(), [run] if match.group(1) is None else _pairs(run)
+        else:  # the plain form of one character may be several, spaces among them
+            plain = _RUN.finditer(unicodedata.normalize("NFKC", run).lower())
+            found = [word for part in plain for word in ([part.group()] if part.group(1) is None else _pairs(part.group()))]
+            yield match.start(), match.end(), found
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, lower-cased, in order. O(length of the text).
+
+    A run of characters from a script without spaces gives its overlapping pairs (``北京站`` gives ``北京`` and ``京站``), a
+    run of one character that character. Anything but letters and digits separates words: ``don't`` gives ``don`` and ``t``,
+    ``export_invoices`` gives ``export`` and ``invoices``. Full-width and other compatibility forms become the plain ones.
+    """
+    if text.isascii():
+        return _ASCII_RUN.findall(text.lower())
+    return [word for _, _, found in runs(text) for word in found]
+
+
+def _pairs(run: str) -> list[str]:
+    if len(run) == 1:
+        return [run]
+    return [run[i : i + 2] for i in range(len(run) - 1)]
