@@ -1,0 +1,100 @@
+"""Build wheel and sdist, look inside them, and run the tests against each of them installed.
+
+Every environment is fresh and lies outside the checkout, and the tests run from a copy of their own, so that nothing
+but the installed files can be imported as memci.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+TEST_FILES = ("tests", "examples", "README.md", "pyproject.toml")
+SDIST_FILES = {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+"""What the build backend puts beside the package; pip needs the metadata, the licence asks for itself."""
+
+
+def main() -> None:
+    """Run all of it; the exit code of whatever fails first is the answer."""
+    with tempfile.TemporaryDirectory(prefix="memci-package-") as name:
+        work = Path(name)
+        run(sys.executable, "-m", "build", "--no-isolation", "--outdir", work / "dist", ROOT)
+        (wheel,) = (work / "dist").glob("*.whl")
+        (sdist,) = (work / "dist").glob("*.tar.gz")
+        check_wheel(wheel)
+        check_sdist(sdist)
+        test_installed(wheel, work / "from-wheel")
+        test_installed(sdist, work / "from-sdist")
+
+
+def check_wheel(wheel: Path) -> None:
+    """Refuse a wheel that holds more or less than the package, its type marker and its metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    info = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
+    check(names >= {"memci/py.typed", f"{info}/licenses/LICENSE"}, f"{wheel.name} lacks py.typed or the licence")
+    tops = {PurePosixPath(name).parts[0] for name in names}
+    check(tops == {"memci", info}, f"{wheel.name} installs {sorted(tops)}")
+    check_modules(wheel, (name.removeprefix("memci/") for name in names if name.endswith(".py")))
+
+
+def check_sdist(sdist: Path) -> None:
+    """Refuse an sdist that holds more or less than the package and what builds it, or a link."""
+    with tarfile.open(sdist) as archive:
+        members = archive.getmembers()
+    check(all(member.isfile() for member in members), f"{sdist.name} holds something that is not a plain file")
+    paths = [PurePosixPath(*PurePosixPath(member.name).parts[1:]) for member in members]
+    beside = {str(path) for path in paths if path.parts[0] != "memci"}
+    check(beside == SDIST_FILES, f"{sdist.name} holds {sorted(beside)} beside memci")
+    check_modules(sdist, (str(path.relative_to("memci")) for path in paths if path.suffix == ".py" and path.parts[0] == "memci"))
+
+
+def check_modules(built: Path, modules: Iterable[str]) -> None:
+    """Refuse a distribution whose modules are not those of the checkout."""
+    package = ROOT / "memci"
+    expected = {path.relative_to(package).as_posix() for path in package.rglob("*.py")}
+    check(expected == set(modules), f"{built.name} holds other modules than the checkout: {sorted(expected ^ set(modules))}")
+
+
+def test_installed(built: Path, work: Path) -> None:
+    """Install a distribution into a new environment, with what the tests need, and run them from a copy."""
+    environment = work / "venv"
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", f"{built}[test]", cwd=work)
+    copy = work / "copy"
+    copy.mkdir()
+    for name in TEST_FILES:
+        place = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        place(ROOT / name, copy / name)
+    code = "import memci, sys; sys.exit(not memci.__file__.startswith(sys.prefix))"
+    run(python, "-c", code, cwd=copy)
+    print(f"--- {built.name}: the tests against what it installs", flush=True)
+    run(python, "-m", "pytest", "-q", "-n", "2", cwd=copy)
+    run(environment / "bin" / "memci", "--help", cwd=copy, stdout=subprocess.DEVNULL)
+
+
+def run(*command: str | Path, cwd: Path = ROOT, stdout: int | None = None) -> None:
+    """Run a command with no way into the checkout; leave with its exit code if it fails."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=cwd, env=environment, stdout=stdout, check=False)  # noqa: S603 (our own words)
+    if done.returncode:
+        print("failed:", *command, file=sys.stderr)
+        sys.exit(done.returncode)
+
+
+def check(condition: bool, problem: str) -> None:  # noqa: FBT001 (an assertion that stays under -O)
+    """Leave with the problem unless the condition holds."""
+    if not condition:
+        sys.exit(problem)
+
+
+if __name__ == "__main__":
+    main()

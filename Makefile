@@ -1,0 +1,59 @@
+# Needs Python 3.11 or newer and make; everything else is installed into .venv, as constraints.txt pins it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# pip reads it for the package and for the isolated builds alike.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types contracts package-test coverage format clean
+
+help: ## what there is to make
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+# One stamp for the plain package, one for the development tools; both are made anew with the venv when what they
+# were made from changes.
+$(BIN)/.installed: pyproject.toml constraints.txt
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(BIN)/.installed-dev: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: $(BIN)/.installed ## replay two long conversations through small windows
+	$(BIN)/memci replay examples/support.json --budget 2000
+	$(BIN)/memci replay examples/agent.json --budget 3000
+
+test: $(BIN)/.installed-dev ## run the tests
+	$(BIN)/python -m pytest -q -n 2
+
+check: lint types contracts test package-test ## all that has to hold before a change lands
+
+lint: $(BIN)/.installed-dev ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(BIN)/.installed-dev ## mypy, strict
+	$(BIN)/mypy
+
+contracts: $(BIN)/.installed-dev ## which package may import which
+	$(BIN)/lint-imports
+
+package-test: $(BIN)/.installed-dev ## build wheel and sdist, run the tests against each of them installed
+	$(BIN)/python .ci/package_test.py
+
+coverage: $(BIN)/.installed-dev ## branch coverage of the tests
+	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage report
+
+format: $(BIN)/.installed-dev ## let ruff write what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what was made here
+	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,16 @@
+"""Hypothesis profiles: ``ci`` repeats itself, ``dev`` is quick, ``thorough`` is for a long look.
+
+``HYPOTHESIS_PROFILE`` chooses one; without it, ``ci`` where the variable ``CI`` is set and ``dev`` elsewhere.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Two cores are shared with other runs, so that no example may be judged by the clock.
+settings.register_profile(
+    "dev", max_examples=50, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("ci", settings.get_profile("dev"), max_examples=100, derandomize=True, database=None, print_blob=True)
+settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5_000, stateful_step_count=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))

