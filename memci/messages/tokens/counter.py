@@ -1,0 +1,78 @@
+"""What counts tokens, and the way from a name in the configuration to a counter."""
+
+import difflib
+import functools
+from typing import Protocol
+
+from memci.errors import ConfigError
+from memci.messages.tokens.approximate import ApproximateCounter
+from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT
+from memci.messages.tokens.tiktoken_counter import TiktokenCounter
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of a text. The same text gives the same count for ever; counting may come from several threads.
+
+    Attributes:
+        name: The name under which ``get_counter`` gives this counter again.
+        exact: Whether it counts with the tokeniser itself; an estimate otherwise.
+        margin: What to multiply a sum of counts with before it is compared with a budget; 1.0 where counts are exact.
+    """
+
+    @property
+    def name(self) -> str:
+        """See the class."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """See the class."""
+        ...
+
+    @property
+    def margin(self) -> float:
+        """See the class."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens in *text*. O(its length)."""
+        ...
+
+
+def get_counter(name: str) -> TokenCounter:
+    """Return the counter for an encoding, for an OpenAI model's name, or for ``approximate``.
+
+    The vocabulary is loaded at the first count, and never downloaded. All names of one encoding give the same counter, whose
+    ``name`` is the encoding's.
+
+    Raises:
+        ConfigError: No tokeniser is known for the name, or its vocabulary is not here.
+    """
+    if name == ApproximateCounter.name:
+        return ApproximateCounter()
+    encoding = name if name in ENCODINGS else _encoding_of_model(name)
+    return _tiktoken_counter(encoding)
+
+
+@functools.cache
+def _tiktoken_counter(encoding: str) -> TiktokenCounter:
+    return TiktokenCounter(encoding)
+
+
+def _encoding_of_model(name: str) -> str:
+    from tiktoken.model import MODEL_TO_ENCODING, encoding_name_for_model  # noqa: PLC0415 (22 ms, not needed for an encoding's name)
+
+    try:
+        encoding = encoding_name_for_model(name)
+    except KeyError:
+        encoding = name
+    encoding = SAME_TEXT.get(encoding, encoding)
+    if encoding in ENCODINGS:
+        return encoding
+    near = difflib.get_close_matches(name, [*ENCODINGS, ApproximateCounter.name, *MODEL_TO_ENCODING], n=3)
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    message = (
+        f"there is no tokeniser for {name!r}{hint}: give {' or '.join(ENCODINGS)}, the name of an OpenAI chat model, or "
+        "approximate, which estimates the tokens of any model and keeps a margin"
+    )
+    raise ConfigError(message, path="counter")

@@ -1,0 +1,99 @@
+"""How many tokens a message, a list of tools and the start of a reply take of a window.
+
+Source of the framing: the OpenAI cookbook, "How to count tokens with tiktoken" (``num_tokens_from_messages`` and
+``num_tokens_for_tools``). On messages of plain text the counts here are the cookbook's; where it says nothing they lean upwards.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memci.messages import codec
+from memci.messages.parts import Part, PartKind, parts
+from memci.messages.tokens.attachments import attachment_tokens
+from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.images import image_tokens
+
+REPLY_TOKENS = 3
+"""What opens the model's reply, once a window."""
+
+_MESSAGE_TOKENS = 3
+_ROLE_TOKENS = 1  # each of OpenAI's roles is one token, in both encodings
+_NAME_TOKENS = 1
+_CALL_TOKENS = 8  # recipient, channel and end of a call; the cookbook has no figure
+_BLOCK_TOKENS = 3  # keys and brackets around what is sent as JSON
+
+_TOOLS_TOKENS = 12
+_TOOL_TOKENS = 10
+_ENUM_ITEM_TOKENS = 3
+
+
+def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
+    """Return the tokens of one message as it is sent, framing included. O(its size); one count for a plain message.
+
+    Counted are the texts of the content, names, tool calls (id, name, arguments), the id of an answered call, images by their
+    size, and the JSON text of keys and blocks that memci does not know.
+    """
+    content = value.get("content")
+    if len(value) == 2 and isinstance(content, str):  # noqa: PLR2004 (role and content: nearly all messages)
+        return _MESSAGE_TOKENS + _ROLE_TOKENS + counter.count(content)
+    tokens = _MESSAGE_TOKENS + _ROLE_TOKENS
+    name = value.get("name")
+    if name is not None:
+        tokens += _NAME_TOKENS + counter.count(str(name))
+    answered = value.get("tool_call_id")
+    if answered is not None:
+        tokens += counter.count(str(answered))
+    return tokens + sum(_count_part(part, counter) for part in parts(value))
+
+
+def count_tools(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> int:
+    """Return the tokens of tool schemas: their JSON text and the framing around it; 0 for none. O(their size).
+
+    Providers rewrite schemas into a shorter form that they do not publish, so this is high for most tools.
+
+    Raises:
+        InvalidMessageError: A tool is not a JSON value; the error names the place.
+    """
+    if not tools:
+        return 0
+    tokens = _TOOLS_TOKENS
+    for number, tool in enumerate(tools):
+        text = codec.encode(codec.checked_copy(tool, f"tools[{number}]")).decode()
+        tokens += _TOOL_TOKENS + counter.count(text) + _ENUM_ITEM_TOKENS * _enum_items(tool)
+    return tokens
+
+
+def _count_part(part: Part, counter: TokenCounter) -> int:
+    match part.kind:
+        case PartKind.TEXT:
+            return counter.count(part.text)
+        case PartKind.IMAGE:
+            return image_tokens(part.value)
+        case PartKind.CALL if part.call is not None:
+            return _CALL_TOKENS + counter.count(part.call.id) + counter.count(part.text)
+        case PartKind.RESULT if isinstance(part.value, dict):
+            # A block inside a message brings its own id, and may hold images that ``parts`` does not yield.
+            content = part.value.get("content")
+            blocks = content if isinstance(content, list) else ()
+            images = sum(image_tokens(block) for block in blocks if isinstance(block, dict) and block.get("type") == "image")
+            return _BLOCK_TOKENS + counter.count(part.answers or "") + counter.count(part.text) + images
+        case PartKind.RESULT:
+            return counter.count(part.text)
+        case _:
+            estimate = attachment_tokens(part.value) if isinstance(part.value, dict) else None
+            return _BLOCK_TOKENS + (counter.count(part.text) if estimate is None else estimate)
+
+
+def _enum_items(schema: object) -> int:
+    """Count the items of all ``enum`` lists in a schema."""
+    items = 0
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            allowed = value.get("enum")
+            items += len(allowed) if isinstance(allowed, list) else 0
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return items
