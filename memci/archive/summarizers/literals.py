@@ -1,0 +1,211 @@
+"""Finds the literal values of a text: what is of use only when it is kept to the letter.
+
+Every pattern either starts where a run of its own characters starts or is bounded in length, so that the cost is linear
+in the text whatever it holds.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+import attrs
+
+from memci.archive.summarizers.estimate import CJK
+
+
+class LiteralKind(Enum):
+    """The kinds of literal value that a summary tells apart."""
+
+    URL = "url"
+    EMAIL = "email"
+    PATH = "path"
+    ERROR = "error"
+    NAME = "name"
+    QUOTE = "quote"
+    DATE = "date"
+    TIME = "time"
+    PHONE = "phone"
+    MONEY = "money"
+    QUANTITY = "quantity"
+    NUMBER = "number"
+    BLOB = "blob"
+
+
+@attrs.frozen
+class Literal:
+    """A literal value where it stands in its text.
+
+    Attributes:
+        start: Position of its first character.
+        end: Position after its last character.
+        kind: What it is.
+    """
+
+    start: int
+    end: int
+    kind: LiteralKind
+
+
+_MONTH = (
+    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    "|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_CURRENCY = "(?:(?:US|HK|A|C|NT)?[$€£¥₹₩₽฿￥]|(?:USD|EUR|GBP|CNY|RMB|JPY|INR|CHF)\\b)"
+_UNIT = (
+    "%|‰|€|£|°[CF]?|(?:percent|dollars?|euros?|pounds?|bucks|cents?|yuan|hours?|hrs?|minutes?|mins?|seconds?|secs?|milliseconds?|ms|days?"
+    "|weeks?|months?|years?|yrs?|km|cm|mm|nm|m|miles?|mi|ft|feet|inch(?:es)?|kg|mg|g|lbs?|oz|l|ml|kcal|mph|kmh|[kKMGT]i?B|[kMG]bps|GHz|MHz|Hz"
+    "|kWh?|px|pt|dpi|rows?|lines?|pages?|files?|tokens?|bytes?|characters?|items?|bags?|seats?|nights?|people|persons?|passengers?|times"
+    "|USD|EUR|GBP|CNY|RMB|JPY|Uhr|Jahre|Tage|Stunden|Minuten|heures|jours|ans|años|horas|días|k|K|M|bn)\\b"
+    "|小时|分钟|公里|千米|平方米|公斤|人民币|日元|美元|欧元|万元|亿元|时间|[分元块万亿秒天日号月年周个人位间楼层室栋米岁度折次点星级张件斤円時歳名回本枚원시분일월년개명]"
+)
+_BEFORE = "(?<![A-Za-z0-9_.])"
+_CLOCK = "[0-9]{1,2}[:：][0-9]{2}(?:[:：][0-9]{2}(?:\\.[0-9]{1,6})?)?(?:\\s?[AaPp]\\.?[Mm]\\b\\.?)?"
+_AMOUNT = "[0-9]{1,15}(?:[,.'][0-9]{1,15}){0,6}"
+_TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
+
+_NUMERIC = re.compile(
+    f"(?P<date>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
+    "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+    "|[0-9]{1,2}([-/.])[0-9]{1,2}\\3(?:[0-9]{4}|[0-9]{2})(?![0-9])"
+    "|[0-9]{2,4}年(?:[0-9]{1,2}月(?:[0-9]{1,2}[日号])?)?|[0-9]{1,2}月[0-9]{1,2}[日号]"
+    f"|[0-9]{{1,2}}(?:st|nd|rd|th|\\.)?\\s(?:of\\s)?{_MONTH}\\b\\.?(?:,?\\s[0-9]{{4}})?))"
+    f"|(?P<month>\\b{_MONTH}\\b\\.?\\s[0-9]{{1,2}}(?:st|nd|rd|th)?\\b(?!:)(?:,?\\s(?:19|20)[0-9]{{2}}\\b)?|\\b{_MONTH}\\s(?:19|20)[0-9]{{2}}\\b)"
+    f"|(?P<time>{_BEFORE}(?:{_CLOCK}(?:{_TO}{_CLOCK})?|[0-9]{{1,2}}\\s?[AaPp]\\.?[Mm]\\b\\.?))"
+    f"|(?P<money>{_BEFORE}{_CURRENCY}\\s?{_AMOUNT}(?:{_TO}{_CURRENCY}?\\s?{_AMOUNT})?(?:\\s?(?:k|K|M|bn|million|billion|万|亿)\\b)?)"
+    f"|(?P<quantity>{_BEFORE}[-+]?{_AMOUNT}(?:{_TO}{_AMOUNT})?\\s?(?:{_UNIT}))"
+    "|(?P<phone>(?<![A-Za-z0-9_.-])(?:\\+[0-9]{1,3}[ -]?)?(?:\\([0-9]{2,5}\\)[ -]?|[0-9]{2,4}[ -])[0-9]{3,8}(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_]))"
+    "|(?P<ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)\\b)"
+    "|(?P<hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
+    "|(?P<week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?)"
+)
+_KIND_OF_GROUP = {
+    "date": LiteralKind.DATE,
+    "month": LiteralKind.DATE,
+    "time": LiteralKind.TIME,
+    "phone": LiteralKind.PHONE,
+    "money": LiteralKind.MONEY,
+    "quantity": LiteralKind.QUANTITY,
+    "ordinal": LiteralKind.QUANTITY,
+    "hanzi": LiteralKind.QUANTITY,
+    "week": LiteralKind.DATE,
+}
+_PHONE_DIGITS = range(7, 16)
+
+_URL = re.compile(f"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>\"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+")
+_QUOTE = re.compile(
+    "“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
+    "|(?<![\\w\"])\"([^\"\\n]{2,60})\"(?!\\w)|(?<![\\w'])'([^'\\n]{2,60})'(?!\\w)|(?<!`)`([^`\\n]{2,60})`"
+)
+_TOKEN = re.compile(f"[^\\s\"'`,;=|<>(){{}}\\[\\]“”‘’«»„…\u3000-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20{CJK}]+")
+_PLAIN = re.compile("[a-z]+|[A-Z][a-z]*", re.ASCII)
+_EDGE = ".,:;!?*#~-—–·•&^"
+_EXTENSIONS = frozenset(
+    "bash bat bmp c cc cfg cjs cmd conf cpp cs css csv db diff doc docx env exe gif go gz h hpp htm html ico ini ipynb java jpeg jpg js json"
+    " jsonl jsx kt less lock log lua md mdx mjs mov mp3 mp4 odt parquet patch pdf php pkl png ppt pptx proto ps1 py pyc pyi pyx r rb rs rst"
+    " scala scss sh so sql sqlite svg swift tar tex tgz toml ts tsv tsx txt vue wav whl xls xlsx xml yaml yml zip".split()
+)
+_EMAIL = re.compile("[\\w.+-]{1,64}@(?:[\\w-]{1,63}\\.){1,6}[A-Za-z]{2,24}", re.ASCII)
+_ERROR = re.compile("(?:[A-Za-z_][A-Za-z0-9_]*\\.)*(?:[A-Z][A-Za-z0-9]*(?:Error|Exception|Warning|Failure|Fault)|(?:ERR|E)_[A-Z0-9_]+|E[A-Z]{4,12}|SIG[A-Z]{3,5})")
+_DOTTED = re.compile("[A-Za-z_][A-Za-z0-9_]+(?:\\.[a-z_A-Z][A-Za-z0-9_]+)+(?:\\(\\))?")
+_NUMBER = re.compile("[+-]?[0-9][0-9.,:/-]*")
+_LONGEST_TOKEN = 160
+_LONGEST_URL = 400
+_SENTENCE_END = ".,:;!?*'"
+
+
+def literals(text: str) -> list[Literal]:
+    """Return the literal values of a text, in order, none overlapping another; the longer one wins. O(its length)."""
+    found = list(_candidates(text))
+    found.sort(key=lambda literal: (literal.start, -literal.end))
+    kept: list[Literal] = []
+    for literal in found:
+        if not kept or literal.start >= kept[-1].end:
+            kept.append(literal)
+        elif literal.end > kept[-1].end and literal.end - literal.start > kept[-1].end - kept[-1].start:
+            kept[-1] = literal
+    return kept
+
+
+def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Literal]:
+    """Yield the literal values that have no space inside, in order: the cheap part of ``literals``, for long texts.
+
+    O(end - start).
+    """
+    for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
+        token = match.group()
+        if _PLAIN.fullmatch(token):
+            continue
+        stripped = token.rstrip(_EDGE)
+        right = len(token) - len(stripped)
+        stripped = stripped.lstrip(_EDGE if stripped[:2] != "./" and stripped[:3] != "../" else "")
+        if len(stripped) < 2:  # noqa: PLR2004 (one character is no value)
+            continue
+        kind = _kind(stripped)
+        if kind is not None:
+            stop = match.end() - right
+            yield Literal(stop - len(stripped), stop, kind)
+
+
+def _candidates(text: str) -> Iterator[Literal]:
+    if "://" in text:
+        for match in _URL.finditer(text):
+            url = _without_sentence_end(match.group())
+            yield Literal(match.start(), match.start() + len(url), LiteralKind.URL if len(url) <= _LONGEST_URL else LiteralKind.BLOB)
+    for match in _NUMERIC.finditer(text):
+        group = match.lastgroup or ""
+        kind = _KIND_OF_GROUP[group]
+        if kind is LiteralKind.PHONE and sum(character.isdigit() for character in match.group()) not in _PHONE_DIGITS:
+            continue
+        yield Literal(match.start(), match.end(), kind)
+    for match in _QUOTE.finditer(text):
+        if match.group(match.lastindex or 0).strip():
+            yield Literal(match.start(), match.end(), LiteralKind.QUOTE)
+    yield from tokens(text)
+
+
+def _without_sentence_end(url: str) -> str:
+    """Leave out the punctuation behind a URL, and brackets that close what was opened before it."""
+    stray = max(0, url.count(")") - url.count("(")) + max(0, url.count("]") - url.count("["))
+    end = len(url)
+    while end and (url[end - 1] in _SENTENCE_END or (stray and url[end - 1] in ")]")):
+        stray -= url[end - 1] in ")]"
+        end -= 1
+    return url[:end]
+
+
+def _kind(token: str) -> LiteralKind | None:
+    if len(token) > _LONGEST_TOKEN:
+        return LiteralKind.BLOB
+    if _ERROR.fullmatch(token):
+        return LiteralKind.ERROR
+    if "@" in token and _EMAIL.fullmatch(token):
+        return LiteralKind.EMAIL
+    digits = any(character in "0123456789" for character in token)
+    if digits and _NUMBER.fullmatch(token):
+        return LiteralKind.NUMBER
+    if "/" in token or "\\" in token:
+        return LiteralKind.PATH if _is_path(token) else None
+    if "." in token:
+        ending = token.rpartition(".")[2].lower()
+        if ending in _EXTENSIONS and not token.startswith("."):
+            return LiteralKind.PATH
+        if _DOTTED.fullmatch(token) and not re.search("\\.[A-Z]", token):
+            return LiteralKind.NAME
+    return LiteralKind.NAME if _is_identifier(token, digits=digits) else None
+
+
+def _is_path(token: str) -> bool:
+    if token[0] in "/~" or token[:2] in ("./", "..") or token[1:3] == ":\\":
+        return any(character.isalnum() for character in token)
+    if token.count("/") + token.count("\\") > 1 or "_" in token:
+        return True
+    return token.rpartition(".")[2].lower() in _EXTENSIONS or any(character.isdigit() for character in token)
+
+
+def _is_identifier(token: str, *, digits: bool) -> bool:
+    inner = token.strip("_")
+    if not any(character.isalpha() for character in inner):
+        return False
+    if digits or "_" in inner:
+        return any(character.isascii() and character.isalnum() for character in inner)
+    return inner.isalpha() and not inner.isupper() and any(character.isupper() for character in inner[1:])

@@ -1,0 +1,246 @@
+"""Cuts a text into atoms: words, runs of characters and whole literal values, each with its worth and its cost."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import attrs
+
+from memci.archive.summarizers.estimate import CJK, estimate
+from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
+from memci.archive.summarizers.rarity import is_function_character, pair_worth, word_worth
+
+READ_CHARACTERS = 20_000
+"""How much of the beginning, and of the end, of a long text is read for rare words."""
+SCANNED_CHARACTERS = 250_000
+"""How much of a long text is looked through for literal values."""
+_MIDDLE_LITERALS = 40
+_MIDDLE_CONTEXT = 60
+
+_LITERAL_WORTH = {
+    LiteralKind.URL: 1.8,
+    LiteralKind.EMAIL: 2.0,
+    LiteralKind.PATH: 1.6,
+    LiteralKind.ERROR: 2.2,
+    LiteralKind.NAME: 1.8,
+    LiteralKind.QUOTE: 1.8,
+    LiteralKind.DATE: 1.6,
+    LiteralKind.TIME: 1.4,
+    LiteralKind.PHONE: 2.2,
+    LiteralKind.MONEY: 1.8,
+    LiteralKind.QUANTITY: 1.4,
+    LiteralKind.NUMBER: 0.9,
+    LiteralKind.BLOB: 0.1,
+}
+_LIST_NUMBER_WORTH = 0.2
+_CHARACTER_WORTH = 0.42
+_LONGEST_CHUNK = 6
+_LONGEST_GAP = 6
+
+_SPACED = f"[^\\s!-/:-@\\[-`{{-~\u00a1-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65{CJK}]"
+_WORD = re.compile(f"[{CJK}]+|{_SPACED}+(?:['’-]{_SPACED}+)*")
+_SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
+_MARKUP = str.maketrans(dict.fromkeys("*#|`", ""))
+_TELLING_LINE = re.compile(
+    "^[ \\t>]{0,40}(?:(?P<error>E {2,3}\\S|[\\w.]{0,60}(?:Error|Exception)\\b|\\S{0,80}:\\s?(?:fatal )?error|[Ee]rror\\b|ERROR|FAILED|FAIL\\b|fatal\\b|panic\\b)"
+    "|(?:async )?(?:def|class|func|fn|function|interface|struct|trait|impl|public|export)\\s).{0,240}$",
+    re.MULTILINE,
+)
+_ERROR_LINE_FACTOR = 1.8
+_SIGNATURE_FACTOR = 1.2
+
+
+@attrs.define(eq=False)
+class Atom:
+    """The smallest piece of a text that a line shows: it is shown whole or not at all.
+
+    Attributes:
+        start: Position of its first character in the text.
+        end: Position after its last character.
+        words: How many words it has.
+        forms: What it says, in lower case, each with its worth where it is said for the first time.
+        cost: Estimated tokens.
+        gap: What stands between this atom and the one before, cleaned; ``None`` where the two cannot be shown as one run.
+        gap_cost: Estimated tokens of the gap.
+        opens: It is the first of a sentence or line.
+        kind: The kind of literal value that it is, if it is one.
+        worth: How much it tells here; set once the whole page is known.
+    """
+
+    start: int
+    end: int
+    words: int
+    forms: tuple[tuple[str, float], ...]
+    cost: float
+    gap: str | None
+    gap_cost: float
+    opens: bool
+    kind: LiteralKind | None = None
+    worth: float = 0.0
+
+
+def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
+    """Cut a text into atoms, in order.
+
+    Of a text longer than twice ``READ_CHARACTERS`` only both ends are cut, and the surroundings of the rarest literal values between
+    them, as far as ``SCANNED_CHARACTERS`` reach. O(length of the text), with a small share for what is only scanned.
+
+    Args:
+        text: The text.
+        units: Stretches that are shown whole or not at all, in order, as start and end.
+    """
+    found: list[Atom] = []
+    for start, end in _regions(text):
+        _cut(text, start, end, [unit for unit in units if start <= unit[0] and unit[1] <= end], found)
+    return found
+
+
+def _regions(text: str) -> list[tuple[int, int]]:
+    if len(text) <= 2 * READ_CHARACTERS:
+        return [(0, len(text))]
+    head = _edge(text, READ_CHARACTERS)
+    tail = _edge(text, len(text) - READ_CHARACTERS)
+    counts: Counter[str] = Counter()
+    places: dict[str, Literal] = {}
+    for literal in tokens(text, head, min(tail, SCANNED_CHARACTERS)):
+        if literal.kind in (LiteralKind.NUMBER, LiteralKind.BLOB):
+            continue
+        form = text[literal.start : literal.end]
+        counts[form] += 1
+        places.setdefault(form, literal)
+    rarest = sorted(places, key=lambda form: (-_LITERAL_WORTH[places[form].kind] / counts[form], places[form].start))[:_MIDDLE_LITERALS]
+    regions = [(0, head)]
+    for literal in sorted((places[form] for form in rarest), key=lambda literal: literal.start):
+        start = max(regions[-1][1], _edge(text, literal.start - _MIDDLE_CONTEXT))
+        end = min(tail, max(literal.end, _edge(text, literal.end + _MIDDLE_CONTEXT)))
+        if start <= literal.start:
+            regions.append((start, end))
+    return [*regions, (tail, len(text))]
+
+
+def _edge(text: str, position: int) -> int:
+    """Return the place after a space near *position*, so that no word is cut in two."""
+    for place in range(position, max(0, position - _MIDDLE_CONTEXT), -1):
+        if text[place - 1].isspace():
+            return place
+    return position
+
+
+def _cut(text: str, start: int, end: int, units: list[tuple[int, int]], found: list[Atom]) -> None:
+    region = text[start:end]
+    wholes = _wholes(region, [(first - start, last - start) for first, last in units])
+    factors = [
+        (match.start(), match.end(), _ERROR_LINE_FACTOR if match["error"] else _SIGNATURE_FACTOR)
+        for match in (_TELLING_LINE.finditer(region) if "\n" in region else ())
+    ]
+    previous = -1
+    line = 0
+    for first, last, kind in _pieces(region, wholes):
+        opens = previous < 0
+        gap: str | None = None
+        gap_cost = 0.0
+        if previous >= 0:
+            raw = region[previous:first]
+            if raw == " ":
+                gap = raw
+            elif raw:
+                opens = _SENTENCE_GAP.search(raw) is not None
+                gap = " ".join(raw[: 20 * _LONGEST_GAP].translate(_MARKUP).split())
+                if len(gap) > _LONGEST_GAP or len(raw) > 20 * _LONGEST_GAP:
+                    gap = None
+                else:
+                    gap_cost = estimate(gap)
+                    gap = (" " if raw[0].isspace() else "") + gap + (" " if gap and raw[-1].isspace() else "")
+                    gap = gap or (" " if not raw.isspace() and not raw.strip("*#|`") else gap)
+            else:
+                gap = ""
+        while line < len(factors) and factors[line][1] <= first:
+            line += 1
+        factor = factors[line][2] if line < len(factors) and factors[line][0] <= first else 1.0
+        atom = _atom(region, first, last, kind, opens=opens, factor=factor)
+        atom.gap, atom.gap_cost = gap, gap_cost
+        atom.start += start
+        atom.end += start
+        found.append(atom)
+        previous = last
+
+
+def _wholes(region: str, units: list[tuple[int, int]]) -> list[tuple[int, int, LiteralKind | None]]:
+    """Join what must stay whole: the units, and the literal values that no unit touches."""
+    if not units:
+        return [(literal.start, literal.end, literal.kind) for literal in literals(region)]
+    merged: list[tuple[int, int, LiteralKind | None]] = []
+    number = 0
+    for literal in literals(region):
+        while number < len(units) and units[number][1] <= literal.start:
+            merged.append((*units[number], None))
+            number += 1
+        if number == len(units) or literal.end <= units[number][0]:
+            merged.append((literal.start, literal.end, literal.kind))
+    merged.extend((*unit, None) for unit in units[number:])
+    return merged
+
+
+def _pieces(region: str, wholes: list[tuple[int, int, LiteralKind | None]]) -> Iterator[tuple[int, int, LiteralKind | None]]:
+    place = 0
+    for first, last, kind in [*wholes, (len(region), len(region), None)]:
+        for match in _WORD.finditer(region, place, first):
+            if match.group()[0] in _UNSPACED:
+                yield from _chunks(region, match.start(), match.end())
+            else:
+                yield match.start(), match.end(), None
+        if first < last:
+            yield first, last, kind
+        place = last
+
+
+class _Unspaced:
+    """Tells the characters of scripts without spaces."""
+
+    _match = re.compile(f"[{CJK}]").match
+
+    def __contains__(self, character: str) -> bool:
+        return self._match(character) is not None
+
+
+_UNSPACED = _Unspaced()
+
+
+def _chunks(region: str, start: int, end: int) -> Iterator[tuple[int, int, LiteralKind | None]]:
+    place = start
+    while place < end:
+        stop = place + 1
+        if not is_function_character(region[place]):
+            while stop < end and stop - place < _LONGEST_CHUNK and not is_function_character(region[stop]):
+                stop += 1
+        yield place, stop, None
+        place = stop
+
+
+def _atom(region: str, first: int, last: int, kind: LiteralKind | None, *, opens: bool, factor: float) -> Atom:
+    shown = region[first:last]
+    words = 1
+    if kind is not None:
+        worth = _LITERAL_WORTH[kind]
+        if kind is LiteralKind.NUMBER and len(shown) < 3:  # noqa: PLR2004 (most often the number of an item in a list)
+            worth = _LIST_NUMBER_WORTH if opens else worth / 2
+        forms: tuple[tuple[str, float], ...] = ((shown.lower(), worth * factor),)
+        words = max(1, len(shown.split()))
+    elif shown[0] in _UNSPACED:
+        before = region[first - 1] if first and region[first - 1] in _UNSPACED else ""
+        run = before + shown
+        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+        forms = tuple((pair, pair_worth(pair) * _CHARACTER_WORTH * factor) for pair in pairs)
+        words = len(shown)
+    elif any(character in shown for character in " :="):
+        forms = tuple(_unit_forms(shown, factor))
+        words = len(forms)
+    else:
+        forms = ((shown.lower(), word_worth(shown, starts_sentence=opens) * factor),)
+    return Atom(first, last, words, forms, estimate(shown), None, 0.0, opens, kind)
+
+
+def _unit_forms(shown: str, factor: float) -> Iterator[tuple[str, float]]:
+    for literal_or_word in atoms(shown):
+        for form, worth in literal_or_word.forms:
+            yield form, worth * factor
