@@ -68,7 +68,7 @@ def test_installed(built: Path, work: Path) -> None:
     environment = work / "venv"
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", f"{built}[test]", cwd=work)
+    run(python, "-m", "pip", "install", "-qq", f"{built}[test]", cwd=work)
     copy = work / "copy"
     copy.mkdir()
     for name in TEST_FILES:
