@@ -108,6 +108,8 @@ def parse(text: str, name: str) -> Mapping[str, object]:
     except RecursionError as error:
         message = f"{name}: nested too deeply: there are two levels of keys"
         raise ConfigError(message) from error
+    if value is None:
+        return {}
     if not isinstance(value, Mapping):
         message = f"{name}: a configuration is keys and values, such as 'counter: o200k_base', not a {type(value).__name__}"
         raise ConfigError(message)

@@ -26,15 +26,17 @@ _ASCII: Final = (
 )
 
 _LATIN: Final = r"\u00c0-\u024f\u1e00-\u1eff"  # Latin letters with marks, which belong to words too
-_ALPHABETS: Final = r"\u0370-\u06ff\u0900-\u0eff\u1000-\u10ff\u1780-\u17ff"  # Greek to Arabic, India, Thai, Lao, Burmese, Khmer
+_CYRILLIC: Final = r"\u0400-\u04ff"
+_ALPHABETS: Final = r"\u0370-\u03ff\u0500-\u06ff\u0900-\u0eff\u1000-\u10ff\u1780-\u17ff"  # Greek to Arabic, India to Khmer
 _CJK: Final = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"  # with its punctuation, kana and hangul
 _BEYOND_ASCII: Final = (
     (0.55, re.compile(f"[{_LATIN}]")),
+    (0.33, re.compile(f"[{_CYRILLIC}]")),
     (0.45, re.compile(f"[{_ALPHABETS}]")),
     (0.85, re.compile(f"[{_CJK}]")),
     (2.2, re.compile(r"[\U00010000-\U0010ffff]")),  # emoji and rare characters
     # All else: controls, typographic signs, rare scripts, lone surrogates.
-    (1.6, re.compile(rf"[^\t\n\r -~{_LATIN}{_ALPHABETS}{_CJK}\U00010000-\U0010ffff]")),
+    (1.6, re.compile(rf"[^\t\n\r -~{_LATIN}{_CYRILLIC}{_ALPHABETS}{_CJK}\U00010000-\U0010ffff]")),
 )
 
 

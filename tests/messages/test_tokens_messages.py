@@ -1,0 +1,192 @@
+"""What messages and tool schemas take of a window."""
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memci.errors import InvalidMessageError
+from memci.messages.formats.openai import ROLES
+from memci.messages.tokens.counter import TokenCounter, get_counter
+from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools
+from memci.testing.counters import WordCounter
+
+CALL = {"id": "call_1", "type": "function", "function": {"name": "find_order", "arguments": '{"order": 7}'}}
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_current_weather",
+        "description": "Get the current weather in a given location",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "location": {"type": "string", "description": "The city and state, e.g. San Francisco, CA"},
+                "unit": {"type": "string", "description": "The unit of temperature to return", "enum": ["celsius", "fahrenheit"]},
+            },
+            "required": ["location"],
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def o200k() -> TokenCounter:
+    """Load the default encoding once."""
+    return get_counter("o200k_base")
+
+
+def cookbook_message(message: dict[str, str], counter: TokenCounter) -> int:
+    """Count one message by the rule of the OpenAI cookbook."""
+    return 3 + sum(counter.count(value) + (key == "name") for key, value in message.items())
+
+
+def cookbook_tools(tools: list[dict[str, Any]], counter: TokenCounter) -> int:
+    """Count tools by the rule of the OpenAI cookbook, for its older models, which take more."""
+    tokens = 12 if tools else 0
+    for tool in tools:
+        function = tool["function"]
+        tokens += 10 + counter.count(f"{function['name']}:{function['description'].removesuffix('.')}")
+        properties = function["parameters"]["properties"]
+        tokens += 3 if properties else 0
+        for name, facts in properties.items():
+            tokens += 3 + counter.count(f"{name}:{facts['type']}:{facts['description'].removesuffix('.')}")
+            if "enum" in facts:
+                tokens += -3 + sum(3 + counter.count(item) for item in facts["enum"])
+    return tokens
+
+
+def test_a_plain_message_is_counted_once() -> None:
+    """Role and text take one call of the counter, and the cookbook's four tokens on top."""
+    counter = WordCounter()
+    assert count_message({"role": "user", "content": "where is my order"}, counter) == 8
+    assert counter.calls == 1
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_plain_messages_count_as_in_the_cookbook(role: str, o200k: TokenCounter) -> None:
+    """The count of a message of texts is the cookbook's, with and without a name."""
+    plain = {"role": role, "content": "Where is my order, <|endoftext|>?"}
+    named = {**plain, "name": "example_user"}
+    assert cookbook_message(plain, o200k) == count_message(plain, o200k)
+    assert cookbook_message(named, o200k) == count_message(named, o200k)
+
+
+def test_the_cookbooks_example_counts_as_the_api_did(o200k: TokenCounter) -> None:
+    """The cookbook's example conversation comes to 124 tokens, as it reports for gpt-4o."""
+    helpful = "You are a helpful, pattern-following assistant that translates corporate jargon into plain English."
+    said = [
+        ("example_user", "New synergies will help drive top-line growth."),
+        ("example_assistant", "Things working well together will increase revenue."),
+        ("example_user", "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage."),
+        ("example_assistant", "Let's talk later when we're less busy about how to do better."),
+    ]
+    last = "This late pivot means we don't have time to boil the ocean for the client deliverable."
+    messages = [
+        {"role": "system", "content": helpful},
+        *({"role": "system", "name": name, "content": text} for name, text in said),
+        {"role": "user", "content": last},
+    ]
+    assert sum(count_message(message, o200k) for message in messages) + REPLY_TOKENS == 124
+
+
+@given(content=st.text(), name=st.none() | st.text(max_size=20))
+def test_no_plain_message_is_below_the_cookbook(content: str, name: str | None) -> None:
+    """Whatever the text, the count is not below the published rule."""
+    counter = get_counter("o200k_base")
+    message = {"role": "user", "content": content} | ({} if name is None else {"name": name})
+    assert cookbook_message(message, counter) <= count_message(message, counter)
+
+
+def test_text_parts_count_as_their_texts() -> None:
+    """A content of text parts is counted by its texts, not by its JSON."""
+    parts = [{"type": "text", "text": "one two"}, {"type": "text", "text": "three"}]
+    assert count_message({"role": "user", "content": parts}, WordCounter()) == 7
+
+
+def test_calls_count_id_name_and_arguments() -> None:
+    """A tool call costs its id, its name, its arguments and a fixed framing, each time."""
+    one = count_message({"role": "assistant", "content": None, "tool_calls": [CALL]}, WordCounter())
+    two = count_message({"role": "assistant", "content": None, "tool_calls": [CALL, CALL]}, WordCounter())
+    assert one == 4 + 8 + 1 + 3
+    assert two - one == 8 + 1 + 3
+
+
+def test_the_old_form_of_a_call_counts_too() -> None:
+    """A function_call counts like a tool call."""
+    message = {"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": "{} {}"}}
+    assert count_message(message, WordCounter()) == 4 + 8 + 1 + 3
+
+
+def test_results_count_text_and_call_id() -> None:
+    """A tool message costs its text and the id that it answers."""
+    message = {"role": "tool", "tool_call_id": "call_1", "content": "no such order"}
+    assert count_message(message, WordCounter()) == 4 + 1 + 3
+
+
+def test_result_blocks_count_text_id_and_images() -> None:
+    """A result inside a user message costs its text, the id that it answers, and its images."""
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "see here"}, image]}
+    assert count_message({"role": "user", "content": [block]}, WordCounter()) == 4 + 3 + 1 + 2 + 1600
+    assert count_message({"role": "user", "content": [{**block, "content": "see here"}]}, WordCounter()) == 4 + 3 + 1 + 2
+
+
+def test_unknown_keys_and_blocks_count_as_json(o200k: TokenCounter) -> None:
+    """What memci does not know is not free."""
+    plain = count_message({"role": "assistant", "content": "x"}, o200k)
+    assert plain + o200k.count("step by step") <= count_message(
+        {"role": "assistant", "content": "x", "thought": "step by step"}, o200k
+    )
+    block = {"type": "citation", "where": "page 3"}
+    assert count_message({"role": "assistant", "content": [block]}, o200k) >= o200k.count("citation where page 3")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda data: {"type": "image_url", "image_url": {"url": "data:image/png;base64," + data}},
+        lambda data: {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+        lambda data: {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+    ],
+)
+def test_base64_is_never_counted_as_text(block: Any) -> None:  # noqa: ANN401 (a function that makes a block)
+    """An attachment of megabytes costs what its kind costs, without a call of the counter."""
+    counter = WordCounter()
+    data = base64.b64encode(bytes(1_000_000)).decode()
+    assert count_message({"role": "user", "content": [block(data)]}, counter) < 3_000
+    assert counter.calls == 0
+
+
+def test_no_tools_cost_nothing(o200k: TokenCounter) -> None:
+    """Without tools there is no framing for them."""
+    assert count_tools([], o200k) == 0
+
+
+def test_tools_are_not_below_the_cookbook(o200k: TokenCounter) -> None:
+    """The cookbook's example tool costs at least what the cookbook says."""
+    assert cookbook_tools([WEATHER], o200k) <= count_tools([WEATHER], o200k)
+    assert cookbook_tools([WEATHER, WEATHER], o200k) <= count_tools([WEATHER, WEATHER], o200k)
+
+
+WORDS = st.text("abcde fghij_.,XYZ-é中", max_size=30)
+PROPERTY = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer"]), "description": WORDS}, optional={"enum": st.lists(WORDS, max_size=12)}
+)
+
+
+@given(st.text("abcdef_", min_size=1, max_size=12), WORDS, st.dictionaries(WORDS, PROPERTY, max_size=6))
+def test_no_tool_is_below_the_cookbook(name: str, description: str, properties: dict[str, Any]) -> None:
+    """Whatever the schema, the count is not below the published rule."""
+    counter = get_counter("o200k_base")
+    function = {"name": name, "description": description, "parameters": {"type": "object", "properties": properties}}
+    tool = {"type": "function", "function": function}
+    assert cookbook_tools([tool], counter) <= count_tools([tool], counter)
+
+
+def test_a_tool_that_is_not_json_is_refused() -> None:
+    """The error names the tool and the place in it."""
+    with pytest.raises(InvalidMessageError) as caught:
+        count_tools([WEATHER, {"name": "x", "parameters": {"default": {1, 2}}}], WordCounter())
+    assert caught.value.path == "tools[1].parameters.default"
