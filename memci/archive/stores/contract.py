@@ -1,11 +1,12 @@
 """What the engine asks of a store. Every store passes the whole suite in ``memci.testing.store_suite``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from memci.archive.page_index import PageIndex
+if TYPE_CHECKING:
+    from memci.archive.page_index import PageIndex
 
 
 @attrs.frozen
@@ -27,7 +28,13 @@ class Record:
 
 @attrs.frozen
 class NewRecord:
-    """An event on its way into a journal; see ``Record``."""
+    """An event on its way into a journal.
+
+    Attributes:
+        kind: A word of a-z, 0-9 and _ that begins with a letter.
+        version: The version of the kind, from 0.
+        body: The event as compact JSON: not empty, no raw line break, no NUL.
+    """
 
     kind: str
     version: int
@@ -45,6 +52,9 @@ class Journal(Protocol):
         """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
 
         Raises:
+            ValueError: There is no record, or one that is not what ``NewRecord`` says.
+            PermissionDeniedError: The session was opened read-only; so with every call that writes.
+            SessionClosedError: The session was closed; so with every call after ``close``.
             ConflictError: The head is not *expected*; nothing was written.
             UnavailableError: The bytes are not safe (a full disk, a failed sync, a deleted session). After a failed sync
                 every further append raises too: close the session and open it again.
@@ -73,6 +83,7 @@ class Pages(Protocol):
         """Write page files, over older ones of the same name. All durable once it returns.
 
         Raises:
+            InvalidIdError: A name is no page's; nothing was written.
             UnavailableError: Not all of them are safe; call again.
         """
         ...
@@ -113,14 +124,28 @@ class SessionStore(Protocol):
         durability: ``fsync``, or the name of the weaker promise that was asked for.
     """
 
+    durability: str
+
     @property
-    def journal(self) -> Journal: ...
+    def journal(self) -> Journal:
+        """The log of events, the truth."""
+        ...
+
     @property
-    def pages(self) -> Pages: ...
+    def pages(self) -> Pages:
+        """The raw pages."""
+        ...
+
     @property
-    def snapshots(self) -> Snapshots: ...
+    def snapshots(self) -> Snapshots:
+        """The cached states."""
+        ...
+
     @property
-    def index(self) -> PageIndex: ...
+    def index(self) -> "PageIndex":
+        """Page facts and search, opened when first asked for; it may be empty or behind the journal."""
+        ...
+
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
         ...
@@ -148,7 +173,10 @@ class Store(Protocol):
         ...
 
     def delete(self, tenant: str, session_id: str) -> None:
-        """Remove all that is stored of a session; nothing happens where there is none."""
+        """Remove all that is stored of a session; nothing happens where there is none.
+
+        Whoever has it open can close it; the next write raises ``UnavailableError``, and the id can begin anew.
+        """
         ...
 
     def close(self) -> None:

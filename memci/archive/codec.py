@@ -1,0 +1,192 @@
+"""How one journal record, and one snapshot, is written as one line of JSON.
+
+A record::
+
+    {"v":1,"seq":17,"left":0,"of":1,"kind":"appended","kv":1,"sha":"…","sum":"…","body":{…}}
+
+`left`  how many records of the same commit follow; a commit whose last record has ``left`` above 0 was torn.
+`of`    how many records the commit has, so that a hole in a torn commit is told from damage to an older one.
+`kv`    version of the kind.
+`sha`   SHA-256 of the body's bytes, in hex.
+`sum`   the first 32 hex digits of the SHA-256 of the compact JSON array
+        ``[v,tenant,session,seq,left,of,kind,kv,sha]`` in UTF-8.
+
+The checksum covers the hash of the body and not the body, so that a body can be replaced and the line still be checked;
+a body is compared with its own hash whenever it is read. The line is put together from bytes and read by slices:
+the body is never encoded again, and every byte before it follows from the values.
+"""
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import orjson
+
+from memci.archive.stores.contract import NewRecord
+from memci.errors import StoreError
+
+FORMAT_VERSION = 1
+"""Version of the lines that are written here."""
+
+_NUMBER = rb"(0|[1-9][0-9]{0,18})"
+_RECORD = re.compile(
+    rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb',"left":' + _NUMBER + rb',"of":' + _NUMBER
+    + rb',"kind":"([a-z][a-z0-9_]*)","kv":' + _NUMBER + rb',"sha":"([0-9a-f]{64})","sum":"([0-9a-f]{32})","body":'
+)  # fmt: skip
+_SNAPSHOT = re.compile(rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb',"sha":"([0-9a-f]{64})","sum":"([0-9a-f]{32})","body":')
+_VERSION = re.compile(rb'\{"v":' + _NUMBER + rb",")
+_KIND = re.compile(r"[a-z][a-z0-9_]*")
+_LINE_END = b"}\n"
+
+
+class DamagedLineError(ValueError):
+    """A line is not what was written; the text says what is wrong with it. Stores make a ``CorruptError`` of it."""
+
+
+class Header(NamedTuple):
+    """What stands before the body of a record.
+
+    Attributes:
+        seq: Its place, dense from 1.
+        left: Records of the same commit that follow.
+        of: Records of the commit.
+        kind: The event's kind.
+        version: The version of the kind.
+        sha: SHA-256 of the body, in hex.
+        body_start: Where the body begins in the line.
+    """
+
+    seq: int
+    left: int
+    of: int
+    kind: str
+    version: int
+    sha: bytes
+    body_start: int
+
+
+def check_commit(records: Sequence[NewRecord]) -> None:
+    """Refuse a commit that no journal can hold.
+
+    Raises:
+        ValueError: There is no record in it, a kind is not a lower-case word, a version is negative, or a body is empty or
+            has a raw line break or NUL, which compact JSON never has.
+    """
+    if not records:
+        message = "a commit needs at least one record"
+        raise ValueError(message)
+    for record in records:
+        if not _KIND.fullmatch(record.kind):
+            message = f"the kind {record.kind!r} is not a word of a-z, 0-9 and _ that begins with a letter"
+        elif record.version < 0:
+            message = f"the version {record.version} of kind {record.kind} is negative"
+        elif not record.body or b"\n" in record.body or b"\0" in record.body:
+            message = f"the body of a record of kind {record.kind} is not compact JSON: it is empty, or has a line break or NUL"
+        else:
+            continue
+        raise ValueError(message)
+
+
+class LineCodec:
+    """Writes and reads the lines of one session; a line of another session fails its checksum."""
+
+    def __init__(self, tenant: str, session_id: str) -> None:
+        self._owner = orjson.dumps([tenant, session_id])[1:-1]
+        self._prefix = self._prefix_of(b"%d" % FORMAT_VERSION)
+
+    def encode_commit(self, expected: int, records: Sequence[NewRecord]) -> bytes:
+        """Return the lines of one commit that follows the record *expected*.
+
+        Raises:
+            ValueError: See ``check_commit``.
+        """
+        check_commit(records)
+        of = len(records)
+        lines = []
+        for number, record in enumerate(records, start=1):
+            sha = sha256(record.body).hexdigest().encode()
+            values = (expected + number, of - number, of, record.kind.encode(), record.version, sha)
+            lines.append(
+                b'{"v":1,"seq":%d,"left":%d,"of":%d,"kind":"%b","kv":%d,"sha":"%b","sum":"%b","body":%b}\n'
+                % (*values, self._sum(self._prefix, b',%d,%d,%d,"%b",%d,"%b"]' % values), record.body)
+            )
+        return lines[0] if of == 1 else b"".join(lines)
+
+    def decode_header(self, line: bytes) -> Header:
+        """Read and check what stands before the body.
+
+        Raises:
+            DamagedLineError: It is not what was written.
+            StoreError: A newer memci wrote it.
+        """
+        match = _RECORD.match(line)
+        if match is None or not line.endswith(_LINE_END):
+            _refuse_newer(line)
+            message = "the line is not a journal record"
+            raise DamagedLineError(message)
+        version, seq, left, of, kind, kind_version, sha, checksum = match.groups()
+        rest = b',%b,%b,%b,"%b",%b,"%b"]' % (seq, left, of, kind, kind_version, sha)
+        if self._sum(self._prefix, rest) != checksum or version != b"1":
+            self._refuse_newer_or_damaged(version, rest, checksum)
+        return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
+
+    def decode_body(self, line: bytes, header: Header) -> bytes:
+        """Return the body of a record whose header was read.
+
+        Raises:
+            DamagedLineError: The body is not what was written.
+        """
+        body = line[header.body_start : -len(_LINE_END)]
+        if sha256(body).hexdigest().encode() != header.sha:
+            message = "the body does not match its SHA-256"
+            raise DamagedLineError(message)
+        return body
+
+    def encode_snapshot(self, seq: int, body: bytes) -> bytes:
+        """Return a snapshot file; the body is compact JSON."""
+        sha = sha256(body).hexdigest().encode()
+        checksum = self._sum(self._prefix, b',%d,"snapshot","%b"]' % (seq, sha))
+        return b'{"v":1,"seq":%d,"sha":"%b","sum":"%b","body":%b}\n' % (seq, sha, checksum, body)
+
+    def decode_snapshot(self, line: bytes, seq: int) -> bytes:
+        """Return the body of the snapshot file that should be the state after the record *seq*.
+
+        Raises:
+            DamagedLineError: It is not what was written, or of another place or session.
+        """
+        match = _SNAPSHOT.match(line)
+        if match is None or not line.endswith(_LINE_END) or match[1] != b"1":
+            message = "the file is not a snapshot that this version of memci can read"
+            raise DamagedLineError(message)
+        body = line[match.end() : -len(_LINE_END)]
+        sha = sha256(body).hexdigest().encode()
+        if sha != match[3] or self._sum(self._prefix, b',%d,"snapshot","%b"]' % (seq, sha)) != match[4]:
+            message = "the checksum does not match"
+            raise DamagedLineError(message)
+        return body
+
+    def _prefix_of(self, version: bytes) -> bytes:
+        return b"[%b,%b" % (version, self._owner)
+
+    @staticmethod
+    def _sum(prefix: bytes, rest: bytes) -> bytes:
+        return sha256(prefix + rest).hexdigest()[:32].encode()
+
+    def _refuse_newer_or_damaged(self, version: bytes, rest: bytes, checksum: bytes) -> None:
+        # A flipped bit can make any digit of the version. The checksum tells it from a version that was meant: it
+        # then holds for version 1, or for no version that this format could have.
+        if version != b"1" and self._sum(self._prefix, rest) != checksum:
+            raise _newer(version)
+        message = "the checksum of the record does not match"
+        raise DamagedLineError(message)
+
+
+def _refuse_newer(line: bytes) -> None:
+    match = _VERSION.match(line)
+    if match is not None and int(match[1]) > FORMAT_VERSION:
+        raise _newer(match[1])
+
+
+def _newer(version: bytes) -> StoreError:
+    return StoreError(f"a record has format version {version.decode()}, written by a newer memci: upgrade memci to read it")

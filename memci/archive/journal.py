@@ -1,0 +1,140 @@
+"""The journal of one session as a file of lines; see ``memci.archive.codec`` for the lines."""
+
+from collections.abc import Iterator, Sequence
+
+from memci.archive.codec import LineCodec
+from memci.archive.journal_scan import JournalScan, Tail
+from memci.archive.stores import refusal
+from memci.archive.stores.contract import NewRecord, Record
+from memci.archive.stores.file_io import FileIo
+from memci.archive.stores.session_files import JOURNAL, SessionFiles, SyncError, write_all
+from memci.errors import CorruptError, UnavailableError
+
+
+class FileJournal:
+    """Implements ``memci.archive.stores.contract.Journal`` on ``journal.jsonl``.
+
+    The head is found by reading backwards from the end and is kept with the size that the file then had, so that a look
+    at the size tells whether somebody else wrote. A commit is one write and one sync. What a crash left after the last
+    whole commit is invisible to readers, and is cut by the next writer, under the lock of the session.
+    """
+
+    def __init__(self, files: SessionFiles, codec: LineCodec, io: FileIo) -> None:
+        self._files = files
+        self._codec = codec
+        self._io = io
+        self._scan = JournalScan(files.read_journal, codec, files.session_id, JOURNAL)
+        self._tail = Tail(0, 0)
+        self._failure = ""
+
+    def head(self) -> int:
+        """Return the sequence number of the last whole commit as it is stored now, 0 for none.
+
+        Raises:
+            CorruptError: The last record is damaged.
+        """
+        self._files.check_open()
+        with self._files.reported(JOURNAL):
+            fd = self._files.open_journal()
+            return 0 if fd is None else self._look(fd).head
+
+    def append(self, expected: int, records: Sequence[NewRecord]) -> int:
+        """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
+
+        Raises:
+            ValueError: There is no record, or one that no line can hold.
+            ConflictError: The head is not *expected*; nothing was written.
+            CorruptError: The last record is damaged; nothing was written.
+            UnavailableError: The bytes are not safe. After a failed sync every further append raises too: close the
+                session and open it again.
+        """
+        files = self._files
+        files.check_writable()
+        if self._failure:
+            raise UnavailableError(self._failure)
+        commit = self._codec.encode_commit(expected, records)
+        try:
+            if files.open_journal() is None and expected:
+                raise refusal.conflict(expected, 0)
+            files.acquire()
+            try:
+                self._commit(expected, commit)
+            finally:
+                files.release()
+        except OSError as error:
+            if isinstance(error, SyncError):
+                # The system may have dropped the bytes and would report the next sync as good: never try again.
+                self._failure = f"session {files.session_id!r}: an earlier sync failed: close the session and open it again"
+            raise refusal.unavailable(error, files.place(JOURNAL)) from error
+        self._tail = Tail(expected + len(records), self._tail.end + len(commit))
+        return self._tail.head
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
+        """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
+
+        What is committed while it reads is not read. Memory is bounded by the largest record.
+
+        Raises:
+            CorruptError: A record is damaged; those before it were yielded.
+        """
+        self._files.check_open()
+        with self._files.reported(JOURNAL):
+            fd = self._files.open_journal()
+            if fd is None:
+                return
+            try:
+                tail = self._look(fd)
+            except CorruptError:
+                # All before the damage can be read, and whoever comes to it is told.
+                yield from self._scan.read(after, until, self._io.stat(fd).st_size)
+                raise
+            if after < tail.head and (until is None or after < until):
+                yield from self._scan.read(after, until, tail.end)
+
+    def close(self) -> None:
+        """Give back what it holds. May be called twice."""
+        self._files.close()
+
+    def _commit(self, expected: int, commit: bytes) -> None:
+        """Write and sync a commit, under the lock. Raises ``OSError``, and what ``append`` raises."""
+        fd = self._files.open_journal()
+        size = 0 if fd is None else self._io.stat(fd).st_size
+        if fd is not None and size != self._tail.end:
+            self._tail = self._scan.find_tail(size)
+        if self._tail.head != expected:
+            raise refusal.conflict(expected, self._tail.head)
+        self._files.sweep(expected)
+        if fd is None:
+            fd = self._files.create_journal()
+        try:
+            if expected == 0:
+                self._files.settle()
+            if size != self._tail.end:
+                self._io.truncate(fd, self._tail.end)
+            write_all(self._io, fd, commit)
+            self._files.sync(fd)
+        except OSError:
+            self._cut(fd)
+            raise
+
+    def _cut(self, fd: int) -> None:
+        try:
+            self._io.truncate(fd, self._tail.end)
+        except OSError as error:
+            self._failure = (
+                f"session {self._files.session_id!r}: a commit that failed could not be taken back ({error.strerror}): "
+                "close the session and open it again"
+            )
+
+    def _look(self, fd: int) -> Tail:
+        """Find the tail as it is now. Raises ``OSError``, and what ``JournalScan.find_tail`` raises."""
+        while True:
+            size = self._io.stat(fd).st_size
+            if size != self._tail.end:
+                try:
+                    self._tail = self._scan.find_tail(size)
+                except CorruptError:
+                    if self._io.stat(fd).st_size != size:
+                        continue  # somebody wrote while it was read
+                    raise
+            return self._tail

@@ -1,0 +1,179 @@
+"""Sessions in one directory, readable with any editor.
+
+::
+
+    <root>/<tenant>/<session>/journal.jsonl        the truth
+                              lock                 taken by whoever writes
+                              session.json         tenant and session, where a name is too long to spell them
+                              pages/usr-12.json    raw pages
+                              snapshots/500.json   cached states
+                              index.sqlite         page facts and search
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakSet
+
+import orjson
+
+from memci.archive.codec import LineCodec
+from memci.archive.journal import FileJournal
+from memci.archive.stores import refusal
+from memci.archive.stores.file_io import FileIo
+from memci.archive.stores.file_pages import FilePages, FileSnapshots
+from memci.archive.stores.names import check_identifier, file_name, find_identifier, is_hashed
+from memci.archive.stores.session_files import INDEX, NOTE, Disk, SessionFiles, find_file
+from memci.errors import StoreError, UnavailableError
+
+if TYPE_CHECKING:
+    import os
+
+    from memci.archive.page_index import PageIndex
+
+
+class FileSession:
+    """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time.
+
+    Attributes:
+        journal: The truth.
+        pages: Raw pages.
+        snapshots: Cached states.
+        durability: ``fsync`` or ``flush``.
+    """
+
+    def __init__(self, files: SessionFiles, codec: LineCodec, io: FileIo, *, durability: str, read_only: bool) -> None:
+        self.journal = FileJournal(files, codec, io)
+        self.pages = FilePages(files)
+        self.snapshots = FileSnapshots(files, codec, io)
+        self.durability = durability
+        self._files = files
+        self._read_only = read_only
+        self._index: PageIndex | None = None
+
+    @property
+    def index(self) -> "PageIndex":
+        """Page facts and search, opened when first asked for, which makes the directory of a new session."""
+        self._files.check_open()
+        if self._index is None:
+            from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+
+            if self._read_only:
+                self._index = PageIndex(self._files.path(INDEX), read_only=True)
+            else:
+                with self._files.locked(INDEX):
+                    self._index = PageIndex(self._files.path(INDEX))
+        return self._index
+
+    def close(self) -> None:
+        """Give back files and locks. May be called twice."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        self._files.close()
+
+
+class FileStore:
+    """Implements ``memci.archive.stores.contract.Store`` on a directory of a local file system (POSIX).
+
+    Many processes of one machine may use it at once.
+
+    Args:
+        root: The directory; it is made with the first record, and a relative path is meant from here and now.
+        durability: ``fsync``: what is acknowledged survives a loss of power. ``flush``: it survives the end of the process only.
+        io: The operating system, to count its calls or to make them fail.
+
+    Attributes:
+        durability: As given.
+        io: As given; its counts tell what was done.
+    """
+
+    def __init__(
+        self, root: "str | os.PathLike[str]", durability: Literal["fsync", "flush"] = "fsync", *, io: FileIo | None = None
+    ) -> None:
+        self.durability: str = durability
+        self.io = io or FileIo()
+        self._disk = Disk(str(Path(root).absolute()), self.io, durability == "fsync")
+        self._opened: WeakSet[SessionFiles] = WeakSet()
+
+    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
+        """Open what is stored of a session; nothing is read or written before it is asked for.
+
+        Raises:
+            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
+        """
+        files = self._files(tenant, session_id, read_only=read_only)
+        self._opened.add(files)
+        codec = LineCodec(tenant, session_id)
+        return FileSession(files, codec, self.io, durability=self.durability, read_only=read_only)
+
+    def sessions(self, tenant: str) -> Iterator[str]:
+        """Yield the ids of the sessions that have at least one record, in no order. Reads the end of each journal.
+
+        Other files, and what is left of a session that was half made or half deleted, are passed over.
+
+        Raises:
+            InvalidIdError: See ``open``.
+            UnavailableError: A directory cannot be read.
+        """
+        name = file_name(check_identifier(tenant, "tenant"))
+        try:
+            entries = self.io.list_directory(f"{self._disk.root}/{name}")
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise refusal.unavailable(error, name) from error
+        for entry in entries:
+            session_id = self._noted_id(tenant, entry.path) if is_hashed(entry.name) else find_identifier(entry.name)
+            if session_id is not None and file_name(session_id) == entry.name and self._has_records(tenant, session_id):
+                yield session_id
+
+    def delete(self, tenant: str, session_id: str) -> None:
+        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
+
+        Whoever has it open gets an ``UnavailableError`` from the next append.
+
+        Raises:
+            InvalidIdError: See ``open``.
+            UnavailableError: Something is left; call again.
+        """
+        files = self._files(tenant, session_id)
+        with files.reported():
+            try:
+                self.io.list_directory(files.directory)
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            files.acquire()
+            try:
+                files.remove()
+            finally:
+                files.close()
+
+    def close(self) -> None:
+        """Give back the files of the sessions that are still open. May be called twice."""
+        for files in list(self._opened):
+            files.close()
+
+    def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
+        check_identifier(tenant, "tenant")
+        check_identifier(session_id, "session id")
+        return SessionFiles(self._disk, tenant, session_id, read_only=read_only)
+
+    def _noted_id(self, tenant: str, directory: str) -> str | None:
+        try:
+            note = orjson.loads(find_file(self.io, f"{directory}/{NOTE}") or b"")
+        except (OSError, ValueError):
+            return None
+        session_id = note.get("session") if isinstance(note, dict) and note.get("tenant") == tenant else None
+        return session_id if isinstance(session_id, str) else None
+
+    def _has_records(self, tenant: str, session_id: str) -> bool:
+        session = self.open(tenant, session_id, read_only=True)
+        try:
+            return session.journal.head() > 0
+        except UnavailableError:
+            raise
+        except StoreError:  # damaged, or of a newer memci: it is there
+            return True
+        finally:
+            session.close()

@@ -1,0 +1,77 @@
+"""Session ids, tenants and page names as file names, one to one.
+
+A name is the id with everything but ``a-z``, ``0-9``, ``_`` and ``-`` percent-encoded, byte by byte in UTF-8 with upper-case hex.
+Capital letters and dots are encoded too: some file systems ignore case, and ``..`` is no file. Where that makes more than
+180 bytes, the name is ``~`` and the SHA-256 of the id in hex; no encoded id begins with ``~``.
+"""
+
+import re
+from hashlib import sha256
+
+from memci.errors import InvalidIdError
+
+MAX_NAME_BYTES = 180
+"""Longest name that spells its id; file systems take 255 bytes, some of them less."""
+
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
+_ENCODED = tuple(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in range(256))
+_ESCAPE = re.compile(rb"%([0-9A-F]{2})")
+_PAGE_NAME = re.compile(r"[a-z0-9_]+-[0-9]+(\.r[0-9]+)?")
+
+
+def check_identifier(value: object, what: str) -> str:
+    """Return a session id or tenant, as *what* calls it, if it can be one.
+
+    Raises:
+        InvalidIdError: It is not text, is empty, or UTF-8 cannot encode it.
+    """
+    if not isinstance(value, str):
+        message = f"the {what} is a {type(value).__name__}: give text, such as str({what})"
+        raise InvalidIdError(message, value=value)
+    if not value:
+        message = f"the {what} is empty: give at least one character"
+        raise InvalidIdError(message, value=value)
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        message = f"the {what} {value[:40]!r} has a lone surrogate at character {error.start}: UTF-8 cannot encode it, replace it"
+        raise InvalidIdError(message, value=value) from None
+    return value
+
+
+def check_page_name(name: str) -> str:
+    """Return the name of a page file if it is one, such as ``usr-12`` or ``usr-12.r1``.
+
+    Raises:
+        InvalidIdError: It is not.
+    """
+    if not _PAGE_NAME.fullmatch(name) or len(name) > MAX_NAME_BYTES:
+        message = f"{name[:80]!r} is no name of a page file: it is a segment of a-z, 0-9 and _, a number and perhaps a revision"
+        raise InvalidIdError(message, value=name)
+    return name
+
+
+def is_page_name(name: str) -> bool:
+    """Tell whether ``check_page_name`` takes the name."""
+    return len(name) <= MAX_NAME_BYTES and _PAGE_NAME.fullmatch(name) is not None
+
+
+def file_name(identifier: str) -> str:
+    """Return the file name of a checked id: at most 180 bytes of ASCII, and no two ids have the same."""
+    data = identifier.encode()
+    name = "".join([_ENCODED[byte] for byte in data])
+    return name if len(name) <= MAX_NAME_BYTES else "~" + sha256(data).hexdigest()
+
+
+def is_hashed(name: str) -> bool:
+    """Tell whether a file name holds the hash of an id, so that the id must be kept elsewhere."""
+    return name.startswith("~")
+
+
+def find_identifier(name: str) -> str | None:
+    """Return the id that a file name spells, or ``None`` where it is no name that ``file_name`` makes of one, or a hash."""
+    try:
+        identifier = _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name.encode()).decode()
+    except UnicodeError:
+        return None
+    return identifier if identifier and file_name(identifier) == name else None

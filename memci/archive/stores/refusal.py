@@ -1,0 +1,40 @@
+"""The errors that all stores raise alike."""
+
+import errno
+
+from memci.errors import ConflictError, PermissionDeniedError, SessionClosedError, UnavailableError
+
+
+def conflict(expected: int, head: int) -> ConflictError:
+    """Make the error of a writer that is not where the journal is."""
+    text = f"the journal is at {head} and not at {expected}: nothing was written; refresh() and do it again"
+    return ConflictError(text, expected=expected, head=head)
+
+
+def deleted(session: str) -> UnavailableError:
+    """Make the error of a writer whose session is gone."""
+    return UnavailableError(f"session {session!r} was deleted or replaced while it was open: close it and open it again")
+
+
+def closed(session: str) -> SessionClosedError:
+    """Make the error of one who uses a closed session."""
+    return SessionClosedError(f"session {session!r} was closed: open it again")
+
+
+def read_only(session: str) -> PermissionDeniedError:
+    """Make the error of one who writes what was opened to be read."""
+    return PermissionDeniedError(f"session {session!r} was opened read-only: open it without read_only to write")
+
+
+def unavailable(error: OSError, place: str) -> UnavailableError:
+    """Make the error of a call to the operating system that failed on *place*, a path relative to the store's root."""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            advice = "make room, then do it again"
+        case errno.EMFILE | errno.ENFILE:
+            advice = "close sessions, or raise the limit of open files"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            advice = "change the rights, or open read-only"
+        case _:
+            advice = "see to the disk, then open the session again"
+    return UnavailableError(f"{place}: {error.strerror or error}: {advice}")

@@ -1,0 +1,47 @@
+"""Opening a store by its URL."""
+
+from typing import Literal, TypeGuard
+
+from memci.archive.stores.contract import Store
+from memci.archive.stores.file import FileStore
+from memci.archive.stores.memory import MemoryStore
+from memci.errors import ConfigError
+
+Durability = Literal["fsync", "flush"]
+
+_SCHEMES = "file:./directory, file:/absolute/directory or memory:"
+
+
+def open_store(url: str, durability: str = "fsync") -> Store:
+    """Open the store that a URL names; nothing is read or written yet.
+
+    ``file:./chats`` is relative to the working directory as it is now, ``file:/srv/chats`` and ``file:///srv/chats`` are
+    absolute; what follows the scheme is taken as it is, without percent-decoding. ``memory:`` is a new, empty store.
+
+    Raises:
+        ConfigError: The URL or the durability is not a known one; its path is ``store`` or ``durability``.
+    """
+    if not _is_durability(durability):
+        message = f"{durability!r} is no durability: give fsync or flush"
+        raise ConfigError(message, path="durability")
+    scheme, colon, rest = url.partition(":")
+    match scheme, colon:
+        case "file", ":":
+            return FileStore(_directory(url, rest), durability)
+        case "memory", ":" if not rest:
+            return MemoryStore()
+        case _:
+            message = f"{url!r} is no store: give {_SCHEMES}"
+            raise ConfigError(message, path="store")
+
+
+def _is_durability(value: str) -> TypeGuard[Durability]:
+    return value in ("fsync", "flush")
+
+
+def _directory(url: str, rest: str) -> str:
+    path = rest.removeprefix("//") if rest.startswith("///") else rest
+    if not path or path.startswith("//") or "\0" in path:
+        message = f"{url!r} names no directory of this machine: give {_SCHEMES}"
+        raise ConfigError(message, path="store")
+    return path
