@@ -3,8 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# pip reads it for the package and for the isolated builds alike.
-export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+# pip reads it for the package and for the isolated builds alike. Relative, as pip would split a path at its blanks.
+export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help

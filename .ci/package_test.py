@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
+CONSTRAINTS = ROOT / "constraints.txt"
 TEST_FILES = ("tests", "examples", "README.md", "pyproject.toml")
 SDIST_FILES = {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
 """What the build backend puts beside the package; pip needs the metadata, the licence asks for itself."""
@@ -72,8 +73,10 @@ def test_installed(built: Path, work: Path) -> None:
     copy = work / "copy"
     copy.mkdir()
     for name in TEST_FILES:
-        place = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        place(ROOT / name, copy / name)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / name, copy / name)
     code = "import memci, sys; sys.exit(not memci.__file__.startswith(sys.prefix))"
     run(python, "-c", code, cwd=copy)
     print(f"--- {built.name}: the tests against what it installs", flush=True)
@@ -82,8 +85,9 @@ def test_installed(built: Path, work: Path) -> None:
 
 
 def run(*command: str | Path, cwd: Path = ROOT, stdout: int | None = None) -> None:
-    """Run a command with no way into the checkout; leave with its exit code if it fails."""
+    """Run a command with no way into the checkout but the constraints; leave with its exit code if it fails."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["PIP_CONSTRAINT"] = CONSTRAINTS.as_uri()
     done = subprocess.run(command, cwd=cwd, env=environment, stdout=stdout, check=False)  # noqa: S603 (our own words)
     if done.returncode:
         print("failed:", *command, file=sys.stderr)
