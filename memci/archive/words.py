@@ -23,7 +23,7 @@ _FUNCTION_WORDS = """
 a about above after again against all also am an and any are aren as at be because been before being below between both
 but by can cannot could couldn d did didn do does doesn doing don down during each else ever few for from further get
 gets go got had hadn has hasn have haven having he her here hers herself him himself his how however i if in into is isn
-it its itself just ll let m may me might more most much must my myself no nor not of off on once only or other our ours
+it its itself just ll let m me might more most much must my myself no nor not of off on once only or other our ours
 ourselves out over own please re s same shall she should shouldn so some such t than that the their theirs them
 themselves then there these they this those through to too under until up upon us ve very was wasn we were weren what
 when where whether which while who whom whose why will with won would wouldn yes yet you your yours yourself yourselves

@@ -1,0 +1,188 @@
+"""The writing side of a page index: one transaction."""
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from memci.archive.index_file import mapped_errors, storable
+from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.search import PageText, page_text, term_line
+from memci.errors import PageNotFoundError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_SYSTEM = "sys"
+_FACTS = tuple(field.name for field in attrs.fields(PageFacts))
+COLUMNS = ", ".join(("name", *_FACTS[1:]))
+"""The columns of a page's facts, in the order of the attributes of ``PageFacts``."""
+
+_PUT_PAGE = (
+    f"INSERT INTO page ({COLUMNS}, number) VALUES ({', '.join('?' * (len(_FACTS) + 1))}) ON CONFLICT (name) DO UPDATE SET "  # noqa: S608
+    + ", ".join(f"{name} = excluded.{name}" for name in _FACTS[1:])
+)
+
+
+class IndexWriter:
+    """Changes a page index, within the transaction of ``PageIndex.write``.
+
+    Attributes:
+        seq: The last journal record in the index, as it was when the transaction began: what another process wrote is in it.
+    """
+
+    def __init__(self, connection: "sqlite3.Connection") -> None:
+        self._connection = connection
+        self.seq: int = self._one("SELECT seq FROM meta")[0]
+
+    def set_seq(self, seq: int, mark: str) -> None:
+        """Note the last journal record that is in the index, and a text that tells its journal from others."""
+        self._run("UPDATE meta SET seq = ?, mark = ?", seq, storable(mark))
+
+    def add_entry(  # noqa: PLR0913 the columns of a row
+        self, *, seq: int, page: str, position: int, role: str, text: str, at: str, key: str | None = None
+    ) -> None:
+        """Add an entry; those of its page at *position* and after it move on by one. O(their number).
+
+        Args:
+            seq: The journal record that holds it.
+            page: Index of its page.
+            position: Its place in the page, from 1.
+            role: The provider's role; ``user`` is the user's own text.
+            text: Its words as a reader sees them, calls included.
+            at: When it was said, in ISO 8601; any other text is indexed as it is.
+            key: The idempotency key under which it was appended.
+        """
+        self._run("UPDATE entry SET position = position + 1 WHERE page = ? AND position >= ?", page, position)
+        row = (seq, page, position, role, storable(at), None if key is None else storable(key), storable(text))
+        self._run("INSERT INTO entry (seq, page, position, role, at, key, text) VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+
+    def add_call(self, call_id: str, *, seq: int, page: str) -> None:
+        """Add a call that the entry *seq* makes and that has no answer yet."""
+        self._run("INSERT INTO call (call_id, seq, page) VALUES (?, ?, ?)", storable(call_id), seq, page)
+
+    def answer_call(self, call_id: str, *, seq: int, call_seq: int) -> None:
+        """Note that the entry *seq* answers the call with this id that the entry *call_seq* made."""
+        self._run(
+            "UPDATE call SET answered = ? WHERE id = "
+            "(SELECT id FROM call WHERE call_id = ? AND seq = ? AND answered IS NULL ORDER BY id LIMIT 1)",
+            seq, storable(call_id), call_seq,
+        )  # fmt: skip
+
+    def put_page(self, facts: PageFacts) -> None:
+        """Add a page, or replace the facts of one; a page added later counts as younger in search."""
+        number = int(facts.index.rpartition("-")[2])
+        self._run(_PUT_PAGE, *(_stored(value) for value in attrs.astuple(facts, recurse=False)), number)
+
+    def change_page(self, index: str, **changes: Any) -> None:  # noqa: ANN401 the attributes of PageFacts
+        """Change some facts of a page, by the names of their attributes.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+            TypeError: A name is not one of a fact that can change.
+        """
+        if unknown := changes.keys() - set(_FACTS[1:]):
+            message = f"PageFacts has nothing to change named {', '.join(sorted(unknown))}"
+            raise TypeError(message)
+        if not changes:
+            return
+        assignments = ", ".join(f"{name} = ?" for name in changes)
+        values = map(_stored, changes.values())
+        if not self._run(f"UPDATE page SET {assignments} WHERE name = ?", *values, index):  # noqa: S608 names of attributes
+            raise _page_not_found(index)
+
+    def index_page(self, index: str, *, entry: str | None = None) -> None:
+        """Make a page searchable as it is now. O(its text).
+
+        Args:
+            index: The page.
+            entry: The text of its contents entry; ``None`` keeps what was given before.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+        """
+        page = self._one("SELECT id FROM page WHERE name = ?", index)
+        if page is None:
+            raise _page_not_found(index)
+        old = self._one("SELECT contents FROM text WHERE id = ?", page[0])
+        contents = (old[0] if old else "") if entry is None else term_line(entry)
+        entries = self._all("SELECT role, text, at FROM entry WHERE page = ? ORDER BY position", index)
+        self._remove_text(page[0])
+        self._add_text(page[0], page_text(entries, contents))
+
+    def drop_page(self, index: str) -> None:
+        """Remove a page with its entries, keys and calls; nothing happens where there is none. O(its size)."""
+        page = self._one("SELECT id FROM page WHERE name = ?", index)
+        if page is not None:
+            self._remove_text(page[0])
+            self._run("DELETE FROM page WHERE id = ?", page[0])
+        for (seq,) in self._all("SELECT seq FROM entry WHERE page = ?", index):
+            self._run("DELETE FROM call WHERE seq = ?", seq)
+        self._run("DELETE FROM entry WHERE page = ?", index)
+
+    def drop_from(self, seq: int) -> None:
+        """Go back to before *seq*: entries from it on go, with their keys and calls, but for those of the system segment.
+
+        Calls that were answered from there on are open again. A page that loses all its entries goes; of the others the facts
+        ``entries``, ``first_seq`` and ``last_seq`` and the searchable text are mended, and ``tokens`` is left as it was.
+        O(size of the pages concerned).
+        """
+        self._run("UPDATE call SET answered = NULL WHERE answered >= ?", seq)
+        for (index,) in self._all("SELECT DISTINCT page FROM entry WHERE seq >= ?", seq):
+            if index.rpartition("-")[0] != _SYSTEM:
+                self._drop_entries(index, seq)
+
+    def _drop_entries(self, index: str, seq: int) -> None:
+        for (gone,) in self._all("SELECT seq FROM entry WHERE page = ? AND seq >= ?", index, seq):
+            self._run("DELETE FROM call WHERE seq = ?", gone)
+            self._run("DELETE FROM entry WHERE seq = ?", gone)
+        left = [row[0] for row in self._all("SELECT seq FROM entry WHERE page = ? ORDER BY position", index)]
+        if not left:
+            self.drop_page(index)
+            return
+        for position, kept in enumerate(left, start=1):
+            self._run("UPDATE entry SET position = ? WHERE seq = ? AND position <> ?", position, kept, position)
+        self._run(
+            "UPDATE page SET entries = ?, first_seq = ?, last_seq = ? WHERE name = ?", len(left), min(left), max(left), index
+        )
+        if self._one("SELECT 1 FROM text JOIN page USING (id) WHERE name = ?", index):
+            self.index_page(index)
+
+    def _add_text(self, page_id: int, text: PageText) -> None:
+        terms, entries = text.size()
+        columns = (text.user, text.page, text.contents)
+        self._run("INSERT INTO text VALUES (?, ?, ?, ?, ?, ?)", page_id, entries, terms, *columns)
+        self._run("INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)", page_id, *columns)
+        self._run("UPDATE meta SET pages = pages + 1, entries = entries + ?, terms = terms + ?", entries, terms)
+
+    def _remove_text(self, page_id: int) -> None:
+        row = self._one("SELECT entries, terms, user, page, contents FROM text WHERE id = ?", page_id)
+        if row is None:
+            return
+        self._run("UPDATE meta SET pages = pages - 1, entries = entries - ?, terms = terms - ?", *row[:2])
+        # FTS5 takes a row of an external-content table out only when it is told the very text that went in.
+        remove = "INSERT INTO search (search, rowid, user, page, contents) VALUES ('delete', ?, ?, ?, ?)"
+        self._run(remove, page_id, *row[2:])
+        self._run("DELETE FROM text WHERE id = ?", page_id)
+
+    def _run(self, sql: str, *values: object) -> int:
+        """Run a statement and return how many rows it changed."""
+        with mapped_errors():
+            return self._connection.execute(sql, values).rowcount
+
+    def _all(self, sql: str, *values: object) -> list[Any]:
+        with mapped_errors():
+            return self._connection.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: object) -> Any:  # noqa: ANN401 a row, or None
+        with mapped_errors():
+            return self._connection.execute(sql, values).fetchone()
+
+
+def _stored(value: object) -> object:
+    if isinstance(value, PageState):
+        return value.value
+    return storable(value) if isinstance(value, str) else value
+
+
+def _page_not_found(index: str) -> PageNotFoundError:
+    return PageNotFoundError(f"the index knows no page {index}", index=index)

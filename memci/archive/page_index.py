@@ -1,0 +1,206 @@
+"""The derived index of one session: the facts of its pages, and full-text search over them."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from memci.archive import index_file
+from memci.archive.index_file import mapped_errors, storable
+from memci.archive.index_writer import COLUMNS, IndexWriter
+from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_search import PageSearch
+from memci.archive.search import ExtraPage, IndexHit
+from memci.errors import PermissionDeniedError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_BATCH_PAGES = 256
+
+
+class PageIndex:
+    """Page facts and full-text search of one session, in one SQLite file that can be lost without harm.
+
+    A damaged file, and one of another version, is made anew when it is opened; ``seq`` is then 0. Damage that shows later is a
+    ``CorruptError`` of the method that meets it: call ``reset`` and fill the index again. Safe for one thread at a time; other
+    processes may have it open too. Memory does not grow with the history.
+
+    Args:
+        path: The file; ``None`` keeps the index in memory.
+        read_only: Never write to the file, nor beside it where no other process has it open; a file that cannot be read is
+            an empty index.
+
+    Raises:
+        UnavailableError: The file can be neither opened nor made.
+    """
+
+    def __init__(self, path: str | None, *, read_only: bool = False) -> None:
+        self._path = path
+        self._read_only = read_only
+        # What the file looked like when it was opened as unchanging; None when it was not.
+        self._seen: tuple[int, int] | None = None
+        self._opened = self._open()
+
+    @property
+    def seq(self) -> int:
+        """The last journal record that is in the index; 0 when it is new."""
+        return int(self._one("SELECT seq FROM meta")[0])
+
+    @property
+    def mark(self) -> str:
+        """The text that was stored with ``seq``; empty when the index is new."""
+        return str(self._one("SELECT mark FROM meta")[0])
+
+    @contextmanager
+    def write(self) -> Iterator[IndexWriter]:
+        """Begin a transaction, waiting for other processes; all of it is stored when the block ends, and nothing when it raises.
+
+        Raises:
+            PermissionDeniedError: The index was opened to be read only.
+            UnavailableError: The disk is full, or another process did not end its transaction.
+        """
+        if self._read_only:
+            message = "the index was opened to be read only"
+            raise PermissionDeniedError(message)
+        connection = self._connection()
+        with mapped_errors():
+            connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield IndexWriter(connection)
+            with mapped_errors():
+                connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # a full disk may have ended it already
+                connection.execute("ROLLBACK")
+            raise
+
+    def reset(self) -> None:
+        """Empty the index; the file is deleted and made anew, so that none of the old bytes is left in it.
+
+        Raises:
+            PermissionDeniedError: The index was opened to be read only.
+        """
+        if self._read_only:
+            message = "the index was opened to be read only"
+            raise PermissionDeniedError(message)
+        self.close()
+        if self._path is not None:
+            index_file.remove(self._path)
+        self._opened = self._open()
+
+    def close(self) -> None:
+        """Give the file back. May be called twice."""
+        self._opened.close()
+
+    def find_page(self, index: str) -> PageFacts | None:
+        """Return the facts of a page, or ``None`` where there is none."""
+        row = self._one(f"SELECT {COLUMNS} FROM page WHERE name = ?", index)  # noqa: S608 names of columns
+        return None if row is None else _facts(row)
+
+    def pages(self, state: PageState | None = None) -> Iterator[PageFacts]:
+        """Yield the facts of all pages, or of those in one state, oldest first: by first entry, then by number.
+
+        Pages are read a few at a time, so that the index may be changed meanwhile; a page that moves then may be missed.
+        """
+        condition = "" if state is None else "state = ? AND"
+        chosen = () if state is None else (state.value,)
+        sql = (
+            f"SELECT first_seq, number, id, {COLUMNS} FROM page "  # noqa: S608 names of columns
+            f"WHERE {condition} (first_seq, number, id) > (?, ?, ?) ORDER BY first_seq, number, id LIMIT {_BATCH_PAGES}"
+        )
+        last: tuple[Any, ...] = (-1, -1, -1)
+        while rows := self._all(sql, *chosen, *last):
+            for row in rows:
+                yield _facts(row[3:])
+            last = rows[-1][:3]
+
+    def count_pages(self) -> int:
+        """Return how many pages there are. O(their number), at a few nanoseconds each."""
+        return int(self._one("SELECT count(*) FROM page")[0])
+
+    def find_key(self, key: str) -> list[int]:
+        """Return the sequence numbers of the entries that were appended under an idempotency key, in order."""
+        return [row[0] for row in self._all("SELECT seq FROM entry WHERE key = ? ORDER BY seq", storable(key))]
+
+    def entry_seqs(self, page: str) -> list[int]:
+        """Return the sequence numbers of a page's entries, in the order of their positions."""
+        return [row[0] for row in self._all("SELECT seq FROM entry WHERE page = ? ORDER BY position", page)]
+
+    def find_entry(self, seq: int) -> tuple[str, int] | None:
+        """Return page and position of the entry that a journal record holds, or ``None``."""
+        row = self._one("SELECT page, position FROM entry WHERE seq = ?", seq)
+        return None if row is None else (row[0], row[1])
+
+    def find_call(self, call_id: str) -> tuple[str, int] | None:
+        """Return page and sequence number of the latest call with this id that has no answer, or ``None``."""
+        sql = "SELECT page, seq FROM call WHERE call_id = ? AND answered IS NULL ORDER BY seq DESC LIMIT 1"
+        row = self._one(sql, storable(call_id))
+        return None if row is None else (row[0], row[1])
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int,
+        states: Collection[PageState] | None = None,
+        exclude: Collection[str] = (),
+        extra: Sequence[ExtraPage] = (),
+    ) -> list[IndexHit]:
+        """Return the pages that answer a query best, best first; none where the query holds no word.
+
+        The query is plain text: any of its words counts, and nothing in it is syntax. Costs about what the one full-text query
+        costs, and no more than a bounded number of pages beside it.
+
+        Args:
+            query: What is looked for, in any language.
+            limit: At most so many pages.
+            states: Only pages in these states; ``None`` for all.
+            exclude: Indexes of pages that are not wanted; they still count as neighbours.
+            extra: Pages that are not in the index, or not as they are now; they are searched as if they were.
+        """
+        connection = self._connection()
+        with mapped_errors():
+            return PageSearch(connection, query, extra).hits(limit, states, exclude)
+
+    def _open(self) -> "sqlite3.Connection":
+        if self._path is None:
+            return index_file.open_in_memory()
+        if not self._read_only:
+            return index_file.open_for_writing(self._path)
+        # A process that writes keeps a log beside the file; without one the file stays as it is until one comes.
+        self._seen = None if Path(f"{self._path}-wal").exists() else self._stamp()
+        connection = index_file.open_for_reading(self._path, unchanging=self._seen is not None)
+        return index_file.open_in_memory() if connection is None else connection
+
+    def _connection(self) -> "sqlite3.Connection":
+        """Return the connection, opened again where it took the file for unchanging and a process began to write."""
+        changed = self._seen is not None and (self._stamp() != self._seen or Path(f"{self._path}-wal").exists())
+        if changed:
+            self._opened.close()
+            self._opened = self._open()
+        return self._opened
+
+    def _stamp(self) -> tuple[int, int]:
+        try:
+            status = Path(str(self._path)).stat()
+        except OSError:
+            return (0, 0)
+        return (status.st_mtime_ns, status.st_size)
+
+    def _all(self, sql: str, *values: object) -> list[Any]:
+        connection = self._connection()
+        with mapped_errors():
+            return connection.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: object) -> Any:  # noqa: ANN401 a row, or None
+        connection = self._connection()
+        with mapped_errors():
+            return connection.execute(sql, values).fetchone()
+
+
+def _facts(row: Sequence[Any]) -> PageFacts:
+    values = dict(zip((field.name for field in attrs.fields(PageFacts)), row, strict=True))
+    return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})

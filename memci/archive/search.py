@@ -1,0 +1,316 @@
+"""How text is found: terms, the searchable form of a page, the ranking of pages, and snippets.
+
+Everything here is a function of its arguments; the database is in ``page_index``.
+"""
+
+import functools
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import attrs
+
+from memci.archive.page_facts import PageState
+from memci.archive.words import STOPWORDS, runs, words
+
+SNIPPET_CHARS = 200
+
+_MONTHS = (  # not from strftime or calendar, which speak the language of the machine
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_VOWELS = frozenset("aeiouy")
+_ACCENTS = dict.fromkeys(range(0x300, 0x370))
+
+# The weights below were chosen together on English and Chinese conversations, with short and with long answers; recall
+# within the first five pages moves by less than a point when one of them is changed by a third.
+_SATURATION = 1.2  # k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009)
+_LENGTH_SHARE = 0.5  # b of BM25, for one entry
+_NEIGHBOUR_DECAY = 0.4  # what a word counts that stands one page further away
+_COVER_WEIGHT = 0.1
+_USER_WEIGHT = 0.2
+REACH = 2
+"""How many pages before and after a page count as its neighbours."""
+
+
+@attrs.frozen(kw_only=True)
+class ExtraPage:
+    """A page to be searched that is not in the index yet, such as the open one.
+
+    Attributes:
+        index: Such as ``usr-12``.
+        state: Where it is.
+        entries: Position, role and text of its entries, in order.
+    """
+
+    index: str
+    state: PageState
+    entries: Sequence[tuple[int, str, str]]
+
+
+@attrs.frozen(kw_only=True)
+class IndexHit:
+    """A page that was found.
+
+    Attributes:
+        index: Such as ``usr-12``.
+        entry: Position of the entry that answers best, from 1.
+        score: Higher is better; comparable within one answer.
+        snippet: The best passage of that entry, up to 200 characters of its own text.
+        state: Where the page is.
+    """
+
+    index: str
+    entry: int
+    score: float
+    snippet: str
+    state: PageState
+
+
+@attrs.frozen
+class PageText:
+    """The searchable form of a page: terms between single spaces, with a space at both ends of a line.
+
+    Attributes:
+        user: The terms of what the user said.
+        page: One line for the time, then one for each entry, in order.
+        contents: The terms of its contents entry.
+    """
+
+    user: str
+    page: str
+    contents: str
+
+    def size(self) -> tuple[int, int]:
+        """Return how many terms its entries hold, and how many entries there are."""
+        lines = self.page.split("\n")[1:]
+        return sum(_length(line) for line in lines), len(lines)
+
+
+@attrs.define(eq=False)
+class Candidate:
+    """A page that may be an answer, or that stands beside one.
+
+    Attributes:
+        place: Where it stands among the pages; neighbours differ by one.
+        text: Its searchable form.
+        counts: By term, how often the page says it, each entry's count divided by the entry's relative length.
+        best: Line of the entry that holds the most, and 0 where no entry holds any.
+        user: The score of what the user said.
+    """
+
+    place: int
+    text: PageText
+    counts: Mapping[str, float] = attrs.field(factory=dict)
+    best: int = 0
+    user: float = 0.0
+
+
+@functools.lru_cache(maxsize=20_000)
+def term(word: str) -> str:
+    """Return the form under which a word is indexed: without accents and, in English, without the common endings.
+
+    Much lighter than Porter's stemmer, and as good here: ``hiked``, ``hikes`` and ``hiking`` give ``hik``.
+    """
+    if not word.isascii():
+        return unicodedata.normalize("NFC", unicodedata.normalize("NFD", word).translate(_ACCENTS)) or word
+    if len(word) < 4 or not word.isalpha():  # noqa: PLR2004 shorter words have no ending to lose
+        return word
+    stem = _without_verb_ending(_without_plural(word))
+    if len(stem) > 4 and stem[-1] == "e":  # noqa: PLR2004
+        stem = stem[:-1]
+    if stem[-1] == "y" and stem[-2] not in _VOWELS:
+        stem = stem[:-1] + "i"
+    return stem
+
+
+def query_terms(query: str) -> list[str]:
+    """Return the distinct terms of a query, in order: those of its content words, or of all words where it has no other."""
+    found = words(query)
+    content = [word for word in found if word not in STOPWORDS]
+    return list(dict.fromkeys(term(word) for word in content or found))
+
+
+def term_line(text: str) -> str:
+    """Return the terms of a text between single spaces, with a space at both ends. O(length of the text)."""
+    return f" {' '.join(map(term, words(text)))} "
+
+
+def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> PageText:
+    """Return the searchable form of a page. O(its size).
+
+    Args:
+        entries: Role, text and time of its entries, in order.
+        contents: The terms of its contents entry, as ``term_line`` gives them.
+    """
+    user, lines, times = [], [], []
+    for role, text, at in entries:
+        line = term_line(text)
+        lines.append(line)
+        if role == "user":
+            user.append(line)
+        times.append(at)
+    return PageText("".join(user), "\n".join([term_line(_time_words(times)), *lines]), contents)
+
+
+def weigh(pages: int, page_counts: Mapping[str, int]) -> dict[str, float]:
+    """Return the weight of each term: its inverse document frequency among *pages* pages, as BM25 has it, never negative."""
+    return {name: math.log1p((max(pages, count) - count + 0.5) / (count + 0.5)) for name, count in page_counts.items()}
+
+
+def rank(candidates: Sequence[Candidate], weights: Mapping[str, float], entry_terms: float) -> list[tuple[float, Candidate]]:
+    """Score pages by their own words and by their neighbours'; best first, the older first among equals.
+
+    The score is a weighted sum of three, each as a share of what it can reach: BM25 over the terms of the page and, less with
+    each step, of its neighbours, where a long entry counts less for each word; the share of the query that page and neighbours
+    cover together; BM25 over the user's words. A page with no word of the query is left out, unless its neighbours hold
+    at least two. O(text of the candidates · terms).
+
+    Args:
+        candidates: The pages, and their neighbours as far as they are to count; in any order. Their counts are filled in.
+        weights: By term of the query.
+        entry_terms: How many terms an entry has on average.
+    """
+    for candidate in candidates:
+        _count(candidate, weights, entry_terms)
+    by_place = {candidate.place: candidate for candidate in candidates}
+    most = sum(weights.values()) or 1.0
+    ranked = []
+    for candidate in candidates:
+        near = [
+            (_NEIGHBOUR_DECAY ** abs(step), other.counts)
+            for step in range(-REACH, REACH + 1)
+            if (other := by_place.get(candidate.place + step)) is not None
+        ]
+        counts: dict[str, float] = {}
+        for share, found in near:
+            for name, count in found.items():
+                counts[name] = counts.get(name, 0.0) + share * count
+        if not candidate.counts and len(counts) < 2:  # noqa: PLR2004 two words of the query, as said above
+            continue
+        own = sum(weights[name] * count / (count + _SATURATION) for name, count in counts.items())
+        cover = sum(weights[name] for name in counts)
+        ranked.append(((own + _COVER_WEIGHT * cover + _USER_WEIGHT * candidate.user) / most, candidate))
+    ranked.sort(key=lambda pair: (-pair[0], pair[1].place))
+    return ranked
+
+
+def snippet(text: str, weights: Mapping[str, float]) -> str:
+    """Return the passage of *text* that holds the most of the query: at most 200 characters, cut between words where it can be.
+
+    O(length of the text).
+    """
+    marks = _marks(text, weights)
+    left, right = _densest(marks, weights) if marks else (0, 0)
+    room = SNIPPET_CHARS - (right - left)
+    if room > 0:
+        # A passage reads best from the start of its line or sentence; what room is left goes to what follows.
+        first = max(0, left - room)
+        opening = max(text.rfind(mark, first, left) + 1 for mark in ("\n", ". ", "? ", "! ", "。", "？", "！"))  # noqa: RUF001
+        left = opening if opening > first or first == 0 else _word_start(text, max(first, left - room // 2), left)
+        right = _word_end(text, right, min(len(text), left + SNIPPET_CHARS))
+    return text[left : min(right, left + SNIPPET_CHARS)].strip()
+
+
+def _without_plural(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004
+        return word[:-2]
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    return word[:-1] if word[-1] == "s" and not word.endswith(("ss", "us", "is")) else word
+
+
+def _without_verb_ending(word: str) -> str:
+    for ending in ("ing", "ed"):
+        stem = word[: -len(ending)]
+        if word.endswith(ending) and not word.endswith("eed") and len(stem) > 2 and not _VOWELS.isdisjoint(stem):  # noqa: PLR2004
+            return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
+    return word
+
+
+def _length(line: str) -> int:
+    return max(0, line.count(" ") - 1)
+
+
+def _time_words(times: Sequence[str]) -> str:
+    """Return the times as people and machines write them: the first in full, of the others those of another day."""
+    shown: dict[str, str] = {}
+    for at in times:
+        try:
+            time = datetime.fromisoformat(at)
+        except ValueError:
+            shown.setdefault(at, at)
+        else:
+            hour = "" if shown else f"{time:%H:%M}"
+            shown.setdefault(f"{time:%Y-%m-%d}", f"{time.day} {_MONTHS[time.month - 1]} {time.year} {hour} {time:%Y-%m-%d}")
+    return " ".join(shown.values())
+
+
+def _count(candidate: Candidate, weights: Mapping[str, float], entry_terms: float) -> None:
+    """Fill in what of the query a page holds."""
+    text = candidate.text
+    present = [name for name in weights if f" {name} " in text.page]
+    time, *lines = text.page.split("\n")
+    counts = {name: float(f" {name} " in time) for name in present}
+    highest = 0.0
+    for position, line in enumerate(lines, start=1) if present else ():
+        relative = _relative_length(line, entry_terms)
+        score = 0.0
+        for name in present:
+            if count := line.count(f" {name} "):
+                counts[name] += count / relative
+                score += weights[name] * count / (count + _SATURATION * relative)
+        if score > highest:
+            candidate.best, highest = position, score
+    # The contents entry mostly repeats words of the page; only what it adds counts.
+    counts |= {name: 1.0 for name in weights if name not in counts and f" {name} " in text.contents}
+    candidate.counts = counts
+    relative = _relative_length(text.user, entry_terms)
+    said = ((weights[name], text.user.count(f" {name} ")) for name in present)
+    candidate.user = sum(weight * count / (count + _SATURATION * relative) for weight, count in said)
+
+
+def _relative_length(line: str, entry_terms: float) -> float:
+    return 1.0 - _LENGTH_SHARE + _LENGTH_SHARE * _length(line) / max(entry_terms, 1.0)
+
+
+def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]]:
+    """Return start, end and term of each word of *text* that the query holds, in order."""
+    marks = []
+    for start, end, found in runs(text):
+        pairs = len(found) > 1 and len(found) == end - start - 1  # one pair of characters begins at each but the last
+        for offset, word in enumerate(found):
+            if (name := term(word)) in weights:
+                marks.append((start + offset, start + offset + 2, name) if pairs else (start, end, name))
+    return marks
+
+
+def _densest(marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float]) -> tuple[int, int]:
+    """Return start and end of the stretch that holds the most of the query in at most 200 characters; the first of equals."""
+    held: dict[str, int] = {}
+    best, found = -1.0, (marks[0][0], marks[0][1])
+    first = 0
+    score = 0.0
+    for start, end, name in marks:
+        held[name] = held.get(name, 0) + 1
+        score += weights[name] if held[name] == 1 else 0.0
+        while first < len(marks) and end - marks[first][0] > SNIPPET_CHARS and marks[first][0] < start:
+            gone = marks[first][2]
+            held[gone] -= 1
+            score -= 0.0 if held[gone] else weights[gone]
+            first += 1
+        if score > best + 1e-9:
+            best, found = score, (marks[first][0], end)
+    return found
+
+
+def _word_start(text: str, start: int, limit: int) -> int:
+    """Move *start* on to where a word begins, not beyond *limit*."""
+    space = text.find(" ", start, limit)
+    return start if start == 0 or space < 0 else space + 1
+
+
+def _word_end(text: str, least: int, end: int) -> int:
+    """Move *end* back to where a word ends, not before *least*."""
+    space = text.rfind(" ", least, end)
+    return end if end == len(text) or space < 0 else space
