@@ -39,6 +39,10 @@ SLOW = {
 
 VAGUE = {"common", "helper", "helpers", "manager", "misc", "util", "utils"}
 
+AMBIENT = re.compile(r"\b(?:datetime|date)\.(?:now|utcnow|today)\(|\bos\.(?:environ|getenv|urandom)\b")
+AMBIENT_READERS = {"engine/engine.py", "engine/session.py"}
+"""The only modules that read a clock or the environment; modules for time and chance are kept out by import contracts."""
+
 # Written so that none of them matches its own source.
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|farm|root|tmp)/[A-Za-z]")
 REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|npmjs|debian)\.(?:org|com|net)\b|--(?:(?:extra-)?index-url|find-links)")
@@ -101,6 +105,13 @@ def test_modules_are_named_after_what_they_hold() -> None:
     """No module or package has a name that says nothing."""
     names = [path.relative_to(PACKAGE).with_suffix("").as_posix() for path in modules(PACKAGE)]
     assert [] == [name for name in names if VAGUE & set(re.split("[/_]", name))]
+
+
+def test_clock_and_environment_are_read_in_one_place() -> None:
+    """Below the session nothing reads a clock or the environment, so that a prompt is a function of its journal."""
+    layers = [path for layer in ("messages", "chapters", "archive", "engine") for path in modules(PACKAGE / layer)]
+    readers = {path.relative_to(PACKAGE).as_posix() for path in layers if AMBIENT.search(path.read_text(encoding="utf-8"))}
+    assert set() == readers - AMBIENT_READERS
 
 
 def test_every_test_states_its_behaviour() -> None:
