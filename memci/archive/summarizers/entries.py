@@ -111,9 +111,10 @@ def _flatten(value: object, equals: str, pieces: list[str], units: list[tuple[in
 
 def _say(number: int, entry: Entry, text: str) -> None:
     opening = f"{entry.role}: " if not entry.passages else " "
+    speaker = entry.role
     flat = flat_json(text)
     shown, units = flat or (text, ())
-    entry.passages.append(Passage(number, shown, atoms(shown, units), opening, opening_cost=_opening_cost(opening, entry)))
+    entry.passages.append(Passage(number, speaker, shown, atoms(shown, units), opening, opening_cost=_opening_cost(opening, entry)))
 
 
 def _call_passage(number: int, entry: Entry, call: Call, named: set[str]) -> Passage:
@@ -124,7 +125,14 @@ def _call_passage(number: int, entry: Entry, call: Call, named: set[str]) -> Pas
     worth = _CALL_WORTH if name not in named else _CALL_WORTH / 4
     named.add(name)
     return Passage(
-        number, shown, atoms(shown, units), opening, ")", opening_cost=_opening_cost(opening, entry) + 0.5, opening_worth=worth
+        number,
+        "call",
+        shown,
+        atoms(shown, units),
+        opening,
+        ")",
+        opening_cost=_opening_cost(opening, entry) + 0.5,
+        opening_worth=worth,
     )
 
 
@@ -134,7 +142,7 @@ def _result_passage(number: int, entry: Entry, name: str, text: str) -> Passage:
         opening = " | " + opening
     flat = flat_json(text)
     shown, units = flat or (text, ())
-    return Passage(number, shown, atoms(shown, units), opening, opening_cost=_opening_cost(opening, entry))
+    return Passage(number, "tool", shown, atoms(shown, units), opening, opening_cost=_opening_cost(opening, entry))
 
 
 def clean_name(name: str) -> str:

@@ -11,10 +11,12 @@ from memci.archive.summarizers.selection import Choice, Passage, choose, shown
 from memci.archive.summary import Summary
 from memci.messages.message import Call, Message
 
-_ROLE_WORTH = {"user": 1.5, "assistant": 1.0, "call": 0.9, "tool": 0.6}
+_ROLE_WORTH = {"user": 1.2, "assistant": 1.0, "call": 0.9, "tool": 0.8}
 _OTHER_ROLE_WORTH = 0.5
 _REPEATED = 0.25
-_TITLED = 0.5
+_TITLED = 0.2
+_LONG=40
+_LONGP=.25
 _EARLY_WORDS = 20
 _LATE_POWER = 0.3
 _LARGEST_SHARE = 0.9
@@ -54,8 +56,9 @@ def weigh(entries):
     for n in order:
         e = entries[n]
         for p in e.passages:
-            role = "call" if p.closing else e.role
+            role = p.speaker
             base = _ROLE_WORTH.get(role, _OTHER_ROLE_WORTH)
+            if role!='user' and len(p.atoms)>_LONG: base*=(_LONG/len(p.atoms))**_LONGP
             for i, a in enumerate(p.atoms):
                 w = 0.0
                 for form, worth in a.forms:

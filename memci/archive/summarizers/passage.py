@@ -33,13 +33,17 @@ _LITERAL_WORTH = {
     LiteralKind.BLOB: 0.1,
 }
 _LIST_NUMBER_WORTH = 0.2
-_CHARACTER_WORTH = 0.42
+_CHARACTER_WORTH = 0.24
 _LONGEST_CHUNK = 6
 _LONGEST_GAP = 6
+_LONGEST_RAW_GAP = 120
+_LONGEST_RUN = 400
 
-_SPACED = f"[^\\s!-/:-@\\[-`{{-~\u00a1-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65{CJK}]"
-_WORD = re.compile(f"[{CJK}]+|{_SPACED}+(?:['’-]{_SPACED}+)*")
+_SPACED = f"[^\\s\\x00-/:-@\\[-`{{-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65{CJK}]"
+_WORD = re.compile(f"([{CJK}]+)|{_SPACED}+(?:['’-]{_SPACED}+)*")
+_UNSPACED = re.compile(f"[{CJK}]")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
+_BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
 _MARKUP = str.maketrans(dict.fromkeys("*#|`", ""))
 _TELLING_LINE = re.compile(
     "^[ \\t>]{0,40}(?:(?P<error>E {2,3}\\S|[\\w.]{0,60}(?:Error|Exception)\\b|\\S{0,80}:\\s?(?:fatal )?error|[Ee]rror\\b|ERROR|FAILED|FAIL\\b|fatal\\b|panic\\b)"
@@ -119,11 +123,26 @@ def _regions(text: str) -> list[tuple[int, int]]:
 
 
 def _edge(text: str, position: int) -> int:
-    """Return the place after a space near *position*, so that no word is cut in two."""
-    for place in range(position, max(0, position - _MIDDLE_CONTEXT), -1):
-        if text[place - 1].isspace():
-            return place
+    """Return a place at or shortly before *position* where no word or literal value is cut in two, if there is one."""
+    lowest = max(0, position - _LONGEST_RUN)
+    for marks in (" \n\t", ",;\"，。"):
+        place = max(text.rfind(mark, lowest, position) for mark in marks)
+        if place >= 0:
+            return place + 1
     return position
+
+
+def _gap(raw: str) -> str | None:
+    """Return what stands between two words in one line and without marks of layout; ``None`` where it is too much to show."""
+    if len(raw) > _LONGEST_RAW_GAP:
+        return None
+    plain = _BULLET.sub(" ", raw).translate(_MARKUP)
+    gap = " ".join(plain.split())
+    if len(gap) > _LONGEST_GAP:
+        return None
+    if not gap:
+        return " " if raw else ""
+    return (" " if plain[0].isspace() else "") + gap + (" " if plain[-1].isspace() else "")
 
 
 def _cut(text: str, start: int, end: int, units: list[tuple[int, int]], found: list[Atom]) -> None:
@@ -131,7 +150,7 @@ def _cut(text: str, start: int, end: int, units: list[tuple[int, int]], found: l
     wholes = _wholes(region, [(first - start, last - start) for first, last in units])
     factors = [
         (match.start(), match.end(), _ERROR_LINE_FACTOR if match["error"] else _SIGNATURE_FACTOR)
-        for match in (_TELLING_LINE.finditer(region) if "\n" in region else ())
+        for match in _TELLING_LINE.finditer(region)
     ]
     previous = -1
     line = 0
@@ -141,19 +160,9 @@ def _cut(text: str, start: int, end: int, units: list[tuple[int, int]], found: l
         gap_cost = 0.0
         if previous >= 0:
             raw = region[previous:first]
-            if raw == " ":
-                gap = raw
-            elif raw:
-                opens = _SENTENCE_GAP.search(raw) is not None
-                gap = " ".join(raw[: 20 * _LONGEST_GAP].translate(_MARKUP).split())
-                if len(gap) > _LONGEST_GAP or len(raw) > 20 * _LONGEST_GAP:
-                    gap = None
-                else:
-                    gap_cost = estimate(gap)
-                    gap = (" " if raw[0].isspace() else "") + gap + (" " if gap and raw[-1].isspace() else "")
-                    gap = gap or (" " if not raw.isspace() and not raw.strip("*#|`") else gap)
-            else:
-                gap = ""
+            gap = " " if raw == " " else _gap(raw)
+            gap_cost = estimate(gap) if gap else 0.0
+            opens = bool(raw) and _SENTENCE_GAP.search(raw, 0, _LONGEST_RAW_GAP) is not None
         while line < len(factors) and factors[line][1] <= first:
             line += 1
         factor = factors[line][2] if line < len(factors) and factors[line][0] <= first else 1.0
@@ -185,25 +194,13 @@ def _pieces(region: str, wholes: list[tuple[int, int, LiteralKind | None]]) -> I
     place = 0
     for first, last, kind in [*wholes, (len(region), len(region), None)]:
         for match in _WORD.finditer(region, place, first):
-            if match.group()[0] in _UNSPACED:
+            if match.group(1):
                 yield from _chunks(region, match.start(), match.end())
             else:
                 yield match.start(), match.end(), None
         if first < last:
             yield first, last, kind
         place = last
-
-
-class _Unspaced:
-    """Tells the characters of scripts without spaces."""
-
-    _match = re.compile(f"[{CJK}]").match
-
-    def __contains__(self, character: str) -> bool:
-        return self._match(character) is not None
-
-
-_UNSPACED = _Unspaced()
 
 
 def _chunks(region: str, start: int, end: int) -> Iterator[tuple[int, int, LiteralKind | None]]:
@@ -226,8 +223,8 @@ def _atom(region: str, first: int, last: int, kind: LiteralKind | None, *, opens
             worth = _LIST_NUMBER_WORTH if opens else worth / 2
         forms: tuple[tuple[str, float], ...] = ((shown.lower(), worth * factor),)
         words = max(1, len(shown.split()))
-    elif shown[0] in _UNSPACED:
-        before = region[first - 1] if first and region[first - 1] in _UNSPACED else ""
+    elif _UNSPACED.match(shown):
+        before = region[first - 1] if first and _UNSPACED.match(region[first - 1]) else ""
         run = before + shown
         pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
         forms = tuple((pair, pair_worth(pair) * _CHARACTER_WORTH * factor) for pair in pairs)

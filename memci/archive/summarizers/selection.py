@@ -14,12 +14,15 @@ JOIN = " … "
 """What stands between two runs that are no neighbours in the source."""
 
 JOIN_TOKENS = 1.0
+_ASKING = frozenset("?？!！")
+_CLOSING = {")": "(", "）": "（", "]": "["}
 _LOWEST_PRICE = 0.03
 _HIGHEST_PRICE = 8.0
 _STEPS = 8
 _CANDIDATES_PER_TOKEN = 8
 _BLOCK_ATOMS = 24
 _FEWEST_WORDS = 2
+_FILLING_SHARE = 0.5
 
 
 @attrs.define(eq=False)
@@ -28,6 +31,7 @@ class Passage:
 
     Attributes:
         entry: Number of its entry in the page, from 0.
+        speaker: ``user``, ``assistant``, ``tool`` for a result, ``call`` for a call, or another role.
         text: The source.
         atoms: Its atoms, in order, their worth set.
         opening: What stands before it on the line, such as ``user: ``.
@@ -37,6 +41,7 @@ class Passage:
     """
 
     entry: int
+    speaker: str
     text: str
     atoms: list[Atom]
     opening: str
@@ -81,7 +86,8 @@ def choose(passages: Sequence[Passage], room: float) -> list[Choice | None]:
             dear, low = price, choices
         else:
             cheap, high = price, choices
-    return _filled(low, high, room)
+    filled = _filled(low, high, room)
+    return _filled(filled, _best(passages, pools, dear * _FILLING_SHARE), room)
 
 
 def shown(passage: Passage, choice: Choice) -> str:
@@ -95,8 +101,9 @@ def shown(passage: Passage, choice: Choice) -> str:
                 pieces.append(atom.gap or "")
             pieces.append(passage.text[atom.start : atom.end])
         end = passage.atoms[last - 1].end
-        if passage.text[end : end + 1] in ("?", "？", "!"):
-            pieces.append(passage.text[end])
+        behind = passage.text[end : end + 1]
+        if behind in _ASKING or (behind in _CLOSING and _CLOSING[behind] in "".join(pieces)):
+            pieces.append(behind)
         runs.append("".join(pieces))
     return JOIN.join(runs)
 
@@ -154,7 +161,7 @@ def _best_runs(passage: Passage, pool: list[int], price: float) -> Choice | None
     out, one, two = 0.0, float("-inf"), float("-inf")
     steps: list[tuple[bool, bool, bool]] = []  # out came from a run; a run of one starts here; a longer run goes on
     last = -2
-    for place, number in enumerate(pool):
+    for number in pool:
         atom = atoms[number]
         gain = atom.worth - price * atom.cost
         joined = number == last + 1 and atom.gap is not None
@@ -162,12 +169,11 @@ def _best_runs(passage: Passage, pool: list[int], price: float) -> Choice | None
         before = two if closed else out
         started = before + gain - price * JOIN_TOKENS
         longer = max(one, two) + gain - price * atom.gap_cost if joined else float("-inf")
-        alone = atom.words < _FEWEST_WORDS and not _is_lonely(atoms, number)
+        alone = atom.words < _FEWEST_WORDS and atom.kind is None and not _is_lonely(atoms, number)
         grows = longer >= started or alone
         steps.append((closed, one > two, grows))
         out, one, two = before, started if alone else float("-inf"), longer if grows else started
         last = number
-        del place
     opening = passage.opening_worth - price * passage.opening_cost + price * JOIN_TOKENS
     if max(out, two) + opening <= 0:
         return Choice((), passage.opening_cost, passage.opening_worth) if opening - price * JOIN_TOKENS > 0 else None
