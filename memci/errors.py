@@ -76,7 +76,7 @@ class BudgetError(MemciError):
         parts = ", ".join(f"{part} {count}" for part, count in breakdown.items() if count)
         super().__init__(
             f"the smallest window holds {tokens} tokens and the budget is {budget} ({parts}): "
-            "raise the budget, or shorten the largest part; the session goes on as it was"
+            "raise the budget, or shorten the largest part; nothing is lost and the session goes on"
         )
         self.budget = budget
         self.tokens = tokens

@@ -26,6 +26,7 @@ CREATE TABLE page (
     parent TEXT, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX page_by_age ON page (first_seq, number);
+CREATE INDEX page_by_number ON page (number);
 CREATE INDEX page_by_state ON page (state, first_seq, number);
 CREATE TABLE entry (
     seq INTEGER PRIMARY KEY, page TEXT NOT NULL, position INTEGER NOT NULL, role TEXT NOT NULL, at TEXT NOT NULL, key TEXT,

@@ -12,7 +12,6 @@ from memci.errors import PageNotFoundError
 if TYPE_CHECKING:
     import sqlite3
 
-_SYSTEM = "sys"
 _FACTS = tuple(field.name for field in attrs.fields(PageFacts))
 COLUMNS = ", ".join(("name", *_FACTS[1:]))
 """The columns of a page's facts, in the order of the attributes of ``PageFacts``."""
@@ -116,36 +115,39 @@ class IndexWriter:
             self._remove_text(page[0])
             self._run("DELETE FROM page WHERE id = ?", page[0])
         for (seq,) in self._all("SELECT seq FROM entry WHERE page = ?", index):
-            self._run("DELETE FROM call WHERE seq = ?", seq)
-        self._run("DELETE FROM entry WHERE page = ?", index)
+            self._drop_entry(seq)
 
-    def drop_from(self, seq: int) -> None:
-        """Go back to before *seq*: entries from it on go, with their keys and calls, but for those of the system segment.
+    def newest_page(self) -> str | None:
+        """Return the index of the page with the highest number, ``None`` where there is none."""
+        row = self._one("SELECT name FROM page ORDER BY number DESC LIMIT 1")
+        return None if row is None else row[0]
 
-        Calls that were answered from there on are open again. A page that loses all its entries goes; of the others the facts
-        ``entries``, ``first_seq`` and ``last_seq`` and the searchable text are mended, and ``tokens`` is left as it was.
+    def drop_from(self, index: str, position: int) -> None:
+        """Go back to before an entry: it, the entries behind it in its page, and all later pages go, with their keys and calls.
+
+        Calls that the dropped entries answered are open again. The page goes too when it loses all its entries; else its facts
+        ``entries``, ``first_seq`` and ``last_seq`` and its searchable text are mended, and ``tokens`` is left as it was.
         O(size of the pages concerned).
         """
-        self._run("UPDATE call SET answered = NULL WHERE answered >= ?", seq)
-        for (index,) in self._all("SELECT DISTINCT page FROM entry WHERE seq >= ?", seq):
-            if index.rpartition("-")[0] != _SYSTEM:
-                self._drop_entries(index, seq)
-
-    def _drop_entries(self, index: str, seq: int) -> None:
-        for (gone,) in self._all("SELECT seq FROM entry WHERE page = ? AND seq >= ?", index, seq):
-            self._run("DELETE FROM call WHERE seq = ?", gone)
-            self._run("DELETE FROM entry WHERE seq = ?", gone)
+        number = int(index.rpartition("-")[2])
+        for (later,) in self._all("SELECT name FROM page WHERE number > ?", number):
+            self.drop_page(later)
+        for (gone,) in self._all("SELECT seq FROM entry WHERE page = ? AND position >= ?", index, position):
+            self._drop_entry(gone)
         left = [row[0] for row in self._all("SELECT seq FROM entry WHERE page = ? ORDER BY position", index)]
         if not left:
             self.drop_page(index)
             return
-        for position, kept in enumerate(left, start=1):
-            self._run("UPDATE entry SET position = ? WHERE seq = ? AND position <> ?", position, kept, position)
         self._run(
             "UPDATE page SET entries = ?, first_seq = ?, last_seq = ? WHERE name = ?", len(left), min(left), max(left), index
         )
         if self._one("SELECT 1 FROM text JOIN page USING (id) WHERE name = ?", index):
             self.index_page(index)
+
+    def _drop_entry(self, seq: int) -> None:
+        self._run("UPDATE call SET answered = NULL WHERE answered = ?", seq)
+        self._run("DELETE FROM call WHERE seq = ?", seq)
+        self._run("DELETE FROM entry WHERE seq = ?", seq)
 
     def _add_text(self, page_id: int, text: PageText) -> None:
         terms, entries = text.size()

@@ -1,11 +1,11 @@
 """What is known of a page without reading it."""
 
-from enum import Enum
+from enum import StrEnum
 
 import attrs
 
 
-class PageState(str, Enum):
+class PageState(StrEnum):
     """Where a page is in its life."""
 
     OPEN = "open"
@@ -14,10 +14,6 @@ class PageState(str, Enum):
     HIDDEN = "hidden"
     ATTACHED = "attached"
     EVICTED = "evicted"
-
-    def __str__(self) -> str:
-        """Return the plain word."""
-        return self.value
 
 
 @attrs.frozen(kw_only=True)

@@ -1,0 +1,85 @@
+"""The archive chapter: the contents page; its raw pages live in the store."""
+
+from collections.abc import Iterable
+
+from memci.archive.contents import ContentsEntry, ContentsPage, Directory
+from memci.archive.eviction import page_number
+from memci.chapters.chapter import Chapter
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.messages.message import Message
+
+
+class ArchiveChapter(Chapter):
+    """Owns the contents page as it is now, and, in its message list, the one message that the window shows of it.
+
+    Attributes:
+        root: Index of the root contents page.
+        published: Indexes that the shown message holds; each of them can be recalled.
+    """
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self.root = root
+        self.published: frozenset[str] = frozenset()
+        self._entries: dict[str, ContentsEntry | Directory] = {}
+
+    @property
+    def contents(self) -> ContentsPage:
+        """The contents page as it is now. O(entries)."""
+        return self.preview(self._entries.values())
+
+    @property
+    def entries(self) -> tuple[ContentsEntry | Directory, ...]:
+        """Its entries, oldest first. O(entries)."""
+        return tuple(self._entries.values())
+
+    def preview(self, entries: Iterable[ContentsEntry | Directory]) -> ContentsPage:
+        """Return the contents page as it would be with these entries."""
+        entries = tuple(entries)
+        return ContentsPage(index=self.root, entries=entries, tokens=sum(entry.contents_tokens for entry in entries))
+
+    def find_entry(self, index: str) -> ContentsEntry | None:
+        """Return a page's entry, or ``None`` when it is evicted, in a directory, or not archived. O(1)."""
+        entry = self._entries.get(index)
+        return entry if isinstance(entry, ContentsEntry) else None
+
+    def find_directory(self, index: str) -> Directory | None:
+        """Return the directory that groups a page, or ``None``. O(directories)."""
+        number = page_number(index)
+        for entry in self._entries.values():
+            if isinstance(entry, Directory) and entry.holds(number):
+                return entry
+        return None
+
+    def put(self, entry: ContentsEntry | Directory) -> None:
+        """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""
+        newest = next(reversed(self._entries.values()), None)
+        in_order = newest is None or newest.first_seq <= entry.first_seq
+        known = entry.index in self._entries
+        self._entries[entry.index] = entry
+        if not (known or in_order):
+            self._entries = {each.index: each for each in sorted(self._entries.values(), key=lambda each: each.first_seq)}
+
+    def drop(self, index: str) -> ContentsEntry | Directory | None:
+        """Take an entry out and return it, or ``None`` where there is none. O(1)."""
+        return self._entries.pop(index, None)
+
+    def replace(self, entries: Iterable[ContentsEntry | Directory]) -> None:
+        """Put these entries in the place of all there are. O(entries)."""
+        self._entries = {entry.index: entry for entry in entries}
+
+    def publish(self, message: Message | None, tokens: int, indexes: Iterable[str]) -> None:
+        """Show this message in the window as the contents page, ``None`` for no message. O(indexes)."""
+        for page in self.pages():
+            self.remove_page(page)
+        self.published = frozenset(indexes)
+        if message is not None:
+            page = Page(index=self.root, turn=0)
+            page.add(MessageNode(message=message, tokens=tokens))
+            self.add_page(page)
+
+    def recount(self, tokens: int) -> None:
+        """Set the size of the message that the window shows, under another counter. O(1)."""
+        for node in self.message_list:
+            self.publish(node.message, tokens, self.published)

@@ -1,0 +1,45 @@
+"""The recall chapter: pages brought back for a few turns."""
+
+import attrs
+
+from memci.chapters.chapter import Chapter
+from memci.chapters.page import Page
+from memci.messages.message import Message
+
+
+@attrs.frozen(kw_only=True)
+class Attachment:
+    """How a recalled page stands in the window.
+
+    Attributes:
+        anchor: Index of the page that was open when it was recalled; the block stands in front of that page.
+        turn: The turn it was recalled in, or renewed last.
+        block: The one message that shows the page.
+        tokens: Size of the block.
+    """
+
+    anchor: str
+    turn: int
+    block: Message
+    tokens: int
+
+
+class RecallChapter(Chapter):
+    """Archived pages that are attached again, in the order they were recalled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attachments: dict[str, Attachment] = {}
+
+    def attach(self, page: Page, attachment: Attachment) -> None:
+        """Attach a page, or renew the attachment of one that stands here. O(1)."""
+        if page.index not in self:
+            self.add_page(page)
+        self.attachments[page.index] = attachment
+
+    def fade(self, index: str) -> None:
+        """Let a page go; nothing happens when it is not here. O(1)."""
+        page = self.find_page(index)
+        if page is not None:
+            self.remove_page(page)
+            del self.attachments[index]

@@ -1,0 +1,267 @@
+"""How messages come in: which page each one joins, and what happens with it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import attrs
+
+from memci.archive.eviction import Policy, Stale, ZeroRecall, evictions
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Entry, Opening, Page
+from memci.engine import folding, pages, planner, state_codec
+from memci.engine.apply import apply, find_seq
+from memci.engine.config import Config
+from memci.engine.core import Core
+from memci.engine.events import Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded
+from memci.engine.monitor import Eviction
+from memci.engine.state import SYSTEM, USER, State
+from memci.errors import ConflictError, InvalidIdError, InvalidMessageError
+from memci.messages.message import Message
+
+
+@attrs.frozen
+class _Place:
+    """Where a message goes: the page, the position in it, why the page is opened, the turn, and the calls it answers."""
+
+    page: str
+    position: int
+    opens: str | None
+    turn: int
+    answers: list[tuple[str, int]]
+
+
+def append(core: Core, values: Sequence[object], *, at: object, key: str | None, retry: bool) -> list[Entry]:
+    """Take messages in, all or none, and return their entries.
+
+    Raises:
+        InvalidMessageError: One of them was refused; the error names it, and nothing was stored.
+        ConflictError: Somebody else wrote first (``core.refresh`` brings it), or the key was used for other messages.
+    """
+    messages = [_read(core, value, number, len(values)) for number, value in enumerate(values)]
+    time = core.now() if at is None else utc_text(at)
+    if key is not None:
+        known = _first_answer(core, messages, key)
+        if known:
+            return known
+    while True:
+        events = _events(core, messages, time, key)
+        try:
+            core.commit(events)
+            break
+        except ConflictError:
+            if not retry:
+                raise
+            core.refresh()
+    entries = _entries(core, _seqs(core, events))
+    after_turn(core, events)
+    return entries
+
+
+def after_turn(core: Core, events: Sequence[Event]) -> None:
+    """Tell of evictions, and fold at the marks where a page was opened, once the events are committed."""
+    for event in events:
+        if isinstance(event, PagesEvicted):
+            core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
+    opened = (isinstance(event, MessageAppended) and event.opens in tuple(Opening) for event in events)
+    if any(opened) or any(isinstance(event, PageBegan) for event in events):
+        folding.fold_at_marks(core)
+
+
+def utc_text(at: object) -> str:
+    """Return a time as ISO 8601 in UTC; a time without a zone is taken as UTC.
+
+    Raises:
+        InvalidMessageError: It is neither a datetime nor such a text.
+    """
+    try:
+        time = datetime.fromisoformat(at) if isinstance(at, str) else at
+    except ValueError:
+        time = None
+    if not isinstance(time, datetime):
+        message = f"{at!r} is not a time: give a datetime, or ISO 8601 text such as 2026-03-01T12:30:00+00:00"
+        raise InvalidMessageError(message, path="at")
+    return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)).isoformat()
+
+
+def turn_events(state: State, config: Config, turn: int) -> list[Event]:
+    """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
+    events: list[Event] = []
+    attachments = state.recalled.attachments.items()
+    faded = [index for index, attachment in attachments if turn - attachment.turn >= config.recall.turns]
+    if faded:
+        events.append(PagesFaded(pages=faded, reason="turns"))
+    evicted = evictions(age_policies(config), state.archive.entries, turn)
+    if evicted:
+        events.append(PagesEvicted(pages=[list(pair) for pair in evicted]))
+    return events
+
+
+def age_policies(config: Config) -> list[Policy]:
+    """Return the eviction policies that look at ages only."""
+    policies: list[Policy] = []
+    if config.eviction.zero_recall_turns is not None:
+        policies.append(ZeroRecall(turns=config.eviction.zero_recall_turns))
+    if config.eviction.stale_turns is not None:
+        policies.append(Stale(turns=config.eviction.stale_turns))
+    return policies
+
+
+def _read(core: Core, value: object, number: int, count: int) -> Message:
+    try:
+        return core.state.wire.read(value)
+    except InvalidMessageError as error:
+        if count == 1:
+            raise
+        message = f"message {number} of {count}: {error}"
+        raise InvalidMessageError(message) from error
+
+
+def _events(core: Core, messages: Sequence[Message], at: str, key: str | None) -> list[Event]:
+    """Return the events that bring the messages in; several are planned on a copy of the state, one after the other."""
+    if len(messages) == 1:
+        return _message_events(core, core.state, messages[0], at, key)
+    scratch = state_codec.from_mapping(state_codec.to_mapping(core.state)) if core.state.configured else State()
+    scratch.config = core.config
+    events: list[Event] = []
+    seq = core.state.seq
+    for message in messages:
+        for event in _message_events(core, scratch, message, at, key):
+            seq += 1
+            apply(scratch, event, seq)
+            events.append(event)
+    return events
+
+
+def _message_events(core: Core, state: State, message: Message, at: str, key: str | None) -> list[Event]:
+    node = MessageNode(message=message, tokens=core.count(message))
+    place = _place(core, state, message)
+    page = Page(index=place.page, turn=place.turn)
+    event = MessageAppended(
+        message=message.value(),
+        page=place.page,
+        position=place.position,
+        opens=place.opens,
+        turn=place.turn,
+        tokens=node.tokens,
+        stub_tokens=core.count_stub(page, place.position, node),
+        at=at,
+        answers=[list(pair) for pair in place.answers],
+        key=key,
+    )
+    if place.turn == state.turn:
+        return [event]
+    return [event, *turn_events(state, core.config, place.turn)]
+
+
+def _place(core: Core, state: State, message: Message) -> _Place:
+    if message.answers:
+        return _place_of_result(core, state, message)
+    if message.role in ("system", "developer") and not state.turn:
+        return _Place(f"{SYSTEM}-{state.next_number[SYSTEM]}", 1, SYSTEM, 0, [])
+    page = state.active.open_page
+    opens = _opens(core, message, page)
+    if page is not None and opens is None:
+        return _Place(page.index, len(page) + 1, None, state.turn, [])
+    turn = state.turn + (opens is Opening.TURN)
+    return _Place(f"{USER}-{state.next_number[USER]}", 1, str(opens), turn, [])
+
+
+def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
+    if message.from_user and (page is None or not page.only_user):
+        return Opening.TURN
+    if page is None:
+        return Opening.CONTINUATION
+    full = page.tokens * core.state.scale >= planner.cut_tokens(core.config)
+    return Opening.CONTINUATION if full and not page.open_calls and not page.only_user else None
+
+
+def _place_of_result(core: Core, state: State, message: Message) -> _Place:
+    first = message.answers[0]
+    found = state.active.find_call(first)
+    if found is not None:
+        page, call = found
+        answers = [(call_id, _call_seq(page, call_id)) for call_id in message.answers]
+        return _Place(page.index, _position_behind(page, page.results_end(call)), None, state.turn, answers)
+    known = core.index().find_call(first) if state.seq else None
+    if known is None or known[0] in state.active:
+        raise _orphan(first)
+    index, call_seq = known
+    page = pages.load(core, index)
+    late = state.late.get(index, ())
+    if any(call_seq == result.call_seq and first in result.node.message.answers for result in late):
+        raise _orphan(first)
+    answers = [(call_id, call_seq) for call_id in message.answers]
+    return _Place(index, _position_behind(page, page.results_end(find_seq(page, call_seq))), None, state.turn, answers)
+
+
+def _call_seq(page: Page, call_id: str) -> int:
+    nodes = page.open_calls.get(call_id)
+    if not nodes:
+        raise _orphan(call_id)
+    return nodes[-1].seq
+
+
+def _orphan(call_id: str) -> InvalidMessageError:
+    message = (
+        f"no call with the id {call_id!r} waits for a result: append the assistant message that makes the call first, "
+        "and each result once"
+    )
+    return InvalidMessageError(message, path="tool_call_id")
+
+
+def _position_behind(page: Page, node: MessageNode) -> int:
+    if node is page.tail:
+        return len(page) + 1
+    return 2 + next(number for number, other in enumerate(page.nodes()) if other is node)
+
+
+def _first_answer(core: Core, messages: Sequence[Message], key: str) -> list[Entry]:
+    """Return the entries that an earlier command with this key made, none where there was no such command."""
+    _check_key(key)
+    seqs = core.index().find_key(key)
+    if not seqs:
+        return []
+    entries = _entries(core, seqs)
+    if [entry.node.message.raw for entry in entries] != [message.raw for message in messages]:
+        message = f"the key {key!r} was used for other messages: take a new key for new messages"
+        raise ConflictError(message, expected=core.state.seq, head=core.state.seq)
+    return entries
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, str) or not key:
+        message = f"a key is text of at least one character, not {key!r}"
+        raise InvalidIdError(message, value=key)
+    try:
+        key.encode()
+    except UnicodeEncodeError as error:
+        message = "the key holds a lone surrogate, which UTF-8 cannot encode: take another key"
+        raise InvalidIdError(message, value=key) from error
+
+
+def _seqs(core: Core, events: Sequence[Event]) -> list[int]:
+    first = core.state.seq - len(events) + 1
+    return [first + number for number, event in enumerate(events) if isinstance(event, MessageAppended)]
+
+
+def _entries(core: Core, seqs: Sequence[int]) -> list[Entry]:
+    """Return the entries of the messages that came in with these events. O(1) for the newest, else O(visible)."""
+    page = core.state.active.open_page
+    if len(seqs) == 1 and page is not None and page.tail is not None and page.tail.seq == seqs[0]:
+        return [Entry(page, len(page), page.tail)]
+    wanted = set(seqs)
+    found = {
+        node.seq: Entry(page, position, node)
+        for chapter in (core.state.active, core.state.system)
+        for page in chapter.pages()
+        for position, node in enumerate(page.nodes(), start=1)
+        if node.seq in wanted
+    }
+    return [found.get(seq) or _archived_entry(core, seq) for seq in seqs]
+
+
+def _archived_entry(core: Core, seq: int) -> Entry:
+    place = core.index().find_entry(seq)
+    assert place is not None, seq
+    index, position = place
+    return pages.load(core, index).entries[position - 1]

@@ -1,0 +1,75 @@
+"""Text that memci itself puts into a window: recalled pages, stubs, missing results, the instructions. All of it is data.
+
+Stored text stands in these blocks with a mark in front of each line, so that no line of it can be taken for the end
+of its block or for another block.
+"""
+
+from collections.abc import Iterable
+
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.messages.parts import PartKind, parts, text_of
+
+NO_RESULT = "[no result: the call was not answered before the conversation went on]"
+
+STUB_MIN_TOKENS = 256
+"""Entries of fewer tokens are never shown as stubs."""
+
+_STUB_HEAD, _STUB_TAIL = 240, 120
+
+_INSTRUCTIONS = {
+    "native": (
+        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need one "
+        "in full, call the tool recall_page with its index; search_pages finds pages by words."
+    ),
+    "attp": (
+        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need one "
+        'in full, use recall_page("usr-12"); search_pages("words") finds pages by words.'
+    ),
+}
+
+
+def instructions(protocol: str) -> str:
+    """Return how the model is told to recall; empty for the protocol ``none``."""
+    return _INSTRUCTIONS.get(protocol, "")
+
+
+def page_block(page: Page) -> str:
+    """Return a recalled page as one text, with its provenance. O(its size)."""
+    lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries, quoted as data]"]
+    for position, node in enumerate(page.nodes(), start=1):
+        lines.append(f"{page.index}/{position} {node.message.role}:")
+        lines += [f"> {line}" for line in _quoted(node)]
+    lines.append(f"[end of page {page.index}]")
+    return "\n".join(lines)
+
+
+def stub_text(page: Page, position: int, node: MessageNode) -> str:
+    """Return what stands for an entry that is too large: how large it is, how to read it, how it begins and ends."""
+    text = " ".join(text_of(node.message.value()).split())
+    address = f"{page.index}/{position}"
+    note = f"[{address}: {node.tokens} tokens, kept whole; read it with read_page({address!r})]"
+    if len(text) <= _STUB_HEAD + _STUB_TAIL:
+        return f"{note} {text}".rstrip()
+    return f"{note} {text[:_STUB_HEAD]} […] {text[-_STUB_TAIL:]}"
+
+
+def no_result_tokens(call_id: str) -> int:
+    """Return at most how many tokens the message has that answers a call without a result.
+
+    A token is at least one byte, and the fixed text and framing stay below 40 tokens in every encoding.
+    """
+    return 40 + len(call_id.encode("utf-8", "replace"))
+
+
+def _quoted(node: MessageNode) -> Iterable[str]:
+    for part in parts(node.message.value()):
+        match part.kind:
+            case PartKind.TEXT | PartKind.RESULT:
+                yield from part.text.splitlines() or [""]
+            case PartKind.CALL:
+                yield from f"call {part.text}".splitlines()
+            case PartKind.IMAGE:
+                yield "[image]"
+            case PartKind.OTHER:
+                pass

@@ -1,0 +1,75 @@
+"""Small commands that a session takes beside messages, folds and recalls."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memci.engine import appending
+from memci.engine.core import Core
+from memci.engine.events import Event, PageBegan, SystemSet, UsageReported
+from memci.engine.state import SYSTEM, USER
+from memci.errors import ConfigError, InvalidMessageError
+
+SCALE_LIMITS = (0.5, 4.0)
+"""What the provider's usage may scale counts by; beyond it, the report is about something else than the window."""
+
+ESTIMATE_SLACK = 1.05
+"""What stays on top of a calibrated estimate: single messages differ more than the window does."""
+
+
+def set_system(core: Core, values: Sequence[Mapping[str, Any]]) -> None:
+    """Replace the system part.
+
+    Raises:
+        InvalidMessageError: One of them is not a system or developer message; nothing changed.
+    """
+    messages = [core.state.wire.read(value) for value in values]
+    for number, message in enumerate(messages):
+        if message.role not in ("system", "developer"):
+            text = f"message {number} has the role {message.role!r}: the system part holds system and developer messages"
+            raise InvalidMessageError(text, path="role")
+    first = core.state.next_number[SYSTEM]
+    pages = [
+        {"index": f"{SYSTEM}-{number}", "message": message.value(), "tokens": core.count(message)}
+        for number, message in enumerate(messages, start=first)
+    ]
+    core.commit([SystemSet(pages=pages, at=core.now())])
+
+
+def begin_page(core: Core, name: str | None) -> str:
+    """Open a page, or name the open one that has no entries, and return its index.
+
+    Raises:
+        ConfigError: The name is not text.
+    """
+    if name is not None and not isinstance(name, str):
+        message = f"{name!r} is not a name: give text"
+        raise ConfigError(message, path="name")
+    state = core.state
+    page = state.active.open_page
+    if page is not None and page.head is None:
+        core.commit([PageBegan(page=page.index, turn=state.turn, name=name)])
+        return page.index
+    index, turn = f"{USER}-{state.next_number[USER]}", state.turn + 1
+    events: list[Event] = [PageBegan(page=index, turn=turn, name=name), *appending.turn_events(state, core.config, turn)]
+    core.commit(events)
+    appending.after_turn(core, events)
+    return index
+
+
+def report_usage(core: Core, prompt_tokens: int) -> None:
+    """Scale counts by what the provider counted for the window that was asked for last.
+
+    Raises:
+        ConfigError: It is not a number above 0, or no window was asked for yet.
+    """
+    if type(prompt_tokens) is not int or prompt_tokens < 1:
+        message = f"{prompt_tokens!r} is not a number of tokens above 0"
+        raise ConfigError(message, path="prompt_tokens")
+    if not core.last_counted:
+        message = "no window was asked for yet: report the usage of a call whose window came from this session"
+        raise ConfigError(message, path="prompt_tokens")
+    low, high = SCALE_LIMITS
+    scale = min(max(prompt_tokens / core.last_counted, low), high)
+    if not core.counter.exact:
+        scale *= ESTIMATE_SLACK
+    core.commit([UsageReported(prompt_tokens=prompt_tokens, counted_tokens=core.last_counted, scale=scale)])

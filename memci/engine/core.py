@@ -1,0 +1,253 @@
+"""What all handles on one session share: its state, its store, its counter, and the one way in which events get in."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+import attrs
+
+from memci.archive.contents import Directory
+from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_index import PageIndex
+from memci.archive.stores.contract import SessionStore
+from memci.archive.summary import Summarizer
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.engine import blocks, state_codec
+from memci.engine.apply import apply
+from memci.engine.config import Config
+from memci.engine.events import Event, SessionConfigured, from_record, to_record
+from memci.engine.monitor import Monitor
+from memci.engine.projection import project
+from memci.engine.state import State
+from memci.errors import UnavailableError
+from memci.messages import codec
+from memci.messages.message import Message
+from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.message_tokens import count_message
+
+INDEX_CHUNK = 5_000
+"""Records that are indexed in one transaction."""
+
+_STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
+
+
+@attrs.define(eq=False, kw_only=True)
+class Core:
+    """One open session.
+
+    Attributes:
+        session_id: Its id.
+        tenant: Its tenant.
+        memci: Version of the library, for the journal.
+        config: The settings that this process wants; they are in force from its next event on.
+        store: Where it is stored.
+        counter: Counts tokens, as ``config.counter`` names it.
+        summarizer: Writes the contents entries.
+        clock: Tells the time, in UTC.
+        read_only: Nothing is written, the index included.
+        lock: Held by every command; protects everything here.
+        state: The state after the last event that this process knows.
+        monitor: Who is told what happens.
+        handles: How many handles are open.
+        last_counted: Tokens of the last window by the counter, before the scale; 0 before the first.
+        lost: The store failed in a way after which the session must be loaded again.
+        closed: The last handle was closed, or the session was deleted.
+    """
+
+    session_id: str
+    tenant: str
+    memci: str
+    config: Config
+    store: SessionStore
+    counter: TokenCounter
+    summarizer: Summarizer
+    clock: Callable[[], datetime]
+    read_only: bool = False
+    lock: threading.RLock = attrs.field(factory=threading.RLock)
+    state: State = attrs.field(factory=State)
+    monitor: Monitor = attrs.field(factory=Monitor)
+    handles: int = 0
+    last_counted: int = 0
+    lost: bool = False
+    closed: bool = False
+    _indexed: PageIndex | None = None
+    _last_snapshot: int = 0
+
+    def load(self) -> None:
+        """Bring the state to the journal's head: the newest snapshot and the events behind it."""
+        self.state = self.state_at(None)
+        self._last_snapshot = self.state.seq
+
+    def refresh(self) -> None:
+        """Apply what others wrote since. O(what they wrote)."""
+        for record in self.store.journal.read(self.state.seq):
+            apply(self.state, from_record(record), record.seq)
+
+    def state_at(self, seq: int | None) -> State:
+        """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""
+        head = self.store.journal.head()
+        state = self._snapshot(head if seq is None else min(seq, head))
+        for record in self.store.journal.read(state.seq, seq):
+            apply(state, from_record(record), record.seq)
+        return state
+
+    def commit(self, events: Sequence[Event]) -> None:
+        """Write events to the journal, all or none, and only then apply them.
+
+        Raises:
+            ConflictError: Somebody else wrote first; nothing was written.
+            UnavailableError: They are not safe.
+        """
+        events = [*self._configuration(), *events]
+        try:
+            self.store.journal.append(self.state.seq, [to_record(event) for event in events])
+        except UnavailableError:
+            self.lost = True
+            raise
+        for event in events:
+            apply(self.state, event, self.state.seq + 1)
+        if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
+            self.write_snapshot()
+
+    def write_snapshot(self) -> None:
+        """Keep the state as a snapshot. O(visible)."""
+        body = codec.encode({"mark": self._mark(self.state.seq), "state": state_codec.to_mapping(self.state)})
+        self.store.snapshots.put(self.state.seq, body)
+        self._last_snapshot = self.state.seq
+
+    def index(self) -> PageIndex:
+        """Return the index of page facts, brought to the state's last event. O(events since it was asked for last)."""
+        index = self._indexed or self.store.index
+        if self._indexed is None and index.seq and (index.seq > self.state.seq or index.mark != self._mark(index.seq)):
+            index.reset()
+        self._indexed = index
+        while index.seq < self.state.seq:
+            with index.write() as writer:
+                last = min(writer.seq + INDEX_CHUNK, self.state.seq)
+                mark = index.mark
+                for record in self.store.journal.read(writer.seq, last):
+                    project(from_record(record), record.seq, writer, self.state.wire)
+                    mark = hashlib.sha256(record.body).hexdigest()
+                writer.set_seq(last, mark)
+        return index
+
+    def facts(self, index: str) -> PageFacts | None:
+        """Return the facts of a page, ``None`` where there is none. O(1)."""
+        page = self.state.active.find_page(index) or self.state.system.find_page(index)
+        if page is not None:
+            return self._active_facts(page)
+        found = self.index().find_page(index)
+        return None if found is None else self.place(found)
+
+    def all_facts(self) -> Iterator[PageFacts]:
+        """Yield the facts of all pages, oldest first."""
+        for page in self.state.system.pages():
+            yield self._active_facts(page)
+        for facts in self.index().pages():
+            shown = self.state.active.find_page(facts.index)
+            yield self.place(facts) if shown is None else self._active_facts(shown, facts.title)
+
+    def place(self, facts: PageFacts) -> PageFacts:
+        """Return an archived page's facts with what only the state knows: where the page is now."""
+        entry = self.state.archive.find_entry(facts.index)
+        directory = None if entry is not None else self.state.archive.find_directory(facts.index)
+        if facts.index in self.state.recalled:
+            where = PageState.ATTACHED
+        elif entry is not None:
+            where = PageState.ARCHIVED
+        else:
+            where = PageState.EVICTED if directory is None else PageState.HIDDEN
+        parent = directory.index if isinstance(directory, Directory) else self.state.archive.root
+        pinned = entry is not None and entry.pinned
+        return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
+
+    def count(self, message: Message) -> int:
+        """Return the size of a message as it is sent."""
+        return count_message(message.value(), self.counter)
+
+    def count_text(self, text: str) -> int:
+        """Return the size of a text."""
+        return self.counter.count(text)
+
+    def count_stub(self, page: Page, position: int, node: MessageNode) -> int:
+        """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
+        if node.tokens <= blocks.STUB_MIN_TOKENS:
+            return 0
+        stub = self.state.wire.shortened(node.message, blocks.stub_text(page, position, node))
+        return self.count(stub) + _STUB_SLACK
+
+    def now(self) -> str:
+        """Return the time, in UTC, as ISO 8601."""
+        return self.clock().isoformat()
+
+    def _snapshot(self, at_most: int) -> State:
+        found = self.store.snapshots.find(at_most)
+        if found is not None:
+            seq, body = found
+            value = codec.decode(body)
+            if value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
+                return state_codec.from_mapping(value["state"])
+        return State(session=self.session_id)
+
+    def _mark(self, seq: int) -> str:
+        """Return what tells the record *seq* from another one that could stand in its place."""
+        for record in self.store.journal.read(seq - 1, seq):
+            return hashlib.sha256(record.body).hexdigest()
+        return ""
+
+    def _active_facts(self, page: Page, title: str = "") -> PageFacts:
+        head, tail = page.head, page.tail
+        system = page.chapter is self.state.system
+        is_open = page is self.state.active.open_page
+        return PageFacts(
+            index=page.index,
+            state=PageState.OPEN if is_open else PageState.ACTIVE,
+            turn=page.turn,
+            entries=len(page),
+            tokens=page.tokens,
+            title=page.name or title,
+            pinned=page.index in self.state.pinned,
+            parent="sys-0" if system else self.state.archive.root,
+            first_seq=head.seq if head else self.state.seq,
+            last_seq=tail.seq if tail else self.state.seq,
+        )
+
+    def _configuration(self) -> list[Event]:
+        wanted = self.config.policy_mapping()
+        if self.state.configured == wanted:
+            return []
+        recount = bool(self.state.configured) and self.state.config.counter != self.config.counter
+        instructions = blocks.instructions(self.config.recall.protocol)
+        tokens = self.count(self.state.wire.facts({"role": "system", "content": instructions})) if instructions else 0
+        event = SessionConfigured(
+            memci=self.memci,
+            session=self.session_id,
+            tenant=self.tenant,
+            config=wanted,
+            instruction_tokens=tokens,
+            scale=self.counter.margin,
+            counted=self._recount() if recount else None,
+        )
+        return [event]
+
+    def _recount(self) -> dict[str, object]:
+        state = self.state
+
+        def sizes(page: Page) -> list[list[int]]:
+            counted = []
+            for position, node in enumerate(page.nodes(), start=1):
+                again = attrs.evolve(node, tokens=self.count(node.message), previous=None, next=None)
+                counted.append([again.tokens, self.count_stub(page, position, again)])
+            return counted
+
+        opening = Page(index="", turn=0)
+        for node in state.opening.nodes if state.opening else ():
+            opening.add(attrs.evolve(node, previous=None, next=None))
+        return {
+            "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
+            "opening": sizes(opening),
+            "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
+            "contents": sum(self.count(node.message) for node in state.archive.message_list),
+        }

@@ -1,0 +1,172 @@
+"""The engine: the process-wide owner of sessions, store and config."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from memci.archive.stores.contract import Store
+from memci.archive.stores.url import open_store
+from memci.archive.summarizers.extractive import ExtractiveSummarizer
+from memci.engine.config import Config
+from memci.engine.core import Core
+from memci.engine.session import Session
+from memci.errors import SessionClosedError
+from memci.messages.formats import format as formats
+from memci.messages.tokens.counter import get_counter
+from memci.version import VERSION
+
+
+class Engine:
+    """Owns a store, a config, and the sessions that are open. Threads may share it.
+
+    Args:
+        store: A URL such as ``file:./chats`` or ``memory:``, or a store; by default what the config names.
+        config: The settings, as a ``Config`` or as the mapping that a YAML file holds; by default all defaults.
+        tenant: Whose sessions these are; tenants never see each other.
+        read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
+        clock: Tells the time, in UTC.
+
+    Raises:
+        ConfigError: A setting cannot be used; the error names its path.
+        InvalidIdError: The tenant is not text of at least one character.
+    """
+
+    def __init__(  # noqa: PLR0913 (three are the published signature)
+        self,
+        store: str | Store | None = None,
+        config: Config | Mapping[str, Any] | None = None,
+        tenant: str = "default",
+        *,
+        read_only: bool = False,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
+        formats.get(self._config.format)
+        self._counter = get_counter(self._config.counter)
+        chosen = self._config.store if store is None else store
+        self._store = open_store(chosen, self._config.durability) if isinstance(chosen, str) else chosen
+        self._tenant = tenant
+        self._read_only = read_only
+        self._clock = clock
+        self._lock = threading.Lock()  # protects the table of open sessions
+        self._cores: dict[str, Core] = {}
+        self._sessions: set[Session] = set()
+        self._closed = False
+
+    @classmethod
+    def from_config(cls, path: str | os.PathLike[str]) -> Self:
+        """Make an engine of a YAML file; ``memci config`` prints one with all defaults.
+
+        Raises:
+            ConfigError: The file cannot be read or used; the error names the place.
+        """
+        return cls(config=Config.from_file(path))
+
+    def __enter__(self) -> Self:
+        """Return the engine."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Close the engine."""
+        self.close()
+
+    @property
+    def config(self) -> Config:
+        """The settings."""
+        return self._config
+
+    @property
+    def durability(self) -> str:
+        """``fsync``, or the name of the weaker promise that was asked for."""
+        return self._store.durability
+
+    def session(self, session_id: str) -> Session:
+        """Open a session; a new one takes no room until its first event.
+
+        Opening reads a snapshot and the events behind it, whatever the length of the history. The same id opened twice shares
+        one conversation; each handle is closed for itself.
+
+        Raises:
+            InvalidIdError: The id is not text, is empty, or UTF-8 cannot encode it.
+            CorruptError: What is stored of it is damaged; other sessions are not affected.
+        """
+        with self._lock:
+            self._check_open()
+            core = self._cores.get(session_id) if isinstance(session_id, str) else None
+            if core is None or core.lost:
+                core = self._load(session_id)
+                self._cores[session_id] = core
+            core.handles += 1
+            session = Session(core, self._release)
+            self._sessions.add(session)
+            return session
+
+    def sessions(self) -> Iterator[str]:
+        """Yield the ids of the tenant's sessions that have at least one event, in no order."""
+        with self._lock:
+            self._check_open()
+        yield from self._store.sessions(self._tenant)
+
+    def delete(self, session_id: str) -> None:
+        """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.
+
+        Handles on it that are open are closed.
+        """
+        with self._lock:
+            self._check_open()
+            core = self._cores.pop(session_id, None)
+        if core is not None:
+            with core.lock:
+                core.closed = True
+                core.store.close()
+        self._store.delete(self._tenant, session_id)
+
+    def close(self) -> None:
+        """Close all sessions and the store. May be called twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            sessions = list(self._sessions)
+        for session in sessions:
+            session.close()
+        self._store.close()
+
+    def _load(self, session_id: str) -> Core:
+        opened = self._store.open(self._tenant, session_id, read_only=self._read_only)
+        core = Core(
+            session_id=session_id,
+            tenant=self._tenant,
+            memci=VERSION,
+            config=self._config,
+            store=opened,
+            counter=self._counter,
+            summarizer=ExtractiveSummarizer(),
+            clock=self._clock,
+            read_only=self._read_only,
+        )
+        try:
+            core.load()
+        except BaseException:
+            opened.close()
+            raise
+        return core
+
+    def _release(self, session: Session, core: Core) -> None:
+        with self._lock:
+            self._sessions.discard(session)
+            core.handles -= 1
+            last = not core.handles
+            if last and self._cores.get(core.session_id) is core:
+                del self._cores[core.session_id]
+        if last and not core.closed:
+            core.closed = True
+            core.store.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            message = "the engine was closed: make another one"
+            raise SessionClosedError(message)

@@ -1,0 +1,110 @@
+"""Why a page is where it is."""
+
+import attrs
+
+from memci.archive.page_facts import PageState
+from memci.engine import pages, planner
+from memci.engine.core import Core
+from memci.engine.folding import layout
+
+
+@attrs.frozen(kw_only=True)
+class Explanation:
+    """Why a page is where it is.
+
+    Attributes:
+        index: The page's index.
+        state: Where it is.
+        in_window: Whether its messages stand in the window, verbatim or as a recalled block.
+        in_contents: Whether the contents page that the window shows lists it.
+        reasons: The rules that put it there, with their numbers; a sentence each.
+        facts: The numbers in the reasons, by name.
+    """
+
+    index: str
+    state: PageState
+    in_window: bool
+    in_contents: bool
+    reasons: tuple[str, ...]
+    facts: dict[str, float | int | str | bool | None]
+
+    def __str__(self) -> str:
+        """Return the explanation as text."""
+        return "\n".join([f"{self.index} is {self.state}.", *(f"- {reason}" for reason in self.reasons)])
+
+
+def explain(core: Core, index: str) -> Explanation:
+    """Say why a page is where it is.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+    """
+    facts = pages.get_facts(core, index)
+    state, config = core.state, core.config
+    now = layout(core)
+    marks = planner.marks(state, config, now, config.budget.tokens)
+    numbers: dict[str, float | int | str | bool | None] = {
+        "turn": facts.turn,
+        "now_turn": state.turn,
+        "tokens": facts.tokens,
+        "window_tokens": now.tokens,
+        "budget_tokens": config.budget.tokens,
+        "high_tokens": round(marks.high),
+        "low_tokens": round(marks.low),
+        "min_pages": config.active.min_pages,
+        "max_pages": config.active.max_pages,
+        "active_pages": len(state.active),
+        "archived_turn": facts.archived_turn,
+        "recall_count": facts.recall_count,
+        "last_recall_turn": facts.last_recall_turn,
+        "pinned": facts.pinned,
+        "listed_as": str(entry.detail) if (entry := state.archive.find_entry(index)) is not None else None,
+    }
+    shown = facts.state in (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED)
+    return Explanation(
+        index=index,
+        state=facts.state,
+        in_window=shown,
+        in_contents=index in state.archive.published,
+        reasons=tuple(_reasons(core, index, facts.state, numbers)),
+        facts=numbers,
+    )
+
+
+def _reasons(core: Core, index: str, where: PageState, numbers: dict[str, float | int | str | bool | None]) -> list[str]:
+    state, config = core.state, core.config
+    archived = f"It was folded in turn {numbers['archived_turn']}; it is turn {numbers['now_turn']} now."
+    used = f"It was recalled {numbers['recall_count']} times, last in turn {numbers['last_recall_turn']}."
+    reasons: list[str] = []
+    match where:
+        case PageState.OPEN:
+            reasons.append("It is the page that the next message joins; the open page never folds.")
+        case PageState.ACTIVE if index in state.system:
+            reasons.append("It is a part of the system prompt, which never folds.")
+        case PageState.ACTIVE:
+            page = state.active.find_page(index)
+            reasons.append(
+                f"The window holds {numbers['window_tokens']} tokens; pages fold above {numbers['high_tokens']}, oldest first, "
+                f"down to {numbers['low_tokens']}, and the last {numbers['min_pages']} pages only when a window has no room."
+            )
+            if page is not None and page.open_calls:
+                reasons.append("A call in it waits for its result: it folds only when a window has no room.")
+        case PageState.ARCHIVED:
+            reasons += [archived, f"The contents page lists it ({numbers['listed_as']}).", used]
+        case PageState.HIDDEN:
+            directory = state.archive.find_directory(index)
+            reasons += [
+                archived,
+                f"The contents page groups it with its neighbours in {directory.index if directory else ''}.",
+                used,
+            ]
+        case PageState.ATTACHED:
+            turn = state.recalled.attachments[index].turn
+            reasons += [archived, f"It was recalled in turn {turn} and fades in turn {turn + config.recall.turns}.", used]
+        case PageState.EVICTED:
+            reasons += [archived, used, "Its entry left the contents page; search finds it, restore puts it back."]
+            if index in state.archive.published:
+                reasons.append("The window still shows its entry, until the next fold.")
+    if numbers["pinned"]:
+        reasons.append("It is pinned: its entry is never evicted.")
+    return reasons

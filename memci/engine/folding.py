@@ -1,0 +1,223 @@
+"""Folding: summarise each page, write its file durably, commit one event; only then do the pages leave the window."""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+
+import attrs
+
+from memci.archive.contents import ContentsEntry, Detail
+from memci.archive.summary import Summary
+from memci.chapters.page import Page
+from memci.engine import blocks, pages, planner
+from memci.engine.apply import entries_before_fold
+from memci.engine.core import Core
+from memci.engine.events import FoldUndone, PagesFolded
+from memci.engine.layout import Layout, lay_out
+from memci.engine.monitor import Eviction, Fold, FoldFailed
+from memci.engine.page_codec import file_name, page_file, page_value
+from memci.engine.planner import FoldPlan
+from memci.engine.shrink import shrink
+from memci.engine.state import USER, Item
+from memci.errors import MemciError
+
+_logger = logging.getLogger("memci")
+
+
+def fold_at_marks(core: Core) -> None:
+    """Fold what the marks ask for. A failure is reported, and tried again when the next page opens."""
+    try:
+        plan = planner.plan(core.state, core.config)
+        if plan.pages:
+            fold(core, plan)
+    except MemciError as error:
+        _logger.warning("session %r: a fold failed and is tried again: %s", core.session_id, error)
+        core.monitor.tell(FoldFailed(error=error))
+
+
+def fold_command(core: Core, wanted: str | Collection[str | int] | None) -> Fold:
+    """Fold down to the low marks for ``None``, everything that is complete for ``"all"``, else these pages."""
+    if wanted == "all":
+        named: Collection[str] | None = {page.index for page in core.state.active.pages()}
+    elif wanted is None:
+        named = None
+    else:
+        named = {pages.page_index(index) for index in ([wanted] if isinstance(wanted, str) else wanted)}
+        for index in named:
+            pages.get_facts(core, index)
+    return fold(core, planner.plan_command(core.state, core.config, named))
+
+
+def fold(core: Core, plan: FoldPlan, *, limit: int | None = None) -> Fold:
+    """Carry a plan out; *limit* is a tighter limit for the contents page. Nothing is written when there is nothing to do.
+
+    Raises:
+        SummaryError: A page could not be summarised; nothing was folded.
+        StoreError: A page file or the event could not be written; nothing was folded.
+    """
+    state = core.state
+    before = layout(core)
+    folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
+    usual = planner.contents_limit(state, core.config, core.config.budget.tokens)
+    limit = usual if limit is None else min(limit, usual)
+    revised = {index: pages.load(core, index) for index in state.late}
+    files: dict[str, bytes] = {}
+    entries = [_archive(core, page, usual, files, revision=0) for page in folded]
+    entries += [_archive(core, page, usual, files, revision=_revision(core, index) + 1) for index, page in revised.items()]
+    shrinkage = shrink(
+        _contents_with(core, entries, plan.pages),
+        limit=limit,
+        low_share=core.config.contents.low_share,
+        directories=core.config.contents.directories,
+        next_index=f"{USER}-{state.next_number[USER]}",
+        turn=state.turn,
+        count=core.count_text,
+    )
+    if not (entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)):
+        return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)
+    if files:
+        core.store.pages.put(files)
+    core.commit(
+        [
+            PagesFolded(
+                reason=plan.reason,
+                turn=state.turn,
+                entries=[entry.to_mapping() for entry in entries],
+                folded=[page.index for page in folded],
+                revised={index: _block_tokens(core, page) for index, page in revised.items()},
+                details={index: detail.value for index, detail in shrinkage.details.items()},
+                directories=[directory.to_mapping() for directory in shrinkage.directories],
+                evicted=[list(pair) for pair in shrinkage.evicted],
+                contents_tokens=contents_tokens(core, shrinkage.entries),
+            )
+        ]
+    )
+    seq = state.seq
+    core.index()
+    after = layout(core)
+    done = Fold(
+        pages=tuple(page.index for page in folded),
+        evicted=tuple(index for index, _ in shrinkage.evicted),
+        tokens_before=before.tokens,
+        tokens_after=after.tokens,
+        reason=plan.reason,
+        seq=seq,
+    )
+    core.monitor.tell(done)
+    if shrinkage.evicted:
+        core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
+    return done
+
+
+def undo_fold(core: Core) -> Fold:
+    """Bring the pages of the last fold back into view.
+
+    Raises:
+        MemciError: There is no fold to undo: none happened, the last one was undone, or the session was rewound since.
+    """
+    last = core.state.last_fold
+    if last is None:
+        message = "there is no fold to undo: none happened since the session began, was rewound, or undid its last fold"
+        raise MemciError(message)
+    before = layout(core)
+    values = [page_value(pages.load(core, index)) for index in last.folded]
+    core.commit([FoldUndone(pages=values, contents_tokens=contents_tokens(core, entries_before_fold(core.state)))])
+    after = layout(core)
+    done = Fold(pages=last.folded, tokens_before=before.tokens, tokens_after=after.tokens, reason="undo", seq=core.state.seq)
+    core.monitor.tell(done)
+    return done
+
+
+def layout(core: Core) -> Layout:
+    """Return the window as it was asked for last."""
+    settled = core.state.settled
+    if settled is None:
+        return lay_out(core.state)
+    return lay_out(core.state, tools_tokens=settled.tools_tokens, stub_tokens=settled.stub_tokens)
+
+
+def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
+    """Return the size of the message that shows the contents page with these entries; 0 for none."""
+    if not entries:
+        return 0
+    return core.count(core.state.wire.block(core.state.archive.preview(entries).render()))
+
+
+def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int = 0) -> ContentsEntry:
+    """Summarise a page, for a contents page of *limit* tokens. O(its size)."""
+    messages = [node.message for node in page.nodes()]
+    summary = core.summarizer.summarize(messages, max_tokens=planner.entry_room(limit, page.tokens))
+    head, tail = page.head, page.tail
+    entry = _of_summary(
+        summary,
+        index=page.index,
+        title=page.name or summary.title,
+        entries=len(page),
+        tokens=page.tokens,
+        turn=page.turn,
+        archived_turn=core.state.turn,
+        pinned=page.index in core.state.pinned,
+        revision=revision,
+        sha256=sha256,
+        first_seq=head.seq if head else 0,
+        last_seq=tail.seq if tail else 0,
+    )
+    shown = {detail: core.count_text(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
+    smaller = (detail for detail in Detail if shown[detail] < page.tokens)
+    return attrs.evolve(entry, shown_tokens=shown, detail=next(smaller, Detail.BARE))
+
+
+def _of_summary(summary: Summary, *, title: str, **facts: object) -> ContentsEntry:
+    make: Callable[..., ContentsEntry] = ContentsEntry
+    return make(
+        title=title,
+        summary=summary.summary,
+        lines=summary.lines,
+        outcome=summary.outcome,
+        keywords=summary.keywords,
+        entities=summary.entities,
+        state_changes=summary.state_changes,
+        importance=summary.importance,
+        **facts,
+    )
+
+
+def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, revision: int) -> ContentsEntry:
+    data, sha256 = page_file(page, core.session_id)
+    files[file_name(page.index, revision)] = data
+    entry = make_entry(core, page, limit, sha256=sha256, revision=revision)
+    known = core.state.archive.find_entry(page.index)
+    if known is None:
+        return entry
+    return attrs.evolve(
+        entry,
+        archived_turn=known.archived_turn,
+        recall_count=known.recall_count,
+        last_recall_turn=known.last_recall_turn,
+        pinned=known.pinned,
+    )
+
+
+def _revision(core: Core, index: str) -> int:
+    entry = core.state.archive.find_entry(index)
+    return entry.revision if entry is not None else pages.get_facts(core, index).revision
+
+
+def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collection[str]) -> list[Item]:
+    made = {entry.index: entry for entry in entries}
+    items: list[Item] = [made.pop(item.index, item) for item in core.state.archive.entries]
+    items += [entry for index, entry in made.items() if index in folded]
+    return sorted(items, key=lambda item: item.first_seq)
+
+
+def _block_tokens(core: Core, page: Page) -> int:
+    attached = core.state.recalled.attachments.get(page.index)
+    return 0 if attached is None else core.count(core.state.wire.block(blocks.page_block(page)))
+
+
+def _stale_text(core: Core) -> bool:
+    """Whether the window shows something that a fold takes away: other contents, or the opening of a turn that ended."""
+    state = core.state
+    shown = state.archive.message_list.head
+    contents = state.archive.contents.render()
+    changed = (shown.message.raw if shown else b"") != (state.wire.block(contents).raw if contents else b"")
+    return changed or (state.opening is not None and state.opening.page != state.turn_page)

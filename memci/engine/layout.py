@@ -1,0 +1,124 @@
+"""What stands in a window, part by part, in its order. Reads the state and nothing else."""
+
+import math
+from collections.abc import Iterator
+
+import attrs
+
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.engine import blocks
+from memci.engine.state import State
+from memci.messages.message import Message
+from memci.messages.tokens.message_tokens import REPLY_TOKENS
+
+RENDERER = 1
+"""Version of the layout and of the texts in ``blocks``."""
+
+PARTS = ("system", "tools", "contents", "recalled", "active", "open", "reply")
+"""The parts that a breakdown counts."""
+
+
+@attrs.frozen
+class Piece:
+    """One message of a window.
+
+    Attributes:
+        part: The part it belongs to, one of ``PARTS``.
+        message: The message.
+        tokens: At most its size, before the scale.
+    """
+
+    part: str
+    message: Message
+    tokens: int
+
+
+@attrs.frozen(kw_only=True)
+class Layout:
+    """A window before it is written.
+
+    Attributes:
+        pieces: Its messages in order.
+        breakdown: Tokens by part, scaled; they add up to ``tokens``.
+        tokens: Its size.
+        counted: Its size by the counter, before the scale.
+    """
+
+    pieces: tuple[Piece, ...]
+    breakdown: dict[str, int]
+    tokens: int
+    counted: int
+
+
+def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = None) -> Layout:
+    """Return the window that the state makes. O(visible).
+
+    Args:
+        state: The state.
+        tools_tokens: Size of the tool schemas that go with it.
+        stub_tokens: Verbatim entries above this are shown as stubs; ``None`` for those over ``active.entry_tokens`` only.
+    """
+    limit = state.config.active.entry_tokens
+    limit = limit if stub_tokens is None else min(limit, stub_tokens)
+    pieces = tuple(_pieces(state, limit))
+    counted = dict.fromkeys(PARTS, 0)
+    for piece in pieces:
+        counted[piece.part] += piece.tokens
+    counted["tools"], counted["reply"] = tools_tokens, REPLY_TOKENS
+    breakdown = {part: math.ceil(tokens * state.scale) for part, tokens in counted.items()}
+    return Layout(pieces=pieces, breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()))
+
+
+def _pieces(state: State, limit: int) -> Iterator[Piece]:
+    for page in state.system.pages():
+        for node in page.nodes():
+            yield Piece("system", node.message, node.tokens)
+    shown = state.archive.message_list.head
+    if shown is not None:
+        text = blocks.instructions(state.config.recall.protocol)
+        if text:
+            yield Piece("system", state.wire.facts({"role": "system", "content": text}), state.instruction_tokens)
+        yield Piece("contents", shown.message, shown.tokens)
+    if state.opening is not None:
+        opening = Page(index=state.opening.page, turn=0)
+        for position, node in enumerate(state.opening.nodes, start=1):
+            yield _verbatim(state, "open", opening, position, node, limit)
+    anchored = _anchored(state)
+    yield from anchored.pop("", ())
+    open_page = state.active.open_page
+    for page in state.active.pages():
+        yield from anchored.pop(page.index, ())
+        yield from _page(state, page, "open" if page is open_page else "active", limit)
+
+
+def _anchored(state: State) -> dict[str, list[Piece]]:
+    anchored: dict[str, list[Piece]] = {}
+    for attachment in state.recalled.attachments.values():
+        anchor = attachment.anchor if attachment.anchor in state.active else ""
+        anchored.setdefault(anchor, []).append(Piece("recalled", attachment.block, attachment.tokens))
+    return anchored
+
+
+def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
+    missing: list[Piece] = []
+    expected: set[str] = set()
+    for position, node in enumerate(page.nodes(), start=1):
+        if missing and not expected & set(node.message.answers):
+            yield from missing
+            missing = []
+        yield _verbatim(state, part, page, position, node, limit)
+        if node.message.calls:
+            expected = {call.id for call in node.message.calls}
+            missing = [
+                Piece(part, state.wire.result(call, blocks.NO_RESULT), blocks.no_result_tokens(call.id))
+                for call in page.unanswered(node)
+            ]
+    yield from missing
+
+
+def _verbatim(state: State, part: str, page: Page, position: int, node: MessageNode, limit: int) -> Piece:
+    if node.tokens <= limit or not 0 < node.stub_tokens < node.tokens:
+        return Piece(part, node.message, node.tokens)
+    stub = state.wire.shortened(node.message, blocks.stub_text(page, position, node))
+    return Piece(part, stub, node.stub_tokens)

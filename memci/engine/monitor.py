@@ -1,0 +1,127 @@
+"""What observers of a session hear of."""
+
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeAlias
+
+import attrs
+
+_logger = logging.getLogger("memci")
+
+
+class Zone(StrEnum):
+    """How full a window is, by the share of its budget: below 0.50, 0.75, 0.90, and the rest."""
+
+    GREEN = "green"
+    YELLOW = "yellow"
+    ORANGE = "orange"
+    RED = "red"
+
+
+_ZONES = ((0.50, Zone.GREEN), (0.75, Zone.YELLOW), (0.90, Zone.ORANGE))
+
+
+def zone(tokens: int, budget: int) -> Zone:
+    """Return the zone of a window of so many tokens."""
+    share = tokens / budget
+    return next((zone for limit, zone in _ZONES if share < limit), Zone.RED)
+
+
+@attrs.frozen(kw_only=True)
+class Fold:
+    """A fold that happened.
+
+    Attributes:
+        pages: Indexes of the pages that left the window, oldest first.
+        evicted: Indexes of the entries that left the contents page with it.
+        tokens_before: Size of the window before.
+        tokens_after: Size of the window after.
+        reason: ``marks``, ``command``, ``budget`` or ``undo``.
+        seq: Sequence number of the event; 0 when nothing was to be done.
+    """
+
+    pages: tuple[str, ...]
+    evicted: tuple[str, ...] = ()
+    tokens_before: int
+    tokens_after: int
+    reason: str
+    seq: int
+
+
+@attrs.frozen(kw_only=True)
+class FoldFailed:
+    """A fold at the marks did not happen; it is tried again when the next page opens."""
+
+    error: Exception
+
+
+@attrs.frozen(kw_only=True)
+class Eviction:
+    """Entries left the contents page: pairs of index and what evicted it."""
+
+    pages: tuple[tuple[str, str], ...]
+
+
+@attrs.frozen(kw_only=True)
+class Recall:
+    """A page was recalled.
+
+    Attributes:
+        page: Its index.
+        recall_count: How often so far.
+    """
+
+    page: str
+    recall_count: int
+
+
+@attrs.frozen(kw_only=True)
+class ZoneChange:
+    """A window is in another zone than the one before.
+
+    Attributes:
+        before: The zone of the window before; ``None`` for the first.
+        zone: The zone now.
+        tokens: Size of the window.
+        budget: Its budget.
+    """
+
+    before: Zone | None
+    zone: Zone
+    tokens: int
+    budget: int
+
+
+@attrs.frozen(kw_only=True)
+class PageRebuilt:
+    """A page file was damaged or missing and the page was read from the journal instead."""
+
+    page: str
+
+
+Notice: TypeAlias = Fold | FoldFailed | Eviction | Recall | ZoneChange | PageRebuilt
+
+
+@attrs.define(eq=False)
+class Monitor:
+    """Tells observers, in the order in which they came. An observer that raises is logged, and the others still hear."""
+
+    observers: list[Callable[[Notice], None]] = attrs.field(factory=list)
+    zone: Zone | None = None
+
+    def tell(self, notice: Notice) -> None:
+        """Tell every observer."""
+        for observer in self.observers:
+            try:
+                observer(notice)
+            except Exception:  # noqa: BLE001 (the event is committed: an observer cannot undo it, and must not hide it)
+                _logger.exception("an observer failed on %s", type(notice).__name__)
+
+    def window(self, tokens: int, budget: int) -> Zone:
+        """Return the zone of a window, and tell of it when it is another one than before."""
+        now = zone(tokens, budget)
+        if now is not self.zone:
+            before, self.zone = self.zone, now
+            self.tell(ZoneChange(before=before, zone=now, tokens=tokens, budget=budget))
+        return now

@@ -1,0 +1,70 @@
+"""Pages as JSON: in page files, in events and in snapshots."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Opening, Page
+from memci.messages import codec
+from memci.messages.message import Message
+
+FILE_VERSION = 1
+
+
+def page_value(page: Page) -> dict[str, Any]:
+    """Return a page with its messages and their sizes, as events and snapshots hold it. O(its size)."""
+    return {
+        "page": page.index,
+        "turn": page.turn,
+        "opened_by": page.opened_by.value,
+        "name": page.name,
+        "entries": [
+            {
+                "seq": node.seq,
+                "at": node.at,
+                "tokens": node.tokens,
+                "stub_tokens": node.stub_tokens,
+                "message": node.message.value(),
+            }
+            for node in page.nodes()
+        ],
+    }
+
+
+def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], Message]) -> Page:
+    """Make a detached page of what ``page_value`` gave; *facts* is the wire format's. O(its size)."""
+    page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]), name=value["name"])
+    for entry in value["entries"]:
+        message = facts(entry["message"])
+        node = MessageNode(
+            message=message, tokens=entry["tokens"], seq=entry["seq"], stub_tokens=entry["stub_tokens"], at=entry["at"]
+        )
+        page.add(node)
+        for call_id in message.answers:
+            if call_id in page.open_calls:
+                page.answer(call_id)
+    return page
+
+
+def page_file(page: Page, session_id: str) -> tuple[bytes, str]:
+    """Return the bytes of a page's file and their SHA-256 in hex. O(its size).
+
+    The file holds what the journal holds of the page, so that it can be made again from there, byte for byte.
+    """
+    data = codec.encode(
+        {
+            "v": FILE_VERSION,
+            "session": session_id,
+            "page": page.index,
+            "turn": page.turn,
+            "opened_by": page.opened_by.value,
+            "entries": [{"seq": node.seq, "at": node.at, "message": node.message.value()} for node in page.nodes()],
+        }
+    )
+    return data, hashlib.sha256(data).hexdigest()
+
+
+def file_name(index: str, revision: int) -> str:
+    """Return the name of a page's file, such as ``usr-12``, or ``usr-12.r1`` after a late result."""
+    return f"{index}.r{revision}" if revision else index

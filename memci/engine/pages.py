@@ -1,0 +1,153 @@
+"""Pages by index: where each one is read from, and how a damaged file is made good from the journal."""
+
+import hashlib
+import re
+
+from memci.archive.page_facts import PageFacts
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Opening, Page
+from memci.engine.apply import join
+from memci.engine.core import Core
+from memci.engine.events import MessageAppended, from_record
+from memci.engine.monitor import PageRebuilt
+from memci.engine.page_codec import FILE_VERSION, file_name, page_file
+from memci.engine.state import USER
+from memci.errors import CorruptError, InvalidIdError, PageNotFoundError
+from memci.messages import codec
+
+_INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
+_ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
+
+
+def page_index(index: object) -> str:
+    """Return an index as text; a bare number is one of the ``usr`` segment.
+
+    Raises:
+        InvalidIdError: It is neither.
+    """
+    if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
+        return f"{USER}-{index}"
+    if isinstance(index, str) and _INDEX.fullmatch(index):
+        return index
+    message = f"{index!r} is not a page index: give one such as 'usr-12', or the number alone"
+    raise InvalidIdError(message, value=index)
+
+
+def entry_address(address: object) -> tuple[str, int]:
+    """Return the page index and the position of an address such as ``usr-12/3``.
+
+    Raises:
+        InvalidIdError: It is not one.
+    """
+    found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    if found is None:
+        message = f"{address!r} is not the address of an entry: give one such as 'usr-12/3'"
+        raise InvalidIdError(message, value=address)
+    return page_index(found[1]), int(found[2])
+
+
+def get_facts(core: Core, index: str) -> PageFacts:
+    """Return the facts of a page.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+    """
+    facts = core.facts(index)
+    if facts is None:
+        message = f"there is no page {index}: session.pages() lists those that there are"
+        raise PageNotFoundError(message, index=index)
+    return facts
+
+
+def load(core: Core, index: str) -> Page:
+    """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
+
+    Its SHA-256 is checked; a damaged or missing file is made again from the journal, and observers hear of it.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+        CorruptError: The journal is damaged where the page lies.
+    """
+    shown = core.state.active.find_page(index) or core.state.system.find_page(index)
+    if shown is not None:
+        return shown
+    sha256, revision = _stored_as(core, index)
+    data = core.store.pages.find(file_name(index, revision))
+    if data is None or hashlib.sha256(data).hexdigest() != sha256:
+        page = rebuild(core, index)
+        if not core.read_only:
+            core.store.pages.put({file_name(index, revision): page_file(page, core.session_id)[0]})
+        core.monitor.tell(PageRebuilt(page=index))
+    else:
+        page = _parse(core, data)
+    for result in core.state.late.get(index, ()):
+        node = MessageNode(message=result.node.message, tokens=result.node.tokens, seq=result.node.seq, at=result.node.at)
+        join(page, node, [(call_id, result.call_seq) for call_id in node.message.answers])
+    return page
+
+
+def rebuild(core: Core, index: str) -> Page:
+    """Return an archived page from the journal alone, as it is in its file. O(its size, and the journal's part it spans).
+
+    Raises:
+        PageNotFoundError: No page has this index.
+        CorruptError: The journal is damaged where the page lies.
+    """
+    facts = get_facts(core, index)
+    late = {result.node.seq for result in core.state.late.get(index, ())}
+    seqs = [seq for seq in core.index().entry_seqs(index) if seq not in late]
+    events = {}
+    for first, last in _stretches(sorted(seqs)):
+        for record in core.store.journal.read(first - 1, last):
+            event = from_record(record)
+            if isinstance(event, MessageAppended) and event.page == index:
+                events[record.seq] = event
+    if not seqs or set(events) != set(seqs):
+        message = f"page {index} is not in the journal as its facts say: delete index.sqlite, it is made again by itself"
+        raise CorruptError(message, session=core.session_id, place=f"page {index}")
+    opens = events[min(seqs)].opens
+    page = Page(index=index, turn=facts.turn, opened_by=Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN)
+    for seq in seqs:
+        event = events[seq]
+        _add(core, page, event.message, seq, event.at)
+    return page
+
+
+def _stored_as(core: Core, index: str) -> tuple[str, int]:
+    entry = core.state.archive.find_entry(index)
+    if entry is not None:
+        return entry.sha256, entry.revision
+    facts = get_facts(core, index)
+    return facts.sha256, facts.revision
+
+
+def _stretches(seqs: list[int]) -> list[tuple[int, int]]:
+    """Return ranges that hold the numbers and little else: a gap of 64 begins another."""
+    stretches: list[tuple[int, int]] = []
+    for seq in seqs:
+        if stretches and seq - stretches[-1][1] < 64:  # noqa: PLR2004 (said above)
+            stretches[-1] = (stretches[-1][0], seq)
+        else:
+            stretches.append((seq, seq))
+    return stretches
+
+
+def _parse(core: Core, data: bytes) -> Page:
+    value = codec.decode(data)
+    if value["v"] != FILE_VERSION:
+        message = f"a page file of version {value['v']}, which this memci does not know: upgrade memci"
+        raise CorruptError(message, session=core.session_id, place=f"page {value.get('page')}")
+    page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]))
+    for entry in value["entries"]:
+        _add(core, page, entry["message"], entry["seq"], entry["at"])
+    return page
+
+
+def _add(core: Core, page: Page, value: dict[str, object], seq: int, at: str) -> None:
+    message = core.state.wire.facts(value)
+    node = MessageNode(message=message, tokens=core.count(message), seq=seq, at=at)
+    position = page.add(node)
+    node.stub_tokens = core.count_stub(page, position, node)
+    for call_id in message.answers:
+        if call_id in page.open_calls:
+            page.answer(call_id)

@@ -1,0 +1,152 @@
+"""Which pages fold, and when: pure functions of the state."""
+
+import math
+from collections.abc import Collection, Iterator
+
+import attrs
+
+from memci.chapters.page import Page
+from memci.engine.config import Config
+from memci.engine.layout import Layout, lay_out
+from memci.engine.state import State
+
+AUTO_CONTENTS_SHARE = 0.3
+"""Share of the room beside the system part that the contents page may take when ``contents.max_tokens`` is ``auto``."""
+
+OPEN_PAGE_SHARE = 0.25
+"""Share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that."""
+
+
+@attrs.frozen(kw_only=True)
+class FoldPlan:
+    """What is to fold.
+
+    Attributes:
+        pages: Indexes of the pages, oldest first; empty for nothing.
+        reason: ``marks``, ``command`` or ``budget``.
+    """
+
+    pages: tuple[str, ...]
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Marks:
+    """The marks in tokens of a whole window.
+
+    Attributes:
+        high: A fold begins above this.
+        low: It folds down to this.
+    """
+
+    high: float
+    low: float
+
+
+def plan(state: State, config: Config) -> FoldPlan:
+    """Return what the marks ask for, by the configured budget. O(visible)."""
+    active = config.active
+    layout = _lay_out(state)
+    budget = config.budget.tokens
+    levels = marks(state, config, layout, budget)
+    over_pages = active.max_pages is not None and len(state.active) > active.max_pages
+    if not over_pages and layout.tokens <= levels.high:
+        return FoldPlan(pages=(), reason="marks")
+    most = active.min_pages if over_pages else len(state.active)
+    goal = levels.low if layout.tokens > levels.high else math.inf
+    return FoldPlan(pages=tuple(_oldest(state, config, layout.tokens, goal, most)), reason="marks")
+
+
+def plan_command(state: State, config: Config, pages: Collection[str] | None) -> FoldPlan:
+    """Return what a command asks for: down to the low marks for ``None``, else those of the named pages that are complete."""
+    if pages is not None:
+        named = tuple(page.index for page in _complete(state) if page.index in pages)
+        return FoldPlan(pages=named, reason="command")
+    layout = _lay_out(state)
+    levels = marks(state, config, layout, config.budget.tokens)
+    most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
+    return FoldPlan(pages=tuple(_oldest(state, config, layout.tokens, levels.low, most)), reason="command")
+
+
+def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
+    """Return what makes room for a window: down to the low mark of its budget, and past the floor where that is not enough."""
+    levels = marks(state, config, layout, budget)
+    folded = list(_oldest(state, config, layout.tokens, levels.low, len(state.active)))
+    left = layout.tokens - sum(_saved(state, page) for page in state.active.pages() if page.index in folded)
+    for page in state.active.pages():
+        if left <= budget or page is state.active.open_page:
+            break
+        if page.index not in folded:
+            folded.append(page.index)
+            left -= _saved(state, page)
+    order = [page.index for page in state.active.pages() if page.index in folded]
+    return FoldPlan(pages=tuple(order), reason="budget")
+
+
+def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
+    """Return the marks for a budget.
+
+    With ``low_water: auto`` the gap between them is the cheapest one: folding makes the provider write the L tokens
+    that stay verbatim to its cache again, and a gap of G tokens is read G/2 times over on average, so that for t new tokens a
+    call G = sqrt(2·(w-r)/r·L·t). L and G share the room H that the other parts leave, L + G = H, which makes
+    G = (sqrt(k² + 4·k·H) - k) / 2 with k = 2·(w-r)/r·t.
+    """
+    high = config.active.high_water * budget
+    low_water = config.active.low_water
+    if not isinstance(low_water, str):
+        return Marks(high=high, low=low_water * budget)
+    fixed = sum(layout.breakdown[part] for part in ("system", "tools", "contents", "reply"))
+    room = max(high - fixed, 0.0)
+    prices = config.prices
+    factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
+    gap = (math.sqrt(factor**2 + 4 * factor * room) - factor) / 2
+    return Marks(high=high, low=high - gap)
+
+
+def contents_limit(state: State, config: Config, budget: int) -> int:
+    """Return how many tokens the entries of the contents page may hold."""
+    limit = config.contents.max_tokens
+    if not isinstance(limit, str):
+        return limit
+    system = math.ceil((state.system.tokens + state.instruction_tokens) * state.scale)
+    return max(int(AUTO_CONTENTS_SHARE * (budget - system)), 0)
+
+
+def entry_room(limit: int, page_tokens: int) -> int:
+    """Return how many tokens the lines of a contents entry may hold, in a contents page of *limit* tokens.
+
+    A page keeps a quarter of itself, but no entry takes more than its share of a contents page of 24 entries.
+    """
+    return max(16, min(page_tokens // 4, limit // 24))
+
+
+def cut_tokens(config: Config) -> int:
+    """Return the size at which the open page is cut."""
+    return max(1, min(config.active.page_tokens, int(OPEN_PAGE_SHARE * config.budget.tokens)))
+
+
+def _lay_out(state: State) -> Layout:
+    settled = state.settled
+    return lay_out(state, tools_tokens=settled.tools_tokens if settled else 0)
+
+
+def _complete(state: State) -> Iterator[Page]:
+    for page in state.active.pages():
+        if page is not state.active.open_page and not page.open_calls:
+            yield page
+
+
+def _oldest(state: State, config: Config, tokens: float, goal: float, most: int) -> Iterator[str]:
+    """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
+    left = len(state.active)
+    foldable = [page.index for page in state.active.pages()][: max(left - config.active.min_pages, 0)]
+    for page in _complete(state):
+        if page.index not in foldable or (left <= most and tokens <= goal):
+            return
+        yield page.index
+        left -= 1
+        tokens -= _saved(state, page)
+
+
+def _saved(state: State, page: Page) -> float:
+    return page.tokens * state.scale

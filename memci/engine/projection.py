@@ -1,0 +1,97 @@
+"""What the index of page facts and the search index take from each event. They are derived, and made again from the journal.
+
+System pages are always in the state; the index does not know them.
+"""
+
+from memci.archive.contents import ContentsEntry
+from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.index_writer import IndexWriter
+from memci.engine.events import (
+    Event,
+    FoldUndone,
+    MessageAppended,
+    PageBegan,
+    PagePinned,
+    PageRecalled,
+    PageRestored,
+    PagesFolded,
+    Rewound,
+)
+from memci.engine.state import SYSTEM
+from memci.messages.formats.format import Format
+from memci.messages.message import Message
+from memci.messages.parts import PartKind, parts
+
+
+def project(event: Event, seq: int, writer: IndexWriter, wire: Format) -> None:
+    """Bring the index from before an event to behind it. Costs what the event holds."""
+    match event:
+        case MessageAppended():
+            _append(event, seq, writer, wire.facts(event.message))
+        case PagesFolded():
+            _fold(event, writer)
+        case PageRecalled(page=index, turn=turn, recall_count=count):
+            writer.change_page(index, recall_count=count, last_recall_turn=turn)
+        case PagePinned(page=index, pinned=pinned):
+            writer.change_page(index, pinned=pinned)
+        case PageRestored(page=index, entry=entry):
+            writer.change_page(index, archived_turn=entry["archived_turn"])
+        case FoldUndone(pages=pages):
+            for value in pages:
+                writer.change_page(value["page"], state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)
+        case PageBegan(page=index, turn=turn, name=name):
+            _complete_newest(writer)
+            writer.put_page(_opened(index, turn, seq, name or ""))
+        case Rewound(page=index, position=position):
+            writer.drop_from(index, position)
+        case _:
+            pass
+
+
+def entry_text(message: Message) -> str:
+    """Return the words of an entry for the search: what a reader sees, and the calls."""
+    kinds = (PartKind.TEXT, PartKind.RESULT, PartKind.CALL)
+    return "\n".join(part.text for part in parts(message.value()) if part.kind in kinds and part.text)
+
+
+def _append(event: MessageAppended, seq: int, writer: IndexWriter, message: Message) -> None:
+    if event.opens is not None and event.opens != SYSTEM:
+        _complete_newest(writer)
+        writer.put_page(_opened(event.page, event.turn, seq))
+    text, role, key = entry_text(message), message.role, event.key
+    writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
+    for call_id, call_seq in event.answers:
+        writer.answer_call(call_id, seq=seq, call_seq=call_seq)
+    for call in message.calls:
+        writer.add_call(call.id, seq=seq, page=event.page)
+
+
+def _complete_newest(writer: IndexWriter) -> None:
+    """Make the page searchable that was open until now."""
+    newest = writer.newest_page()
+    if newest is not None:
+        writer.index_page(newest)
+
+
+def _opened(index: str, turn: int, seq: int, title: str = "") -> PageFacts:
+    return PageFacts(
+        index=index, state=PageState.ACTIVE, turn=turn, entries=0, tokens=0, title=title, first_seq=seq, last_seq=seq
+    )
+
+
+def _fold(event: PagesFolded, writer: IndexWriter) -> None:
+    for value in event.entries:
+        entry = ContentsEntry.from_mapping(value)
+        writer.change_page(
+            entry.index,
+            state=PageState.ARCHIVED,
+            title=entry.title,
+            tokens=entry.tokens,
+            entries=entry.entries,
+            archived_turn=entry.archived_turn,
+            sha256=entry.sha256,
+            revision=entry.revision,
+            pinned=entry.pinned,
+            last_seq=entry.last_seq,
+        )
+        writer.index_page(entry.index, entry="\n".join((entry.title, entry.summary, *entry.lines)))

@@ -1,0 +1,124 @@
+"""Pages that come back, leave again, and what the contents page lists."""
+
+import attrs
+
+from memci.archive.contents import ContentsEntry
+from memci.archive.page_facts import PageFacts, PageState
+from memci.chapters.page import Page
+from memci.engine import blocks, folding, pages, planner
+from memci.engine.core import Core
+from memci.engine.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
+from memci.engine.monitor import Eviction, Recall
+from memci.engine.page_codec import page_value
+from memci.errors import PageEvictedError, PageNotFoundError
+
+
+def recall(core: Core, index: str) -> Page:
+    """Attach an archived page and return it; one that is attached stays longer, one in the window is just returned.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+        PageEvictedError: The contents page lists it no more, nor did the window.
+    """
+    state = core.state
+    facts = pages.get_facts(core, index)
+    if facts.state in (PageState.OPEN, PageState.ACTIVE):
+        return pages.load(core, index)
+    anchor = state.active.open_page.index if state.active.open_page is not None else ""
+    attached = state.recalled.find_page(index)
+    if attached is not None:
+        core.commit(
+            [
+                PageRecalled(
+                    page=index, turn=state.turn, recall_count=facts.recall_count, anchor=anchor, content=None, block_tokens=0
+                )
+            ]
+        )
+        return pages.load(core, index)
+    if facts.state is PageState.EVICTED and index not in state.archive.published:
+        raise PageEvictedError(index)
+    page = pages.load(core, index)
+    block_tokens = core.count(state.wire.block(blocks.page_block(page)))
+    count = facts.recall_count + 1
+    event = PageRecalled(
+        page=index, turn=state.turn, recall_count=count, anchor=anchor, content=page_value(page), block_tokens=block_tokens
+    )
+    core.commit([event])
+    core.monitor.tell(Recall(page=index, recall_count=count))
+    return page
+
+
+def fade(core: Core, index: str) -> None:
+    """Let a recalled page leave the window; nothing happens when it is not attached.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+    """
+    pages.get_facts(core, index)
+    if index in core.state.recalled:
+        core.commit([PagesFaded(pages=[index], reason="command")])
+
+
+def evict(core: Core, index: str) -> None:
+    """Take an archived page's entry out of the contents page; an attached one leaves the window too.
+
+    Raises:
+        PageNotFoundError: No archived page has this index.
+        PageEvictedError: It is evicted already.
+    """
+    facts = _archived(core, index)
+    if core.state.archive.find_entry(index) is None:
+        _restore(core, facts)
+    faded = [PagesFaded(pages=[index], reason="evicted")] if index in core.state.recalled else []
+    core.commit([*faded, PagesEvicted(pages=[[index, "command"]])])
+    core.monitor.tell(Eviction(pages=((index, "command"),)))
+
+
+def restore(core: Core, index: str) -> None:
+    """Put the entry of an evicted page, or of one in a directory, back into the contents page; its age begins anew.
+
+    Nothing happens for a page that has its own entry.
+
+    Raises:
+        PageNotFoundError: No archived page has this index.
+    """
+    facts = pages.get_facts(core, index)
+    if facts.state not in (PageState.OPEN, PageState.ACTIVE) and core.state.archive.find_entry(index) is None:
+        _restore(core, facts)
+
+
+def pin(core: Core, index: str, *, pinned: bool) -> None:
+    """Keep a page's entry from ever being evicted, or let it go again. A page in a directory gets its own entry first.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+        PageEvictedError: It is evicted; restore it first.
+    """
+    facts = pages.get_facts(core, index)
+    if facts.pinned == pinned:
+        return
+    if facts.state not in (PageState.OPEN, PageState.ACTIVE):
+        _archived(core, index)
+        if core.state.archive.find_entry(index) is None:
+            _restore(core, facts)
+    core.commit([PagePinned(page=index, pinned=pinned)])
+
+
+def _archived(core: Core, index: str) -> PageFacts:
+    """Return the facts of a page that the contents page lists, in a directory or for itself."""
+    facts = pages.get_facts(core, index)
+    if facts.state in (PageState.OPEN, PageState.ACTIVE):
+        message = f"page {index} is in the window, not in the contents page: fold it first"
+        raise PageNotFoundError(message, index=index)
+    listed = core.state.archive.find_entry(index) is not None or core.state.archive.find_directory(index) is not None
+    if not listed:
+        raise PageEvictedError(index)
+    return facts
+
+
+def _restore(core: Core, facts: PageFacts) -> None:
+    page = pages.load(core, facts.index)
+    limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
+    entry: ContentsEntry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)
+    entry = attrs.evolve(entry, recall_count=facts.recall_count, last_recall_turn=facts.last_recall_turn)
+    core.commit([PageRestored(page=facts.index, entry=entry.to_mapping())])

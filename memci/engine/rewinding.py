@@ -1,0 +1,78 @@
+"""Going back: the session continues before an entry; what came after stays in the journal."""
+
+from memci.archive.eviction import page_number
+from memci.chapters.page import Opening, Page
+from memci.engine import folding, pages
+from memci.engine.apply import entries_before_page, opening_nodes
+from memci.engine.core import Core
+from memci.engine.events import Rewound
+from memci.engine.page_codec import page_value
+from memci.engine.state import SYSTEM
+from memci.errors import PageNotFoundError
+
+
+def rewind(core: Core, address: str) -> None:
+    """Let the session continue before an entry: it, and all that follows it in the conversation, is gone from view.
+
+    Raises:
+        InvalidIdError: The address is not one.
+        PageNotFoundError: There is no such entry, or it is a system message (``set_system`` replaces those).
+    """
+    index, position = pages.entry_address(address)
+    if index.startswith(f"{SYSTEM}-"):
+        message = f"{address} is a part of the system prompt: replace it with set_system"
+        raise PageNotFoundError(message, index=index)
+    page = pages.load(core, index)
+    if position > len(page):
+        message = f"page {index} has {len(page)} entries, not {position}"
+        raise PageNotFoundError(message, index=index)
+    state, number = core.state, page_number(index)
+    archived = page.chapter is not state.active
+    content = None
+    if archived and position > 1:
+        page.cut(position)
+        content = page_value(page)
+    opening_page, opening = _turn_before(core, page, removed=position == 1)
+    entries = entries_before_page(state, number)
+    republish = len(entries) != len(state.archive.entries)
+    core.commit(
+        [
+            Rewound(
+                page=index,
+                position=position,
+                removed=position == 1,
+                content=content,
+                opening=None if opening is None else page_value(opening),
+                opening_page=opening_page,
+                contents_tokens=folding.contents_tokens(core, entries) if republish else None,
+            )
+        ]
+    )
+
+
+def _turn_before(core: Core, page: Page, *, removed: bool) -> tuple[str, Page | None]:
+    """Return the first page of the turn that is open after a rewind, and its opening messages where it is not in view."""
+    if page.opened_by is Opening.TURN:
+        return (_first_page(core, page.index, None) if removed else page.index), None
+    first = _first_page(core, page.index, page.turn)
+    if not first or first in core.state.active:
+        return first, None
+    opening = Page(index=first, turn=page.turn)
+    for node in opening_nodes(pages.load(core, first)):
+        opening.add(node)
+    return first, opening
+
+
+def _first_page(core: Core, index: str, turn: int | None) -> str:
+    """Return the first page of a turn, ``None`` for the turn of the page before; empty for none. O(pages of the turn)."""
+    segment = index.rpartition("-")[0]
+    first = ""
+    for number in range(page_number(index) - 1, 0, -1):
+        facts = core.facts(f"{segment}-{number}")
+        if facts is None:
+            continue
+        turn = facts.turn if turn is None else turn
+        if facts.turn != turn:
+            break
+        first = facts.index
+    return first

@@ -1,0 +1,168 @@
+"""The state of a session: what is visible or attached, as its events made it.
+
+``apply`` is deterministic and does no I/O: the same events make the same state, live or replayed.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from memci.archive.archive_chapter import ArchiveChapter
+from memci.archive.contents import ContentsEntry, Directory
+from memci.chapters.active import ActiveChapter
+from memci.chapters.chapter import Chapter
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.chapters.recalled import RecallChapter
+from memci.chapters.segment import Permission, Segment
+from memci.chapters.system import SystemChapter
+from memci.engine.config import Config
+from memci.engine.events import WindowSettled
+from memci.messages.formats import format as formats
+from memci.messages.formats.format import Format
+
+SYSTEM, USER = "sys", "usr"
+
+Item: TypeAlias = ContentsEntry | Directory
+"""What the contents page lists."""
+
+
+@attrs.define(eq=False)
+class OpenTurn:
+    """The opening user messages of a turn whose first page is archived while the turn goes on.
+
+    Attributes:
+        page: Index of the turn's first page.
+        nodes: The messages, oldest first; they stay in the window until the first fold after the turn.
+    """
+
+    page: str
+    nodes: list[MessageNode]
+
+
+@attrs.frozen
+class LateResult:
+    """A result for a call of an archived page, to be taken into the page at the next fold."""
+
+    call_seq: int
+    node: MessageNode
+
+
+@attrs.frozen
+class LastFold:
+    """What undoing the last fold needs.
+
+    Attributes:
+        folded: Indexes of the folded pages, oldest first.
+        entries: The contents page before it.
+    """
+
+    folded: tuple[str, ...]
+    entries: tuple[Item, ...]
+
+
+@attrs.frozen
+class Traffic:
+    """How the session was used so far.
+
+    Attributes:
+        tokens: Tokens of all messages that came in.
+        calls: Number of assistant messages: each was a call of the model.
+    """
+
+    tokens: int = 0
+    calls: int = 0
+
+    @property
+    def tokens_per_call(self) -> float:
+        """New tokens between two calls, on average."""
+        return self.tokens / self.calls if self.calls else float(self.tokens)
+
+
+@attrs.define(eq=False)
+class State:
+    """What is visible or attached in one session.
+
+    Attributes:
+        session: The session's id.
+        seq: Sequence number of the last event in it.
+        turn: The clock of every policy.
+        config: The settings in force.
+        next_number: The next page number, by segment.
+        system: The system chapter.
+        archive: The archive chapter.
+        recalled: The recall chapter.
+        active: The active chapter.
+        turn_page: Index of the first page of the open turn; empty before the first.
+        opening: The opening messages of the open turn, once its first page is archived.
+        pinned: Indexes of pinned pages that are not archived.
+        late: Results that came late, by archived page.
+        last_fold: For ``undo_fold``; ``None`` when there is none to undo.
+        settled: How windows are asked for; ``None`` before the first.
+        scale: What token counts are multiplied by, as the provider's usage tells.
+        traffic: How the session was used.
+        instruction_tokens: Size of the message that tells the model how to recall.
+        configured: The last configuration event's mapping; empty for a session without records.
+    """
+
+    session: str = ""
+    seq: int = 0
+    turn: int = 0
+    config: Config = attrs.field(factory=Config)
+    next_number: dict[str, int] = attrs.field(factory=lambda: {SYSTEM: 1, USER: 1})
+    system: SystemChapter = attrs.field(factory=SystemChapter)
+    archive: ArchiveChapter = attrs.field(factory=lambda: ArchiveChapter(f"{USER}-0"))
+    recalled: RecallChapter = attrs.field(factory=RecallChapter)
+    active: ActiveChapter = attrs.field(factory=ActiveChapter)
+    turn_page: str = ""
+    opening: OpenTurn | None = None
+    pinned: set[str] = attrs.field(factory=set)
+    late: dict[str, list[LateResult]] = attrs.field(factory=dict)
+    last_fold: LastFold | None = None
+    settled: WindowSettled | None = None
+    scale: float = 1.0
+    traffic: Traffic = attrs.field(factory=Traffic)
+    instruction_tokens: int = 0
+    configured: Mapping[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def wire(self) -> Format:
+        """The session's wire format."""
+        return formats.get(self.config.format)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments in the order in which a window shows them."""
+        return (
+            Segment(name=SYSTEM, permission=Permission.SYSTEM_MANAGED, chapters=(self.system,)),
+            Segment(name=USER, permission=Permission.READ_WRITE, chapters=(self.archive, self.recalled, self.active)),
+        )
+
+    @property
+    def begun(self) -> bool:
+        """Whether the user has spoken, or a page was opened for it."""
+        return bool(self.turn_page)
+
+    def find_page(self, index: str) -> Page | None:
+        """Return a page that stands verbatim in the window, or is attached. O(1)."""
+        for chapter in (self.active, self.system, self.recalled):
+            page = chapter.find_page(index)
+            if page is not None:
+                return page
+        return None
+
+    def verbatim(self) -> tuple[Chapter, ...]:
+        """Return the chapters whose messages this state holds."""
+        return (self.system, self.active, self.recalled)
+
+    def _check(self) -> None:
+        """Assert the invariants of all chapters and between them. O(visible)."""
+        for chapter in (*self.verbatim(), self.archive):
+            chapter._check()  # noqa: SLF001 (their own invariants)
+        shown = {page.index for page in self.active.pages()}
+        archived = {entry.index for entry in self.archive.entries}
+        assert not shown & archived, (shown, archived)
+        assert not shown & {page.index for page in self.recalled.pages()}
+        assert set(self.recalled.attachments) == {page.index for page in self.recalled.pages()}
+        assert all(page.run.head is not None for page in self.active.pages() if page is not self.active.open_page)

@@ -1,0 +1,119 @@
+"""The state as JSON, for snapshots: a state read back equals the one that was written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from memci.chapters.page import Page
+from memci.chapters.recalled import Attachment
+from memci.engine.config import Config
+from memci.engine.events import WindowSettled, entry_of
+from memci.engine.page_codec import page_from_value, page_value
+from memci.engine.state import LastFold, LateResult, OpenTurn, State, Traffic
+
+VERSION = 1
+
+
+def to_mapping(state: State) -> dict[str, Any]:
+    """Return the state as a JSON value. O(visible)."""
+    archive, last, opening = state.archive, state.last_fold, state.opening
+    shown = next(iter(archive.message_list), None)
+    return {
+        "v": VERSION,
+        "session": state.session,
+        "seq": state.seq,
+        "turn": state.turn,
+        "config": state.configured,
+        "next_number": state.next_number,
+        "system": [page_value(page) for page in state.system.pages()],
+        "active": [page_value(page) for page in state.active.pages()],
+        "recalled": [
+            {
+                "page": page_value(page),
+                "anchor": attachment.anchor,
+                "turn": attachment.turn,
+                "tokens": attachment.tokens,
+                "block": attachment.block.value(),
+            }
+            for page in state.recalled.pages()
+            for attachment in (state.recalled.attachments[page.index],)
+        ],
+        "entries": [entry.to_mapping() for entry in archive.entries],
+        "published": None
+        if shown is None
+        else {
+            "message": shown.message.value(),
+            "tokens": shown.tokens,
+            "indexes": sorted(archive.published),
+        },
+        "turn_page": state.turn_page,
+        "opening": None if opening is None else page_value(_page_of(opening)),
+        "pinned": sorted(state.pinned),
+        "late": {
+            index: [
+                {"call_seq": result.call_seq, "page": page_value(_page_of(OpenTurn(index, [result.node])))} for result in late
+            ]
+            for index, late in state.late.items()
+        },
+        "last_fold": None
+        if last is None
+        else {
+            "folded": list(last.folded),
+            "entries": [entry.to_mapping() for entry in last.entries],
+        },
+        "settled": None if state.settled is None else attrs.asdict(state.settled),
+        "scale": state.scale,
+        "traffic": attrs.asdict(state.traffic),
+        "instruction_tokens": state.instruction_tokens,
+    }
+
+
+def from_mapping(value: Mapping[str, Any]) -> State:
+    """Read a state back. O(its size).
+
+    Raises:
+        ValueError: Another version of this format wrote it.
+    """
+    if value["v"] != VERSION:
+        message = f"a snapshot of version {value['v']}, not {VERSION}"
+        raise ValueError(message)
+    state = State(
+        session=value["session"],
+        seq=value["seq"],
+        turn=value["turn"],
+        config=Config.from_mapping(value["config"]),
+        configured=value["config"],
+        next_number=dict(value["next_number"]),
+        turn_page=value["turn_page"],
+        pinned=set(value["pinned"]),
+        scale=value["scale"],
+        traffic=Traffic(**value["traffic"]),
+        instruction_tokens=value["instruction_tokens"],
+        settled=None if value["settled"] is None else WindowSettled(**value["settled"]),
+    )
+    facts = state.wire.facts
+    for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
+        for item in pages:
+            chapter.add_page(page_from_value(item, facts))
+    for item in value["recalled"]:
+        attachment = Attachment(anchor=item["anchor"], turn=item["turn"], block=facts(item["block"]), tokens=item["tokens"])
+        state.recalled.attach(page_from_value(item["page"], facts), attachment)
+    state.archive.replace(entry_of(item) for item in value["entries"])
+    if (shown := value["published"]) is not None:
+        state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"])
+    if (opening := value["opening"]) is not None:
+        page = page_from_value(opening, facts)
+        state.opening = OpenTurn(page.index, list(page.nodes()))
+    for index, late in value["late"].items():
+        state.late[index] = [LateResult(item["call_seq"], next(page_from_value(item["page"], facts).nodes())) for item in late]
+    if (last := value["last_fold"]) is not None:
+        state.last_fold = LastFold(tuple(last["folded"]), tuple(entry_of(item) for item in last["entries"]))
+    return state
+
+
+def _page_of(opening: OpenTurn) -> Page:
+    page = Page(index=opening.page, turn=0)
+    for node in opening.nodes:
+        page.add(attrs.evolve(node, previous=None, next=None))
+    return page

@@ -1,0 +1,154 @@
+"""The window: what one call sends to the model, and the steps that make it fit."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from memci.engine import folding, planner
+from memci.engine.blocks import STUB_MIN_TOKENS
+from memci.engine.core import Core
+from memci.engine.events import PagesFaded, WindowSettled
+from memci.engine.layout import RENDERER, Layout, lay_out
+from memci.engine.monitor import Zone, zone
+from memci.engine.state import State
+from memci.errors import BudgetError, ConfigError
+from memci.messages import codec
+from memci.messages.tokens.message_tokens import count_tools
+
+
+@attrs.frozen(kw_only=True)
+class Window:
+    """What a call sends.
+
+    Attributes:
+        messages: The messages as dicts, in the session's wire format; the list and all in it are the caller's own.
+        tokens: At most its size, the tools and the start of the reply included; never above ``budget``.
+        budget: What it may hold.
+        zone: How full it is.
+        breakdown: Tokens by part (``system``, ``tools``, ``contents``, ``recalled``, ``active``, ``open``, ``reply``); they add
+            up to ``tokens``.
+        seq: Sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
+    """
+
+    messages: list[dict[str, Any]] = attrs.field(repr=False)
+    tokens: int
+    budget: int
+    zone: Zone
+    breakdown: Mapping[str, int]
+    seq: int
+    _json: bytes = attrs.field(repr=False, alias="json")
+
+    def to_json(self) -> bytes:
+        """Return the messages as they were rendered, as a JSON list; the same bytes whenever it is rendered again."""
+        return self._json
+
+
+def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
+    """Return a window that fits, taking the steps that it needs; their events are committed first.
+
+    Raises:
+        ConfigError: The budget is not a number above 0.
+        BudgetError: All steps were taken and it does not fit.
+    """
+    budget = core.config.budget.tokens if budget is None else budget
+    if type(budget) is not int or budget < 1:
+        message = f"{budget!r} is not a number of tokens above 0"
+        raise ConfigError(message, path="budget")
+    wanted = _settling(core, budget, tools or ())
+    layout, stub_tokens = _fitted(core, wanted)
+    wanted = attrs.evolve(wanted, stub_tokens=stub_tokens)
+    if wanted != core.state.settled or core.state.configured != core.config.policy_mapping():
+        core.commit([wanted])
+    core.last_counted = layout.counted
+    core.monitor.window(layout.tokens, budget)
+    return _rendered(layout, budget, core.state.seq)
+
+
+def render_at(core: Core, seq: int) -> Window:
+    """Return the window as it was after the event *seq*. Costs a snapshot and the events behind it."""
+    state = core.state if seq == core.state.seq else core.state_at(seq)
+    settled = state.settled
+    if settled is None:
+        return _rendered(lay_out(state), state.config.budget.tokens, seq)
+    return _rendered(_lay_out(state, settled, settled.stub_tokens), settled.budget, seq)
+
+
+def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> WindowSettled:
+    """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
+    last = core.state.settled
+    sha256 = hashlib.sha256(codec.encode(codec.checked_copy(list(tools)))).hexdigest() if tools else ""
+    tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
+    return WindowSettled(
+        budget=budget,
+        format=core.config.format,
+        tools_sha256=sha256,
+        tools_tokens=tokens,
+        renderer=RENDERER,
+        stub_tokens=last.stub_tokens if last is not None and last.budget == budget else None,
+    )
+
+
+def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
+    """Climb the ladder until the window fits, and return it with the size above which its entries are stubs."""
+    stub_tokens = wanted.stub_tokens
+    layout = _lay_out(core.state, wanted, stub_tokens)
+    if layout.tokens <= wanted.budget:
+        return layout, stub_tokens
+    for step in (_fold, _shorten_contents, _fade):
+        step(core, layout, wanted.budget)
+        layout = _lay_out(core.state, wanted, None)
+        if layout.tokens <= wanted.budget:
+            return layout, None
+    limit = core.config.active.entry_tokens
+    while limit > STUB_MIN_TOKENS:
+        limit = max(limit // 2, STUB_MIN_TOKENS)
+        layout = _lay_out(core.state, wanted, limit)
+        if layout.tokens <= wanted.budget:
+            return layout, limit
+    raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
+
+
+def _fold(core: Core, layout: Layout, budget: int) -> None:
+    folding.fold(core, planner.plan_budget(core.state, core.config, layout, budget))
+
+
+def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
+    """Leave the contents page what the other parts leave, and less than it has."""
+    shown = layout.breakdown["contents"]
+    if not shown:
+        return
+    room = int((budget - layout.tokens + shown) / core.state.scale)
+    heading = core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
+    folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=max(room - heading, 0))
+
+
+def _fade(core: Core, layout: Layout, budget: int) -> None:
+    """Let recalled pages go, the oldest first, until the window fits."""
+    over = layout.tokens - budget
+    faded = []
+    for index, attachment in core.state.recalled.attachments.items():
+        if over <= 0:
+            break
+        faded.append(index)
+        over -= int(attachment.tokens * core.state.scale)
+    if faded:
+        core.commit([PagesFaded(pages=faded, reason="budget")])
+
+
+def _lay_out(state: State, wanted: WindowSettled, stub_tokens: int | None) -> Layout:
+    return lay_out(state, tools_tokens=wanted.tools_tokens, stub_tokens=stub_tokens)
+
+
+def _rendered(layout: Layout, budget: int, seq: int) -> Window:
+    data = b"[" + b",".join(piece.message.raw for piece in layout.pieces) + b"]"
+    return Window(
+        messages=codec.decode(data),
+        tokens=layout.tokens,
+        budget=budget,
+        zone=zone(layout.tokens, budget),
+        breakdown=layout.breakdown,
+        seq=seq,
+        json=data,
+    )
