@@ -156,8 +156,8 @@ class LineCodec:
             DamagedLineError: It is not what was written, or of another place or session.
         """
         match = _SNAPSHOT.match(line)
-        if match is None or not line.endswith(_LINE_END) or match[1] != b"1":
-            message = "the file is not a snapshot that this version of memci can read"
+        if match is None or not line.endswith(_LINE_END) or match[1] != b"1" or int(match[2]) != seq:
+            message = f"the file is not a snapshot of record {seq} that this version of memci can read"
             raise DamagedLineError(message)
         body = line[match.end() : -len(_LINE_END)]
         sha = sha256(body).hexdigest().encode()

@@ -63,7 +63,7 @@ class JournalScan:
                 continue
             try:
                 header = self._codec.decode_header(line)
-                if tail is None and header.left == 0:
+                if tail is None:  # a line break that is lost joins two records, and the header of the first holds
                     self._codec.decode_body(line, header)
             except DamagedLineError as error:
                 if tail is not None:
@@ -116,6 +116,8 @@ class JournalScan:
             raise damage
 
     def _is_torn(self, start: int, line: bytes) -> bool:
+        if b"\0" in line:
+            return True
         if not line.endswith(b"\n"):
             whole = line[:-1] + b"\n"
             try:
@@ -124,7 +126,7 @@ class JournalScan:
                 return True
             message = "the line break of the record is damaged"
             raise self._corrupt(message, start, self._codec.decode_header(whole).seq)
-        return b"\0" in line
+        return False
 
     def _find_start(self, after: int, size: int) -> int:
         """Return the offset of a line at or before the record that follows *after*; O(log size) reads."""

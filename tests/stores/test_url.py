@@ -1,0 +1,76 @@
+"""Stores by URL."""
+
+from pathlib import Path
+
+import pytest
+
+from memci.archive.stores.file import FileStore
+from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.url import open_store
+from memci.errors import ConfigError
+from memci.testing.store_suite import TENANT, append_each
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("file:./chats", "chats"),
+        ("file:chats", "chats"),
+        ("file:a/b c%20ü", "a/b c%20ü"),
+        ("file:{root}/abs", "abs"),
+        ("file://{root}/abs", "abs"),
+    ],
+)
+def test_a_file_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, place: str) -> None:
+    """Relative and absolute paths are taken as they are, and the directory is made with the first record."""
+    monkeypatch.chdir(tmp_path)
+    store = open_store(url.format(root=tmp_path), "flush")
+    assert isinstance(store, FileStore)
+    assert "flush" == store.durability
+    assert [] == list(tmp_path.iterdir())
+    append_each(store.open(TENANT, "session").journal, "a")
+    assert (tmp_path / place / TENANT / "session" / "journal.jsonl").is_file()
+    store.close()
+
+
+def test_a_relative_directory_is_meant_from_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changing the working directory later does not move the store."""
+    monkeypatch.chdir(tmp_path)
+    store = open_store("file:chats")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    append_each(store.open(TENANT, "session").journal, "a")
+    assert (tmp_path / "chats" / TENANT).is_dir()
+    store.close()
+
+
+def test_files_are_synced_unless_said_otherwise() -> None:
+    """The durability of a store that was opened without one is ``fsync``."""
+    assert "fsync" == open_store("file:./chats").durability
+
+
+def test_memory_is_a_new_store_each_time() -> None:
+    """Two memory stores share nothing and say what survives."""
+    store = open_store("memory:")
+    assert isinstance(store, MemoryStore)
+    append_each(store.open(TENANT, "session").journal, "a")
+    assert [] == list(open_store("memory:").sessions(TENANT))
+    assert "memory" == store.durability
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "chats", "./chats", "file", "file:", "file://", "file://host/chats", "memory", "memory:x", "ftp://x", "FILE:x", ":"],
+)
+def test_other_urls_are_refused(url: str) -> None:
+    """What is no URL of a store is a configuration error that names the known ones."""
+    with pytest.raises(ConfigError, match="memory:") as caught:
+        open_store(url)
+    assert "store" == caught.value.path
+
+
+def test_an_unknown_durability_is_refused() -> None:
+    """A durability that is not known is a configuration error, whatever the store."""
+    with pytest.raises(ConfigError, match="flush") as caught:
+        open_store("memory:", "sometimes")
+    assert "durability" == caught.value.path
