@@ -99,7 +99,7 @@ def open_for_reading(path: str, *, unchanging: bool) -> "sqlite3.Connection | No
         path: The file.
         unchanging: No process has it open for writing: the file alone is read, with no lock, and no file appears beside it.
     """
-    mode = "immutable=1" if unchanging else "mode=ro"
+    mode = "mode=ro&immutable=1" if unchanging else "mode=ro"
     try:
         with mapped_errors():
             connection = _connect(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)

@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     import sqlite3
 
 _QUERY_TERMS = 64
-_CANDIDATES = 40
+_CANDIDATES = 30
 _POSTINGS = 20_000
 _PAGE_TERMS = 2_000
 _ALL_TERMS = 400_000
 
 # The user's words count twice.
+_STATES = "SELECT id, name, state FROM page WHERE id IN"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, 2.0, 1.0, 1.0) LIMIT ?"
 
 
@@ -54,18 +55,20 @@ class PageSearch:
         unwanted = set(exclude)
         found = self._matching(limit, wanted, unwanted)
         near = {place + step for place in (*found, *self._extra) for step in range(-REACH, REACH + 1)}
-        facts = {row[0]: row[1:] for row in self._chosen("SELECT id, name, state FROM page WHERE id IN", near)}
-        facts |= {place: (page.index, page.state.value) for place, page in self._extra.items()}
         ranked = rank(self._candidates(found, near, limit), self._weights, self._entry_terms)
-        hits = []
-        for score, candidate in ranked:
-            index, state = facts.get(candidate.place, ("", ""))
-            if index and index not in unwanted and (wanted is None or state in wanted):
-                position, text = self._entry(candidate, index)
-                passage = snippet(text, self._weights)
-                hits.append(IndexHit(index=index, entry=position, score=score, snippet=passage, state=PageState(state)))
+        hits: list[IndexHit] = []
+        for start in range(0, len(ranked), 2 * limit):
+            part = ranked[start : start + 2 * limit]
+            facts = {row[0]: row[1:] for row in self._chosen(_STATES, [candidate.place for _, candidate in part])}
+            facts |= {place: (page.index, page.state.value) for place, page in self._extra.items()}
+            for score, candidate in part:
+                index, state = facts.get(candidate.place, ("", ""))
+                if index and index not in unwanted and (wanted is None or state in wanted):
+                    position, text = self._entry(candidate, index)
+                    passage = snippet(text, self._weights)
+                    hits.append(IndexHit(index=index, entry=position, score=score, snippet=passage, state=PageState(state)))
                 if len(hits) == limit:
-                    break
+                    return hits
         return hits
 
     def _count(self, name: str) -> int:
@@ -81,8 +84,8 @@ class PageSearch:
         found = [row[0] for row in self._all(_MATCH.format(join="", condition=""), match, most + len(unwanted))]
         if wanted is None or len(found) < most + len(unwanted):
             return found
-        states = self._chosen("SELECT state FROM page WHERE id IN", found)
-        if sum(state in wanted for (state,) in states) >= len(unwanted) + min(most, 2 * limit):
+        states = self._chosen(_STATES, found)
+        if sum(state in wanted for _, _, state in states) >= len(unwanted) + min(most, 2 * limit):
             return found
         # Too few of the best are in a state that is asked for: look each match up, at a tenth of the cost of scoring it.
         marks = ", ".join("?" * len(wanted))
@@ -104,20 +107,18 @@ class PageSearch:
         return " OR ".join(chosen)
 
     def _candidates(self, found: Sequence[int], near: set[int], limit: int) -> list[Candidate]:
-        """Read the pages that were found, and of their neighbours the short ones, up to a bounded number of terms."""
-        sizes = dict(self._chosen("SELECT id, terms FROM text WHERE id IN", near))
+        """Read the pages that were found, up to a number of terms in all, and of their neighbours the short ones."""
+        sizes = dict(self._chosen("SELECT id, terms FROM text WHERE id IN", found))
         room = _ALL_TERMS
         read = []
-        for rank_, place in enumerate(found):
+        for number, place in enumerate(found):
             room -= sizes.get(place, 0)
-            if room >= 0 or rank_ < limit:
+            if room >= 0 or number < limit:
                 read.append(place)
-        for place in sorted(near - set(found)):
-            room -= (size := sizes.get(place, 0))
-            if size <= _PAGE_TERMS and room >= 0:
-                read.append(place)
-        stored = self._chosen("SELECT id, user, page, contents FROM text WHERE id IN", read)
-        texts = {place: PageText(*columns) for place, *columns in stored} | self._texts
+        columns = "SELECT id, user, page, contents FROM text WHERE"
+        stored = self._chosen(f"{columns} id IN", read)
+        stored += self._chosen(f"{columns} terms <= {_PAGE_TERMS} AND id IN", sorted(near.difference(found)))
+        texts = {place: PageText(*text) for place, *text in stored} | self._texts
         return [Candidate(place, text) for place, text in sorted(texts.items())]
 
     def _entry(self, candidate: Candidate, index: str) -> tuple[int, str]:

@@ -101,7 +101,7 @@ class Candidate:
 
     place: int
     text: PageText
-    counts: Mapping[str, float] = attrs.field(factory=dict)
+    counts: dict[str, float] = attrs.field(factory=dict)
     best: int = 0
     user: float = 0.0
 
@@ -113,11 +113,13 @@ def term(word: str) -> str:
     Much lighter than Porter's stemmer, and as good here: ``hiked``, ``hikes`` and ``hiking`` give ``hik``.
     """
     if not word.isascii():
-        return unicodedata.normalize("NFC", unicodedata.normalize("NFD", word).translate(_ACCENTS)) or word
+        word = unicodedata.normalize("NFC", unicodedata.normalize("NFD", word).translate(_ACCENTS)) or word
+    if not word.isascii():
+        return word
     if len(word) < 4 or not word.isalpha():  # noqa: PLR2004 shorter words have no ending to lose
         return word
     stem = _without_verb_ending(_without_plural(word))
-    if len(stem) > 4 and stem[-1] == "e":  # noqa: PLR2004
+    if len(stem) > 3 and stem[-1] == "e":  # noqa: PLR2004
         stem = stem[:-1]
     if stem[-1] == "y" and stem[-2] not in _VOWELS:
         stem = stem[:-1] + "i"
@@ -133,7 +135,8 @@ def query_terms(query: str) -> list[str]:
 
 def term_line(text: str) -> str:
     """Return the terms of a text between single spaces, with a space at both ends. O(length of the text)."""
-    return f" {' '.join(map(term, words(text)))} "
+    line = " ".join(map(term, words(text)))
+    return f" {line} " if line else " "
 
 
 def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> PageText:
@@ -171,26 +174,27 @@ def rank(candidates: Sequence[Candidate], weights: Mapping[str, float], entry_te
         weights: By term of the query.
         entry_terms: How many terms an entry has on average.
     """
-    for candidate in candidates:
-        _count(candidate, weights, entry_terms)
+    needles = [(name, f" {name} ", weight) for name, weight in weights.items()]
     by_place = {candidate.place: candidate for candidate in candidates}
+    near: dict[int, dict[str, float]] = {}
+    for candidate in candidates:
+        _count(candidate, needles, entry_terms)
+        if not candidate.counts:
+            continue
+        for step in range(-REACH, REACH + 1):
+            if candidate.place + step in by_place:
+                share = _NEIGHBOUR_DECAY ** abs(step)
+                sums = near.setdefault(candidate.place + step, {})
+                for name, count in candidate.counts.items():
+                    sums[name] = sums.get(name, 0.0) + share * count
     most = sum(weights.values()) or 1.0
     ranked = []
-    for candidate in candidates:
-        near = [
-            (_NEIGHBOUR_DECAY ** abs(step), other.counts)
-            for step in range(-REACH, REACH + 1)
-            if (other := by_place.get(candidate.place + step)) is not None
-        ]
-        counts: dict[str, float] = {}
-        for share, found in near:
-            for name, count in found.items():
-                counts[name] = counts.get(name, 0.0) + share * count
-        if not candidate.counts and len(counts) < 2:  # noqa: PLR2004 two words of the query, as said above
-            continue
-        own = sum(weights[name] * count / (count + _SATURATION) for name, count in counts.items())
-        cover = sum(weights[name] for name in counts)
-        ranked.append(((own + _COVER_WEIGHT * cover + _USER_WEIGHT * candidate.user) / most, candidate))
+    for place, sums in near.items():
+        candidate = by_place[place]
+        if candidate.counts or len(sums) > 1:
+            said = sum(weights[name] * count / (count + _SATURATION) for name, count in sums.items())
+            cover = sum(weights[name] for name in sums)
+            ranked.append(((said + _COVER_WEIGHT * cover + _USER_WEIGHT * candidate.user) / most, candidate))
     ranked.sort(key=lambda pair: (-pair[0], pair[1].place))
     return ranked
 
@@ -206,7 +210,7 @@ def snippet(text: str, weights: Mapping[str, float]) -> str:
     if room > 0:
         # A passage reads best from the start of its line or sentence; what room is left goes to what follows.
         first = max(0, left - room)
-        opening = max(text.rfind(mark, first, left) + 1 for mark in ("\n", ". ", "? ", "! ", "。", "？", "！"))  # noqa: RUF001
+        opening = max(text.rfind(mark, first, left) + 1 for mark in ("\n", ". ", "? ", "! ", "。", "？", "！"))
         left = opening if opening > first or first == 0 else _word_start(text, max(first, left - room // 2), left)
         right = _word_end(text, right, min(len(text), left + SNIPPET_CHARS))
     return text[left : min(right, left + SNIPPET_CHARS)].strip()
@@ -241,32 +245,36 @@ def _time_words(times: Sequence[str]) -> str:
         except ValueError:
             shown.setdefault(at, at)
         else:
-            hour = "" if shown else f"{time:%H:%M}"
-            shown.setdefault(f"{time:%Y-%m-%d}", f"{time.day} {_MONTHS[time.month - 1]} {time.year} {hour} {time:%Y-%m-%d}")
+            day = time.date().isoformat()
+            if day not in shown:
+                hour = "" if shown else time.time().isoformat("minutes")
+                shown[day] = f"{time.day} {_MONTHS[time.month - 1]} {time.year} {hour} {day}"
     return " ".join(shown.values())
 
 
-def _count(candidate: Candidate, weights: Mapping[str, float], entry_terms: float) -> None:
-    """Fill in what of the query a page holds."""
+def _count(candidate: Candidate, needles: Sequence[tuple[str, str, float]], entry_terms: float) -> None:
+    """Fill in what of the query a page holds. The same word twice in a row may count once: lines are searched, not split."""
     text = candidate.text
-    present = [name for name in weights if f" {name} " in text.page]
+    present = [needle for needle in needles if needle[1] in text.page]
+    # The contents entry mostly repeats words of the page; only what it adds counts.
+    candidate.counts = {name: 1.0 for name, needle, _ in needles if needle in text.contents and needle not in text.page}
+    if not present:
+        return
     time, *lines = text.page.split("\n")
-    counts = {name: float(f" {name} " in time) for name in present}
+    counts = {name: float(needle in time) for name, needle, _ in present}
     highest = 0.0
-    for position, line in enumerate(lines, start=1) if present else ():
+    for position, line in enumerate(lines, start=1):
         relative = _relative_length(line, entry_terms)
         score = 0.0
-        for name in present:
-            if count := line.count(f" {name} "):
+        for name, needle, weight in present:
+            if count := line.count(needle):
                 counts[name] += count / relative
-                score += weights[name] * count / (count + _SATURATION * relative)
+                score += weight * count / (count + _SATURATION * relative)
         if score > highest:
             candidate.best, highest = position, score
-    # The contents entry mostly repeats words of the page; only what it adds counts.
-    counts |= {name: 1.0 for name in weights if name not in counts and f" {name} " in text.contents}
-    candidate.counts = counts
+    candidate.counts |= counts
     relative = _relative_length(text.user, entry_terms)
-    said = ((weights[name], text.user.count(f" {name} ")) for name in present)
+    said = ((weight, text.user.count(needle)) for _, needle, weight in present)
     candidate.user = sum(weight * count / (count + _SATURATION * relative) for weight, count in said)
 
 
