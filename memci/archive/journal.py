@@ -56,9 +56,9 @@ class FileJournal:
         try:
             if files.open_journal() is None and expected:
                 raise refusal.conflict(expected, 0)
-            files.acquire()
+            size = files.acquire()
             try:
-                self._commit(expected, commit)
+                self._commit(expected, commit, size)
             finally:
                 files.release()
         except OSError as error:
@@ -95,10 +95,12 @@ class FileJournal:
         """Give back what it holds. May be called twice."""
         self._files.close()
 
-    def _commit(self, expected: int, commit: bytes) -> None:
+    def _commit(self, expected: int, commit: bytes, size: int) -> None:
         """Write and sync a commit, under the lock. Raises ``OSError``, and what ``append`` raises."""
-        fd = self._files.open_journal()
-        size = 0 if fd is None else self._io.stat(fd).st_size
+        fd = self._files.journal
+        if fd is None:  # somebody else may have begun the session while the lock was waited for
+            fd = self._files.open_journal()
+            size = 0 if fd is None else self._io.stat(fd).st_size
         if fd is not None and size != self._tail.end:
             self._tail = self._scan.find_tail(size)
         if self._tail.head != expected:

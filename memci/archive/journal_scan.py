@@ -17,7 +17,7 @@ ReadAt = Callable[[int, int], bytes]
 _TAIL_BYTES = 8 << 10
 _PROBE_BYTES = 4 << 10
 _CHUNK_BYTES = 256 << 10
-_NEAR_BYTES = 64 << 10
+_NEAR_BYTES = 8 << 10
 
 
 class Tail(NamedTuple):

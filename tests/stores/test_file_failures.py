@@ -9,7 +9,7 @@ import pytest
 from memci.archive.stores.file import FileSession, FileStore
 from memci.errors import SessionClosedError, UnavailableError
 from memci.testing.faulty_io import FaultyIo
-from memci.testing.store_suite import TENANT, append_each, new_record, texts_of
+from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
 
 @pytest.fixture

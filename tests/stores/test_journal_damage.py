@@ -8,7 +8,7 @@ import pytest
 
 from memci.archive.stores.file import FileSession, FileStore
 from memci.errors import CorruptError, StoreError
-from memci.testing.store_suite import TENANT, append_each, new_record, texts_of
+from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memci.archive.stores.file import FileStore
-from memci.testing.store_suite import TENANT, new_record, texts_of
+from memci.testing.journal_suite import TENANT, new_record, texts_of
 
 ROUNDS = 12
 

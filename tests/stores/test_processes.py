@@ -13,7 +13,7 @@ from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.errors import ConflictError, UnavailableError
-from memci.testing.store_suite import TENANT, append_each, new_record, texts_of
+from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
 APPENDER = """
 import sys

@@ -8,7 +8,7 @@ from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.url import open_store
 from memci.errors import ConfigError
-from memci.testing.store_suite import TENANT, append_each
+from memci.testing.journal_suite import TENANT, append_each
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,10 @@ class SessionFiles:
             raise refusal.closed(self.session_id)
         return self._io.read(self.journal, size, offset)
 
-    def acquire(self) -> None:
-        """Take the lock, making the directory of a new session. Raises ``OSError``.
+    def acquire(self) -> int:
+        """Take the lock, making the directory of a new session, and return the size of the journal if it is open, else 0.
+
+        Raises ``OSError``.
 
         Raises:
             UnavailableError: The session was deleted while it was open.
@@ -150,8 +152,9 @@ class SessionFiles:
                 self._lock_pid = os.getpid()
             self._io.lock(self._lock)
             # Deleting unlinks the journal before the lock, both under the lock: the journal tells, where it is open.
-            if self._io.stat(self._lock if self.journal is None else self.journal).st_nlink:
-                return
+            facts = self._io.stat(self._lock if self.journal is None else self.journal)
+            if facts.st_nlink:
+                return facts.st_size  # that of the lock is 0
             self.release()
             if is_known:
                 raise refusal.deleted(self.session_id)
