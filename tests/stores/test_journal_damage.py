@@ -177,6 +177,16 @@ def test_a_missing_line_is_damage(store: FileStore, file: Path, number: int) -> 
     assert number + 1 == damaged(store, ["one", "two", "three", "four", "five", "six", "seven"][:number]).seq
 
 
+def test_a_torn_first_commit_after_nothing_is_damage(store: FileStore, file: Path) -> None:
+    """Where a journal begins with a torn commit that should follow others, nothing is cut."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[4:6]))
+    session = reopened(store)
+    with pytest.raises(CorruptError):
+        session.journal.append(0, [new_record("lost")])
+    assert b"".join(lines[4:6]) == file.read_bytes()
+
+
 def test_a_doubled_line_is_damage(store: FileStore, file: Path) -> None:
     """A record that stands there twice is not read twice."""
     lines = file.read_bytes().splitlines(keepends=True)

@@ -24,12 +24,28 @@ from memci.archive.stores.file_io import FileIo
 from memci.archive.stores.file_pages import FilePages, FileSnapshots
 from memci.archive.stores.names import check_identifier, file_name, find_identifier, is_hashed
 from memci.archive.stores.session_files import INDEX, NOTE, Disk, SessionFiles, find_file
-from memci.errors import StoreError, UnavailableError
+from memci.errors import ConfigError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     import os
 
     from memci.archive.page_index import PageIndex
+
+Durability = Literal["fsync", "flush"]
+
+
+def check_durability(value: str) -> Durability:
+    """Return the durability if it is a known one.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if value == "fsync":
+        return "fsync"
+    if value == "flush":
+        return "flush"
+    message = f"{value!r} is no durability: give fsync or flush"
+    raise ConfigError(message, path="durability")
 
 
 class FileSession:
@@ -86,12 +102,13 @@ class FileStore:
     Attributes:
         durability: As given.
         io: As given; its counts tell what was done.
+
+    Raises:
+        ConfigError: The durability is not a known one.
     """
 
-    def __init__(
-        self, root: "str | os.PathLike[str]", durability: Literal["fsync", "flush"] = "fsync", *, io: FileIo | None = None
-    ) -> None:
-        self.durability: str = durability
+    def __init__(self, root: "str | os.PathLike[str]", durability: Durability = "fsync", *, io: FileIo | None = None) -> None:
+        self.durability: str = check_durability(durability)
         self.io = io or FileIo()
         self._disk = Disk(str(Path(root).absolute()), self.io, durability == "fsync")
         self._opened: WeakSet[SessionFiles] = WeakSet()

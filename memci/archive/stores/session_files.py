@@ -200,7 +200,7 @@ class SessionFiles:
                 self._io.unlink(self.path(name))
         for name in self.list_names(SNAPSHOTS):
             stem = name.removesuffix(".json")
-            if stem.isdecimal() and int(stem) > head:
+            if stem.isascii() and stem.isdecimal() and int(stem) > head:
                 self._io.unlink(self.path(SNAPSHOTS, name))
         self._is_swept = True
 

@@ -1,13 +1,9 @@
 """Opening a store by its URL."""
 
-from typing import Literal, TypeGuard
-
 from memci.archive.stores.contract import Store
-from memci.archive.stores.file import FileStore
+from memci.archive.stores.file import FileStore, check_durability
 from memci.archive.stores.memory import MemoryStore
 from memci.errors import ConfigError
-
-Durability = Literal["fsync", "flush"]
 
 _SCHEMES = "file:./directory, file:/absolute/directory or memory:"
 
@@ -21,22 +17,16 @@ def open_store(url: str, durability: str = "fsync") -> Store:
     Raises:
         ConfigError: The URL or the durability is not a known one; its path is ``store`` or ``durability``.
     """
-    if not _is_durability(durability):
-        message = f"{durability!r} is no durability: give fsync or flush"
-        raise ConfigError(message, path="durability")
+    checked = check_durability(durability)
     scheme, colon, rest = url.partition(":")
     match scheme, colon:
         case "file", ":":
-            return FileStore(_directory(url, rest), durability)
+            return FileStore(_directory(url, rest), checked)
         case "memory", ":" if not rest:
             return MemoryStore()
         case _:
             message = f"{url!r} is no store: give {_SCHEMES}"
             raise ConfigError(message, path="store")
-
-
-def _is_durability(value: str) -> TypeGuard[Durability]:
-    return value in ("fsync", "flush")
 
 
 def _directory(url: str, rest: str) -> str:
