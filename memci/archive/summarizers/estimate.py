@@ -2,13 +2,19 @@
 
 import re
 
-CJK = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Characters of scripts that put no spaces between words, as the inside of a regular expression's set."""
+CJK = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
+)
+"""Characters of scripts without spaces between words (Han, kana, Thai, Lao, Burmese, Khmer), as a regular expression's set."""
 
-_PIECE = re.compile(f"([A-Za-z]+)|([0-9]{{1,3}})|([{CJK}])|([^\\W0-9_]+)|([^\\s\\w]|_)")
-_WEIGHTS = {2: 1.05, 3: 0.83, 5: 0.45}
-_LONG_LETTER_TOKENS = 0.175
+_PIECE = re.compile(
+    f"(?P<word>[A-Za-z]+)|(?P<digits>[0-9]{{1,3}})|(?P<unspaced>[{CJK}])|(?P<letters>[^\\W0-9_]+)|(?P<mark>[^\\s\\w]|_)"
+)
+_TOKENS = {"digits": 1.05, "unspaced": 0.9, "mark": 0.7}
+_LONG_LETTER_TOKENS = 0.12
 _PLAIN_LETTERS = 6
+_OTHER_WORD_TOKENS = 0.3
 _OTHER_LETTER_TOKENS = 0.36
 
 
@@ -21,12 +27,13 @@ def estimate(text: str) -> float:
     if text.isascii() and text.isalpha():
         return 1.0 + _LONG_LETTER_TOKENS * max(0, len(text) - _PLAIN_LETTERS)
     total = 0.0
-    for match in _PIECE.finditer(text):
-        group = match.lastindex or 0
-        if group == 1:
-            total += 1.0 + _LONG_LETTER_TOKENS * max(0, match.end() - match.start() - _PLAIN_LETTERS)
-        elif group == 4:
-            total += 0.3 + _OTHER_LETTER_TOKENS * (match.end() - match.start())
-        else:
-            total += _WEIGHTS[group]
+    for piece in _PIECE.finditer(text):
+        length = piece.end() - piece.start()
+        match piece.lastgroup or "":
+            case "word":
+                total += 1.0 + _LONG_LETTER_TOKENS * max(0, length - _PLAIN_LETTERS)
+            case "letters":
+                total += _OTHER_WORD_TOKENS + _OTHER_LETTER_TOKENS * length
+            case group:
+                total += _TOKENS[group]
     return total

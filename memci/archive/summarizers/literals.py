@@ -14,7 +14,11 @@ from memci.archive.summarizers.estimate import CJK
 
 
 class LiteralKind(Enum):
-    """The kinds of literal value that a summary tells apart."""
+    """The kinds of literal value that a summary tells apart.
+
+    A ``BLOB`` is a value too long to be of use on a line; a ``PAIR`` is a key with its value, or a key alone, of structured data
+    (``literals`` finds none: whoever reads the structure knows them).
+    """
 
     URL = "url"
     EMAIL = "email"
@@ -29,6 +33,7 @@ class LiteralKind(Enum):
     QUANTITY = "quantity"
     NUMBER = "number"
     BLOB = "blob"
+    PAIR = "pair"
 
 
 @attrs.frozen
@@ -69,11 +74,12 @@ _NUMERIC = re.compile(
     "|[0-9]{1,2}([-/.])[0-9]{1,2}\\3(?:[0-9]{4}|[0-9]{2})(?![0-9])"
     "|[0-9]{2,4}年(?:[0-9]{1,2}月(?:[0-9]{1,2}[日号])?)?|[0-9]{1,2}月[0-9]{1,2}[日号]"
     f"|[0-9]{{1,2}}(?:st|nd|rd|th|\\.)?\\s(?:of\\s)?{_MONTH}\\b\\.?(?:,?\\s[0-9]{{4}})?))"
-    f"|(?P<month>\\b{_MONTH}\\b\\.?\\s[0-9]{{1,2}}(?:st|nd|rd|th)?\\b(?!:)(?:,?\\s(?:19|20)[0-9]{{2}}\\b)?|\\b{_MONTH}\\s(?:19|20)[0-9]{{2}}\\b)"
+    f"|(?P<month>\\b{_MONTH}\\b\\.?\\s[0-9]{{1,2}}(?:st|nd|rd|th)?\\b(?!:[0-9])(?:,?\\s(?:19|20)[0-9]{{2}}\\b)?|\\b{_MONTH}\\s(?:19|20)[0-9]{{2}}\\b)"
     f"|(?P<time>{_BEFORE}(?:{_CLOCK}(?:{_TO}{_CLOCK})?|[0-9]{{1,2}}\\s?[AaPp]\\.?[Mm]\\b\\.?))"
     f"|(?P<money>{_BEFORE}{_CURRENCY}\\s?{_AMOUNT}(?:{_TO}{_CURRENCY}?\\s?{_AMOUNT})?(?:\\s?(?:k|K|M|bn|million|billion|万|亿)\\b)?)"
     f"|(?P<quantity>{_BEFORE}[-+]?{_AMOUNT}(?:{_TO}{_AMOUNT})?\\s?(?:{_UNIT}))"
-    "|(?P<phone>(?<![A-Za-z0-9_.-])(?:\\+[0-9]{1,3}[ -]?)?(?:\\([0-9]{2,5}\\)[ -]?|[0-9]{2,4}[ -])[0-9]{3,8}(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_]))"
+    "|(?P<phone>(?<![A-Za-z0-9_.-])(?:\\+[0-9]{1,3}[ -]?)?(?:\\([0-9]{2,5}\\)[ -]?|[0-9]{2,4}[ -])[0-9]{3,8}"
+    "(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_]))"
     "|(?P<ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)\\b)"
     "|(?P<hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
     "|(?P<week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?)"
@@ -91,7 +97,7 @@ _KIND_OF_GROUP = {
 }
 _PHONE_DIGITS = range(7, 16)
 
-_URL = re.compile(f"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>\"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+")
+_URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
 _QUOTE = re.compile(
     "“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
     "|(?<![\\w\"])\"([^\"\\n]{2,60})\"(?!\\w)|(?<![\\w'])'([^'\\n]{2,60})'(?!\\w)|(?<!`)`([^`\\n]{2,60})`"
@@ -99,16 +105,21 @@ _QUOTE = re.compile(
 _TOKEN = re.compile(f"[^\\s\"'`,;=|<>(){{}}\\[\\]“”‘’«»„…\u3000-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20{CJK}]+")
 _PLAIN = re.compile("[a-z]+|[A-Z][a-z]*", re.ASCII)
 _EDGE = ".,:;!?*#~-—–·•&^"
-_EXTENSIONS = frozenset(
-    "bash bat bmp c cc cfg cjs cmd conf cpp cs css csv db diff doc docx env exe gif go gz h hpp htm html ico ini ipynb java jpeg jpg js json"
-    " jsonl jsx kt less lock log lua md mdx mjs mov mp3 mp4 odt parquet patch pdf php pkl png ppt pptx proto ps1 py pyc pyi pyx r rb rs rst"
-    " scala scss sh so sql sqlite svg swift tar tex tgz toml ts tsv tsx txt vue wav whl xls xlsx xml yaml yml zip".split()
-)
+_EXTENSIONS_TABLE = """
+bash bat bmp c cc cfg cjs cmd conf cpp cs css csv db diff doc docx env exe gif go gz h hpp htm html ico ini ipynb java jpeg jpg
+js json jsonl jsx kt less lock log lua md mdx mjs mov mp3 mp4 odt parquet patch pdf php pkl png ppt pptx proto ps1 py pyc pyi
+pyx r rb rs rst scala scss sh so sql sqlite svg swift tar tex tgz toml ts tsv tsx txt vue wav whl xls xlsx xml yaml yml zip
+"""
+_EXTENSIONS = frozenset(_EXTENSIONS_TABLE.split())
 _EMAIL = re.compile("[\\w.+-]{1,64}@(?:[\\w-]{1,63}\\.){1,6}[A-Za-z]{2,24}", re.ASCII)
-_ERROR = re.compile("(?:[A-Za-z_][A-Za-z0-9_]*\\.)*(?:[A-Z][A-Za-z0-9]*(?:Error|Exception|Warning|Failure|Fault)|(?:ERR|E)_[A-Z0-9_]+|E[A-Z]{4,12}|SIG[A-Z]{3,5})")
-_DOTTED = re.compile("[A-Za-z_][A-Za-z0-9_]+(?:\\.[a-z_A-Z][A-Za-z0-9_]+)+(?:\\(\\))?")
+_ERROR = re.compile(
+    "(?:[A-Za-z_][A-Za-z0-9_]*\\.)*(?:[A-Z][A-Za-z0-9]*(?:Error|Exception|Warning|Failure|Fault)|(?:ERR|E)_[A-Z0-9_]+|E(?:ACCES|PERM|EXIST|NOENT|INVAL|PIPE|IO|AGAIN|BUSY|NOSPC|NOMEM|ISDIR|NOTDIR|NOTEMPTY|MFILE|NOTFOUND|ADDRINUSE|TIMEDOUT|HOSTUNREACH|CONN[A-Z]{4,8})|SIG[A-Z]{3,5})"
+)
+_DOTTED = re.compile("[A-Za-z_][A-Za-z0-9_]+(?:\\.[a-z_][A-Za-z0-9_]+)+")
 _NUMBER = re.compile("[+-]?[0-9][0-9.,:/-]*")
 _LONGEST_TOKEN = 160
+_SHORTEST_TOKEN = 2
+_NUMBERED = re.compile("[0-9]+:")
 _LONGEST_URL = 400
 _SENTENCE_END = ".,:;!?*'"
 
@@ -138,7 +149,8 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
         stripped = token.rstrip(_EDGE)
         right = len(token) - len(stripped)
         stripped = stripped.lstrip(_EDGE if stripped[:2] != "./" and stripped[:3] != "../" else "")
-        if len(stripped) < 2:  # noqa: PLR2004 (one character is no value)
+        tag = stripped[:1] == "/" and text[match.start() - 1 : match.start()] == "<"
+        if tag or len(stripped) < _SHORTEST_TOKEN:
             continue
         kind = _kind(stripped)
         if kind is not None:
@@ -150,7 +162,9 @@ def _candidates(text: str) -> Iterator[Literal]:
     if "://" in text:
         for match in _URL.finditer(text):
             url = _without_sentence_end(match.group())
-            yield Literal(match.start(), match.start() + len(url), LiteralKind.URL if len(url) <= _LONGEST_URL else LiteralKind.BLOB)
+            yield Literal(
+                match.start(), match.start() + len(url), LiteralKind.URL if len(url) <= _LONGEST_URL else LiteralKind.BLOB
+            )
     for match in _NUMERIC.finditer(text):
         group = match.lastgroup or ""
         kind = _KIND_OF_GROUP[group]
@@ -174,24 +188,23 @@ def _without_sentence_end(url: str) -> str:
 
 
 def _kind(token: str) -> LiteralKind | None:
-    if len(token) > _LONGEST_TOKEN:
-        return LiteralKind.BLOB
-    if _ERROR.fullmatch(token):
-        return LiteralKind.ERROR
-    if "@" in token and _EMAIL.fullmatch(token):
-        return LiteralKind.EMAIL
     digits = any(character in "0123456789" for character in token)
-    if digits and _NUMBER.fullmatch(token):
-        return LiteralKind.NUMBER
-    if "/" in token or "\\" in token:
-        return LiteralKind.PATH if _is_path(token) else None
-    if "." in token:
-        ending = token.rpartition(".")[2].lower()
-        if ending in _EXTENSIONS and not token.startswith("."):
-            return LiteralKind.PATH
-        if _DOTTED.fullmatch(token) and not re.search("\\.[A-Z]", token):
-            return LiteralKind.NAME
-    return LiteralKind.NAME if _is_identifier(token, digits=digits) else None
+    kind: LiteralKind | None = None
+    if len(token) > _LONGEST_TOKEN:
+        kind = LiteralKind.BLOB
+    elif _ERROR.fullmatch(token):
+        kind = LiteralKind.ERROR
+    elif "@" in token and _EMAIL.fullmatch(token):
+        kind = LiteralKind.EMAIL
+    elif digits and _NUMBER.fullmatch(token):
+        kind = LiteralKind.NUMBER
+    elif "/" in token or "\\" in token:
+        kind = LiteralKind.PATH if _is_path(token) else None
+    elif not token.startswith(".") and token.rpartition(".")[2].lower() in _EXTENSIONS and "." in token:
+        kind = LiteralKind.PATH
+    elif _DOTTED.fullmatch(token) or _is_identifier(token, digits=digits):
+        kind = LiteralKind.NAME
+    return kind
 
 
 def _is_path(token: str) -> bool:
@@ -204,7 +217,7 @@ def _is_path(token: str) -> bool:
 
 def _is_identifier(token: str, *, digits: bool) -> bool:
     inner = token.strip("_")
-    if not any(character.isalpha() for character in inner):
+    if _NUMBERED.match(inner) or not any(character.isalpha() for character in inner):
         return False
     if digits or "_" in inner:
         return any(character.isascii() and character.isalnum() for character in inner)

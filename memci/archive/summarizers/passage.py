@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import attrs
 
@@ -17,6 +18,10 @@ SCANNED_CHARACTERS = 250_000
 _MIDDLE_LITERALS = 40
 _MIDDLE_CONTEXT = 60
 
+TELLING_KEY = re.compile(
+    "(?:^|[_ -])(?:id|uuid|number|code|email|name|status|reference|ref|title)(?:: |=)$|[a-z](?:Id|ID|Name|Number|Code)(?:: |=)$"
+)
+"""Ends of keys, with the mark behind them, whose value is one to look up: an id, a name, a number, a status."""
 _LITERAL_WORTH = {
     LiteralKind.URL: 1.8,
     LiteralKind.EMAIL: 2.0,
@@ -31,27 +36,37 @@ _LITERAL_WORTH = {
     LiteralKind.QUANTITY: 1.4,
     LiteralKind.NUMBER: 0.9,
     LiteralKind.BLOB: 0.1,
+    LiteralKind.PAIR: 1.0,
 }
 _LIST_NUMBER_WORTH = 0.2
+_KEY_SHARE = 0.3
+_PAIR_MARK = re.compile(": |=|$")
+_TELLING_VALUE_WORTH = 1.5
 _CHARACTER_WORTH = 0.24
 _LONGEST_CHUNK = 6
 _LONGEST_GAP = 6
 _LONGEST_RAW_GAP = 120
 _LONGEST_RUN = 400
 
-_SPACED = f"[^\\s\\x00-/:-@\\[-`{{-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65{CJK}]"
+_SPACED = (  # no space, control, punctuation, arrow or line, and nothing of a script without spaces
+    "[^\\s\\x00-/:-@\\[-`{-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20"
+    f"\uff3b-\uff40\uff5b-\uff65{CJK}]"
+)
 _WORD = re.compile(f"([{CJK}]+)|{_SPACED}+(?:['’-]{_SPACED}+)*")
 _UNSPACED = re.compile(f"[{CJK}]")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
 _BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
 _MARKUP = str.maketrans(dict.fromkeys("*#|`", ""))
 _TELLING_LINE = re.compile(
-    "^[ \\t>]{0,40}(?:(?P<error>E {2,3}\\S|[\\w.]{0,60}(?:Error|Exception)\\b|\\S{0,80}:\\s?(?:fatal )?error|[Ee]rror\\b|ERROR|FAILED|FAIL\\b|fatal\\b|panic\\b)"
+    "^[ \\t>]{0,40}(?:(?P<error>E {2,3}\\S|[\\w.]{0,60}(?:Error|Exception)\\b|\\S{0,80}:\\s?(?:fatal )?error"
+    "|[Ee]rror\\b|ERROR|FAILED|FAIL\\b|fatal\\b|panic\\b)"
     "|(?:async )?(?:def|class|func|fn|function|interface|struct|trait|impl|public|export)\\s).{0,240}$",
     re.MULTILINE,
 )
 _ERROR_LINE_FACTOR = 1.8
 _SIGNATURE_FACTOR = 1.2
+
+_Piece: TypeAlias = "tuple[int, int, LiteralKind | None]"
 
 
 @attrs.define(eq=False)
@@ -86,8 +101,8 @@ class Atom:
 def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
     """Cut a text into atoms, in order.
 
-    Of a text longer than twice ``READ_CHARACTERS`` only both ends are cut, and the surroundings of the rarest literal values between
-    them, as far as ``SCANNED_CHARACTERS`` reach. O(length of the text), with a small share for what is only scanned.
+    Of a text longer than twice ``READ_CHARACTERS`` only both ends are cut, and the surroundings of the rarest literal values
+    between them, as far as ``SCANNED_CHARACTERS`` reach. O(length of the text), with a small share for what is only scanned.
 
     Args:
         text: The text.
@@ -112,7 +127,9 @@ def _regions(text: str) -> list[tuple[int, int]]:
         form = text[literal.start : literal.end]
         counts[form] += 1
         places.setdefault(form, literal)
-    rarest = sorted(places, key=lambda form: (-_LITERAL_WORTH[places[form].kind] / counts[form], places[form].start))[:_MIDDLE_LITERALS]
+    rarest = sorted(places, key=lambda form: (-_LITERAL_WORTH[places[form].kind] / counts[form], places[form].start))[
+        :_MIDDLE_LITERALS
+    ]
     regions = [(0, head)]
     for literal in sorted((places[form] for form in rarest), key=lambda literal: literal.start):
         start = max(regions[-1][1], _edge(text, literal.start - _MIDDLE_CONTEXT))
@@ -125,7 +142,7 @@ def _regions(text: str) -> list[tuple[int, int]]:
 def _edge(text: str, position: int) -> int:
     """Return a place at or shortly before *position* where no word or literal value is cut in two, if there is one."""
     lowest = max(0, position - _LONGEST_RUN)
-    for marks in (" \n\t", ",;\"，。"):
+    for marks in (" \n\t", ',;"，。'):
         place = max(text.rfind(mark, lowest, position) for mark in marks)
         if place >= 0:
             return place + 1
@@ -174,23 +191,23 @@ def _cut(text: str, start: int, end: int, units: list[tuple[int, int]], found: l
         previous = last
 
 
-def _wholes(region: str, units: list[tuple[int, int]]) -> list[tuple[int, int, LiteralKind | None]]:
+def _wholes(region: str, units: list[tuple[int, int]]) -> list[_Piece]:
     """Join what must stay whole: the units, and the literal values that no unit touches."""
     if not units:
         return [(literal.start, literal.end, literal.kind) for literal in literals(region)]
-    merged: list[tuple[int, int, LiteralKind | None]] = []
+    merged: list[_Piece] = []
     number = 0
     for literal in literals(region):
         while number < len(units) and units[number][1] <= literal.start:
-            merged.append((*units[number], None))
+            merged.append((*units[number], LiteralKind.PAIR))
             number += 1
         if number == len(units) or literal.end <= units[number][0]:
             merged.append((literal.start, literal.end, literal.kind))
-    merged.extend((*unit, None) for unit in units[number:])
+    merged.extend((*unit, LiteralKind.PAIR) for unit in units[number:])
     return merged
 
 
-def _pieces(region: str, wholes: list[tuple[int, int, LiteralKind | None]]) -> Iterator[tuple[int, int, LiteralKind | None]]:
+def _pieces(region: str, wholes: list[_Piece]) -> Iterator[_Piece]:
     place = 0
     for first, last, kind in [*wholes, (len(region), len(region), None)]:
         for match in _WORD.finditer(region, place, first):
@@ -203,7 +220,7 @@ def _pieces(region: str, wholes: list[tuple[int, int, LiteralKind | None]]) -> I
         place = last
 
 
-def _chunks(region: str, start: int, end: int) -> Iterator[tuple[int, int, LiteralKind | None]]:
+def _chunks(region: str, start: int, end: int) -> Iterator[_Piece]:
     place = start
     while place < end:
         stop = place + 1
@@ -214,14 +231,18 @@ def _chunks(region: str, start: int, end: int) -> Iterator[tuple[int, int, Liter
         place = stop
 
 
-def _atom(region: str, first: int, last: int, kind: LiteralKind | None, *, opens: bool, factor: float) -> Atom:
+def _atom(region: str, first: int, last: int, kind: LiteralKind | None, *, opens: bool, factor: float) -> Atom:  # noqa: PLR0913 (all that is known of it)
     shown = region[first:last]
     words = 1
-    if kind is not None:
+    forms: tuple[tuple[str, float], ...]
+    if kind is LiteralKind.PAIR:
+        forms = tuple(_pair_forms(shown, factor))
+        words = max(1, len(forms))
+    elif kind is not None:
         worth = _LITERAL_WORTH[kind]
         if kind is LiteralKind.NUMBER and len(shown) < 3:  # noqa: PLR2004 (most often the number of an item in a list)
             worth = _LIST_NUMBER_WORTH if opens else worth / 2
-        forms: tuple[tuple[str, float], ...] = ((shown.lower(), worth * factor),)
+        forms = ((shown.lower(), worth * factor),)
         words = max(1, len(shown.split()))
     elif _UNSPACED.match(shown):
         before = region[first - 1] if first and _UNSPACED.match(region[first - 1]) else ""
@@ -229,15 +250,18 @@ def _atom(region: str, first: int, last: int, kind: LiteralKind | None, *, opens
         pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
         forms = tuple((pair, pair_worth(pair) * _CHARACTER_WORTH * factor) for pair in pairs)
         words = len(shown)
-    elif any(character in shown for character in " :="):
-        forms = tuple(_unit_forms(shown, factor))
-        words = len(forms)
     else:
         forms = ((shown.lower(), word_worth(shown, starts_sentence=opens) * factor),)
     return Atom(first, last, words, forms, estimate(shown), None, 0.0, opens, kind)
 
 
-def _unit_forms(shown: str, factor: float) -> Iterator[tuple[str, float]]:
-    for literal_or_word in atoms(shown):
-        for form, worth in literal_or_word.forms:
-            yield form, worth * factor
+def _pair_forms(shown: str, factor: float) -> Iterator[tuple[str, float]]:
+    """Yield what a key with its value says: the value as in any text, the key for a share, since keys repeat."""
+    mark = _PAIR_MARK.search(shown)
+    value = mark.end() if mark is not None else len(shown)
+    for atom in atoms(shown):
+        share = 1.0 if atom.start >= value else _KEY_SHARE
+        for form, worth in atom.forms:
+            yield form, worth * factor * share
+    if value < len(shown) and TELLING_KEY.search(shown, 0, value):
+        yield shown[value:].lower(), _TELLING_VALUE_WORTH * factor

@@ -1,7 +1,7 @@
 """Chooses which runs of a page's words are worth their tokens.
 
-A Lagrangian relaxation of the knapsack: for a price per token, the best runs of a passage come from one pass of dynamic programming
-over its atoms; the price is then searched for which the whole page just fits its room.
+A Lagrangian relaxation of the knapsack: for a price per token, the best runs of a passage come from one pass of dynamic
+programming over its atoms; the price is then searched for which the whole page just fits its room.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,8 @@ class Passage:
         speaker: ``user``, ``assistant``, ``tool`` for a result, ``call`` for a call, or another role.
         text: The source.
         atoms: Its atoms, in order, their worth set.
-        opening: What stands before it on the line, such as ``user: ``.
+        opening: What stands before it at the beginning of the line, such as ``user: ``.
+        following: What stands before it behind another passage of the same line.
         closing: What stands behind it.
         opening_cost: Estimated tokens of both, with the line's own where it opens the line.
         opening_worth: What the opening tells by itself, such as the name of a tool.
@@ -45,9 +46,10 @@ class Passage:
     text: str
     atoms: list[Atom]
     opening: str
-    closing: str = ""
-    opening_cost: float = 3.0
-    opening_worth: float = 0.0
+    following: str
+    closing: str
+    opening_cost: float
+    opening_worth: float
 
 
 @attrs.frozen
@@ -71,23 +73,29 @@ _NOTHING = Choice((), 0.0, 0.0)
 def choose(passages: Sequence[Passage], room: float) -> list[Choice | None]:
     """Choose for each passage what to show, together within *room* tokens; ``None`` for a passage that is left out.
 
+    Runs have two words at least; a literal value may stand alone as long as most words of the page do not.
     O(atoms + room): a page far larger than its room is first reduced to its most telling sentences.
     """
     pools = _pools(passages, room * _CANDIDATES_PER_TOKEN)
-    high = _best(passages, pools, _LOWEST_PRICE)
+    choices = _choose(passages, pools, room, loners=True)
+    return choices if _mostly_runs(passages, choices) else _choose(passages, pools, room, loners=False)
+
+
+def _choose(passages: Sequence[Passage], pools: Sequence[list[int]], room: float, *, loners: bool) -> list[Choice | None]:
+    high = _best(passages, pools, _LOWEST_PRICE, loners=loners)
     if _cost(high) <= room:
         return high
     dear, cheap = _HIGHEST_PRICE, _LOWEST_PRICE
     low: list[Choice | None] = [None] * len(passages)
     for _ in range(_STEPS):
         price = (dear * cheap) ** 0.5
-        choices = _best(passages, pools, price)
+        choices = _best(passages, pools, price, loners=loners)
         if _cost(choices) <= room:
             dear, low = price, choices
         else:
             cheap, high = price, choices
     filled = _filled(low, high, room)
-    return _filled(filled, _best(passages, pools, dear * _FILLING_SHARE), room)
+    return _filled(filled, _best(passages, pools, dear * _FILLING_SHARE, loners=loners), room)
 
 
 def shown(passage: Passage, choice: Choice) -> str:
@@ -151,11 +159,22 @@ def _pools(passages: Sequence[Passage], most: float) -> list[list[int]]:
     return [[atom for first, last in sorted(parts) for atom in range(first, last)] for parts in chosen]
 
 
-def _best(passages: Sequence[Passage], pools: Sequence[list[int]], price: float) -> list[Choice | None]:
-    return [_best_runs(passage, pool, price) for passage, pool in zip(passages, pools, strict=True)]
+def _mostly_runs(passages: Sequence[Passage], choices: Sequence[Choice | None]) -> bool:
+    """Whether at least half of the chosen words stand in runs of two words and more."""
+    words = alone = 0
+    for passage, choice in zip(passages, choices, strict=True):
+        for first, last in choice.runs if choice is not None else ():
+            size = sum(atom.words for atom in passage.atoms[first:last])
+            words += size
+            alone += size if size < _FEWEST_WORDS else 0
+    return 2 * alone <= words
 
 
-def _best_runs(passage: Passage, pool: list[int], price: float) -> Choice | None:
+def _best(passages: Sequence[Passage], pools: Sequence[list[int]], price: float, *, loners: bool) -> list[Choice | None]:
+    return [_best_runs(passage, pool, price, loners=loners) for passage, pool in zip(passages, pools, strict=True)]
+
+
+def _best_runs(passage: Passage, pool: list[int], price: float, *, loners: bool) -> Choice | None:
     """Find the runs of at least two words that tell most, less *price* for each token; ``None`` if that is nothing. O(atoms)."""
     atoms = passage.atoms
     out, one, two = 0.0, float("-inf"), float("-inf")
@@ -169,7 +188,7 @@ def _best_runs(passage: Passage, pool: list[int], price: float) -> Choice | None
         before = two if closed else out
         started = before + gain - price * JOIN_TOKENS
         longer = max(one, two) + gain - price * atom.gap_cost if joined else float("-inf")
-        alone = atom.words < _FEWEST_WORDS and atom.kind is None and not _is_lonely(atoms, number)
+        alone = atom.words < _FEWEST_WORDS and not (loners and atom.kind is not None) and not _is_lonely(atoms, number)
         grows = longer >= started or alone
         steps.append((closed, one > two, grows))
         out, one, two = before, started if alone else float("-inf"), longer if grows else started

@@ -1,0 +1,113 @@
+"""What a page holds, as short lists: rare words, literal values, changes that its tool calls made."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memci.archive.summarizers.entries import Entry, clean_name
+from memci.archive.summarizers.literals import LiteralKind, literals
+from memci.archive.summarizers.passage import TELLING_KEY, Atom
+from memci.archive.summarizers.rarity import is_function_character
+from memci.archive.summarizers.selection import Passage
+from memci.archive.summarizers.structure import flat
+
+_KEYWORDS = 12
+_ENTITIES = 16
+_LOOKED_AT = 48
+_CHANGES = 16
+_CHANGE_CHARACTERS = 120
+_SHORTEST_WORD = 2
+_RARE_WORD_WORTH = 0.8
+_RARE_CHARACTERS_WORTH = 0.24
+_FULL_ENTITIES = 8
+_FULL_KEYWORDS = 12
+_READING_VERBS_TABLE = """
+analyze ask browse calc calculate calculator cat check compare compute convert count describe diff display evaluate explain
+fetch find get glob goto grep has head help inspect is list load locate look lookup ls match open peek ping preview print query
+read recall render retrieve review scan scroll search select show stat status summarize tail test think thinking transfer
+translate validate verify view wait web
+"""
+_READING_VERBS = frozenset(_READING_VERBS_TABLE.split())
+_MARK = re.compile(": |=")
+_QUOTES = "\"'`“”‘’"
+_VERB = re.compile("[A-Za-z][a-z]*")
+_FAILED = re.compile("\\s*[{\\[(\"']{0,3}(?:error|failed|failure|exception|traceback)\\b", re.IGNORECASE)
+
+
+def keywords(passages: Sequence[Passage]) -> tuple[str, ...]:
+    """Return at most twelve rare words of a page as they were written first, most telling first. O(atoms · log atoms)."""
+    found: dict[str, tuple[float, str]] = {}
+    for passage in passages:
+        for atom in passage.atoms:
+            word = passage.text[atom.start : atom.end]
+            if atom.kind is None and atom.forms[0][0] not in found and _is_rare(atom, word):
+                found[atom.forms[0][0]] = (atom.worth, word)
+    ranked = sorted(enumerate(found.values()), key=lambda item: (-item[1][0], item[0]))
+    return tuple(word for _, (_, word) in ranked[:_KEYWORDS])
+
+
+def entities(passages: Sequence[Passage]) -> tuple[str, ...]:
+    """Return at most sixteen literal values of a page, whole, most telling first. O(atoms · log atoms)."""
+    values = [(-atom.worth, number, place) for number, passage in enumerate(passages) for place, atom in enumerate(passage.atoms)]
+    values = [value for value in values if _may_hold_value(passages[value[1]], value[2])]
+    values.sort()
+    found: dict[str, None] = {}
+    for _, number, place in values[:_LOOKED_AT]:
+        passage = passages[number]
+        found.update(dict.fromkeys(_values(passage.text, passage.atoms[place])))
+    return tuple(found)[:_ENTITIES]
+
+
+def state_changes(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the calls that changed something, as ``name(arguments)``: those whose name begins with no verb of reading.
+
+    A call whose result begins with an error is left out. At most sixteen, the last ones. O(size of the calls).
+    """
+    failed = {id(call) for entry in entries for call, text in entry.results if call is not None and _FAILED.match(text)}
+    changes = []
+    for entry in entries:
+        for call in entry.calls:
+            verb = _VERB.search(call.name)
+            if verb is None or verb.group().lower() in _READING_VERBS or id(call) in failed:
+                continue
+            arguments = flat(call.arguments, "=").text
+            if len(arguments) > _CHANGE_CHARACTERS:
+                arguments = arguments[: arguments.rfind(", ", 0, _CHANGE_CHARACTERS) + 1] + "…"
+            changes.append(f"{clean_name(call.name)}({arguments})")
+    return tuple(changes[-_CHANGES:])
+
+
+def importance(keyword_count: int, entity_count: int, change_count: int) -> float:
+    """Return 0 to 1: half for eight literal values, three tenths for twelve rare words (less for fewer), a fifth for a change."""
+    values = min(1.0, entity_count / _FULL_ENTITIES)
+    words = min(1.0, keyword_count / _FULL_KEYWORDS)
+    return round(0.5 * values + 0.3 * words + (0.2 if change_count else 0.0), 3)
+
+
+def _is_rare(atom: Atom, word: str) -> bool:
+    if len(word) < _SHORTEST_WORD:
+        return False
+    if word.isascii() or len(atom.forms) == 1:
+        return len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
+    return not is_function_character(word[0]) and atom.forms[-1][1] >= _RARE_CHARACTERS_WORTH
+
+
+def _may_hold_value(passage: Passage, place: int) -> bool:
+    atom = passage.atoms[place]
+    if atom.kind is LiteralKind.PAIR:
+        return _MARK.search(passage.text, atom.start, atom.end) is not None
+    return atom.kind not in (None, LiteralKind.BLOB) and not (atom.kind is LiteralKind.NUMBER and atom.end - atom.start < 3)  # noqa: PLR2004
+
+
+def _values(text: str, atom: Atom) -> Iterator[str]:
+    """Yield the value that an atom is, or the one that a pair of key and value ends with."""
+    if atom.kind is not LiteralKind.PAIR:
+        yield text[atom.start : atom.end].strip(_QUOTES)
+        return
+    mark = _MARK.search(text, atom.start, atom.end)
+    value = text[mark.end() : atom.end] if mark is not None else ""
+    for literal in literals(value):
+        if literal.start == 0 and literal.end == len(value) and literal.kind is not LiteralKind.NUMBER:
+            yield value
+            return
+    if mark is not None and TELLING_KEY.search(text[atom.start : mark.end()]):
+        yield value
