@@ -5,6 +5,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memci.archive.page_facts import INDEX_PLACE
 from memci.errors import CorruptError, UnavailableError
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ CREATE TABLE text (
 ) STRICT;
 CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = 'text', content_rowid = 'id', tokenize = 'ascii');
 """
-_PLACE = "index.sqlite"
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def mapped_errors() -> Iterator[None]:
             message = f"the index of pages cannot be used now ({error}): make room or try again; the journal is not affected"
             raise UnavailableError(message) from error
         message = f"the index of pages is damaged ({error}); it is rebuilt from the journal"
-        raise CorruptError(message, session="", place=_PLACE) from error
+        raise CorruptError(message, session="", place=INDEX_PLACE) from error
 
 
 def open_in_memory() -> "sqlite3.Connection":
@@ -183,7 +183,7 @@ def _create(connection: "sqlite3.Connection") -> None:
 def _check_empty(connection: "sqlite3.Connection") -> None:
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         message = "it was written by another version"
-        raise CorruptError(message, session="", place=_PLACE)
+        raise CorruptError(message, session="", place=INDEX_PLACE)
 
 
 def _version(connection: "sqlite3.Connection") -> int:

@@ -27,6 +27,7 @@ _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 _SATURATION = 1.2  # k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009)
 _LENGTH_SHARE = 0.5  # b of BM25, for one entry
 _NEIGHBOUR_DECAY = 0.4  # what a word counts that stands one page further away
+_NEIGHBOUR_TERMS = 4  # of the query that its neighbours hold, for a page without any; fewer would surprise in a short query
 _COVER_WEIGHT = 0.1
 _USER_WEIGHT = 0.2
 REACH = 2
@@ -167,7 +168,7 @@ def rank(candidates: Sequence[Candidate], weights: Mapping[str, float], entry_te
     The score is a weighted sum of three, each as a share of what it can reach: BM25 over the terms of the page and, less with
     each step, of its neighbours, where a long entry counts less for each word; the share of the query that page and neighbours
     cover together; BM25 over the user's words. A page with no word of the query is left out, unless its neighbours hold
-    at least two. O(text of the candidates · terms).
+    at least four: the answer to a question often stands beside its words. O(text of the candidates · terms).
 
     Args:
         candidates: The pages, and their neighbours as far as they are to count; in any order. Their counts are filled in.
@@ -191,7 +192,7 @@ def rank(candidates: Sequence[Candidate], weights: Mapping[str, float], entry_te
     ranked = []
     for place, sums in near.items():
         candidate = by_place[place]
-        if candidate.counts or len(sums) > 1:
+        if candidate.counts or len(sums) >= _NEIGHBOUR_TERMS:
             said = sum(weights[name] * count / (count + _SATURATION) for name, count in sums.items())
             cover = sum(weights[name] for name in sums)
             ranked.append(((said + _COVER_WEIGHT * cover + _USER_WEIGHT * candidate.user) / most, candidate))
