@@ -9,6 +9,7 @@ from memci.archive.contents import ContentsPage
 from memci.archive.page_facts import PageFacts, PageState
 from memci.chapters.page import Entry, Page
 from memci.engine import appending, commands, folding, pages, recalling, rewinding
+from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.explain import Explanation, explain
 from memci.engine.monitor import Fold, Notice
@@ -65,6 +66,15 @@ class Session:
         """The clock of every policy: how many turns were opened so far."""
         with self._open() as core:
             return core.state.turn
+
+    @property
+    def config(self) -> Config:
+        """The settings in force, as the journal holds them: those of the process that wrote last; defaults before any event.
+
+        Where sessions are stored, and how safely, is no part of them and has its defaults here.
+        """
+        with self._open() as core:
+            return core.state.config
 
     @property
     def durability(self) -> str:
