@@ -5,6 +5,10 @@ from enum import StrEnum
 import attrs
 
 
+INDEX_PLACE = "index.sqlite"
+"""What an error names as its place when the index of page facts is damaged."""
+
+
 class PageState(StrEnum):
     """Where a page is in its life."""
 

@@ -91,6 +91,13 @@ class PageIndex:
             index_file.remove(self._path)
         self._opened = self._open()
 
+    def copy_in_memory(self) -> "PageIndex":
+        """Return a copy that lives in memory and can be written to. O(size of the file)."""
+        copy = PageIndex(None)
+        with mapped_errors():
+            self._connection().backup(copy._opened)
+        return copy
+
     def close(self) -> None:
         """Give the file back. May be called twice."""
         self._opened.close()

@@ -182,7 +182,7 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
         page, call = found
         answers = [(call_id, _call_seq(page, call_id)) for call_id in message.answers]
         return _Place(page.index, _position_behind(page, page.results_end(call)), None, state.turn, answers)
-    known = core.index().find_call(first) if state.seq else None
+    known = core.ask(lambda index: index.find_call(first)) if state.seq else None
     if known is None or known[0] in state.active:
         raise _orphan(first)
     index, call_seq = known
@@ -218,7 +218,7 @@ def _position_behind(page: Page, node: MessageNode) -> int:
 def _first_answer(core: Core, messages: Sequence[Message], key: str) -> list[Entry]:
     """Return the entries that an earlier command with this key made, none where there was no such command."""
     _check_key(key)
-    seqs = core.index().find_key(key)
+    seqs = core.ask(lambda index: index.find_key(key))
     if not seqs:
         return []
     entries = _entries(core, seqs)
@@ -261,7 +261,7 @@ def _entries(core: Core, seqs: Sequence[int]) -> list[Entry]:
 
 
 def _archived_entry(core: Core, seq: int) -> Entry:
-    place = core.index().find_entry(seq)
+    place = core.ask(lambda index: index.find_entry(seq))
     assert place is not None, seq
     index, position = place
     return pages.load(core, index).entries[position - 1]

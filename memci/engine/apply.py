@@ -32,7 +32,7 @@ from memci.engine.page_codec import page_from_value
 from memci.engine.state import SYSTEM, Item, LastFold, LateResult, OpenTurn, State, Traffic
 
 
-def apply(state: State, event: Event, seq: int) -> None:
+def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 (one branch a kind of event)
     """Change the state as the event says; *seq* is the event's place in the journal. Costs what the event holds."""
     match event:
         case MessageAppended():
@@ -160,20 +160,24 @@ def _fold(state: State, event: PagesFolded) -> None:
         assert shown is not None, index
         state.archive.put(attrs.evolve(shown, detail=Detail(detail)))
     for value in event.directories:
-        directory = Directory.from_mapping(value)
-        segment = directory.index.rpartition("-")[0]
-        state.next_number[segment] = max(state.next_number[segment], page_number(directory.index) + 1)
-        for other in state.archive.entries:
-            number = page_number(other.index)
-            inside = directory.holds(number) if isinstance(other, ContentsEntry) else _within(other, directory)
-            if inside and other.index != directory.index:
-                state.archive.drop(other.index)
-        state.archive.put(directory)
+        _group(state, Directory.from_mapping(value))
     for index, _ in event.evicted:
         state.archive.drop(index)
     if state.settled is not None:
         state.settled = attrs.evolve(state.settled, stub_tokens=None)
     _publish(state, event.contents_tokens)
+
+
+def _group(state: State, directory: Directory) -> None:
+    """Put a directory in the place of what it groups."""
+    segment = directory.index.rpartition("-")[0]
+    state.next_number[segment] = max(state.next_number[segment], page_number(directory.index) + 1)
+    for other in state.archive.entries:
+        number = page_number(other.index)
+        inside = directory.holds(number) if isinstance(other, ContentsEntry) else _within(other, directory)
+        if inside and other.index != directory.index:
+            state.archive.drop(other.index)
+    state.archive.put(directory)
 
 
 def opening_nodes(page: Page) -> list[MessageNode]:

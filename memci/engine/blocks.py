@@ -19,12 +19,12 @@ _STUB_HEAD, _STUB_TAIL = 240, 120
 
 _INSTRUCTIONS = {
     "native": (
-        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need one "
-        "in full, call the tool recall_page with its index; search_pages finds pages by words."
+        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need "
+        "one in full, call the tool recall_page with its index; search_pages finds pages by words."
     ),
     "attp": (
-        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need one "
-        'in full, use recall_page("usr-12"); search_pages("words") finds pages by words.'
+        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need "
+        'one in full, use recall_page("usr-12"); search_pages("words") finds pages by words.'
     ),
 }
 

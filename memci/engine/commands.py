@@ -35,7 +35,7 @@ def set_system(core: Core, values: Sequence[Mapping[str, Any]]) -> None:
     core.commit([SystemSet(pages=pages, at=core.now())])
 
 
-def begin_page(core: Core, name: str | None) -> str:
+def begin_page(core: Core, name: object) -> str:
     """Open a page, or name the open one that has no entries, and return its index.
 
     Raises:

@@ -4,7 +4,6 @@ The attribute names are the keys of the YAML file. Every value is checked when a
 used. Every refusal is a ``ConfigError`` whose ``path`` is the place in the file, such as ``active.max_pages``.
 """
 
-import difflib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +63,7 @@ def _price(path: str) -> Validator:
 def _one_of(path: str, allowed: Sequence[str]) -> Validator:
     def check(_instance: object, _attribute: object, value: object) -> None:
         if value not in allowed:
-            raise _refusal(path, value, " or ".join(allowed), near=difflib.get_close_matches(str(value), allowed, n=1))
+            raise _refusal(path, value, " or ".join(allowed), near=_matches(str(value), allowed))
 
     return check
 
@@ -101,6 +100,13 @@ def _whole_as_float(value: object) -> Any:  # noqa: ANN401 (the field's type is 
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def _matches(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known name that is most like this one, none where none is."""
+    import difflib  # noqa: PLC0415 (only for errors)
+
+    return difflib.get_close_matches(name, known, n=1)
 
 
 def _refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) -> ConfigError:
@@ -275,7 +281,7 @@ class Config:
         if value in _LATER_FORMATS:
             message = f"{value} is not there yet, there is {names}"
             raise ConfigError(message, path="format")
-        near = difflib.get_close_matches(str(value), formats.NAMES, n=1)
+        near = _matches(str(value), formats.NAMES)
         raise _refusal("format", value, names, near=near)  # noqa: EM101 (a path, not the message)
 
     @classmethod
@@ -349,12 +355,12 @@ def _check_keys(section: type[attrs.AttrsInstance], given: object, path: str) ->
 
 def _nearest(key: str, known: Sequence[str], path: str) -> str:
     """Return the known path that is most like *key*: one in the same section first, then the same word elsewhere."""
-    here = difflib.get_close_matches(key, known, n=1)
+    here = _matches(key, known)
     if here:
         return f"{path}.{here[0]}" if path else here[0]
     elsewhere = {
         attribute.name: f"{name}.{attribute.name}" for name, kind in _SECTIONS.items() for attribute in attrs.fields(kind)
     }
     elsewhere |= {attribute.name: attribute.name for attribute in attrs.fields(Config)}
-    close = difflib.get_close_matches(key, elsewhere, n=1)
+    close = _matches(key, list(elsewhere))
     return elsewhere[close[0]] if close else ""

@@ -4,12 +4,12 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from memci.archive.contents import Directory
-from memci.archive.page_facts import PageFacts, PageState
-from memci.archive.page_index import PageIndex
+from memci.archive.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.stores.contract import SessionStore
 from memci.archive.summary import Summarizer
 from memci.chapters.message_list import MessageNode
@@ -18,14 +18,19 @@ from memci.engine import blocks, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.events import Event, SessionConfigured, from_record, to_record
-from memci.engine.monitor import Monitor
+from memci.engine.monitor import Monitor, logger
 from memci.engine.projection import project
 from memci.engine.state import State
-from memci.errors import UnavailableError
+from memci.errors import CorruptError, StoreError, UnavailableError
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import count_message
+
+if TYPE_CHECKING:
+    from memci.archive.page_index import PageIndex
+
+_Answer = TypeVar("_Answer")
 
 INDEX_CHUNK = 5_000
 """Records that are indexed in one transaction."""
@@ -52,6 +57,7 @@ class Core:
         monitor: Who is told what happens.
         handles: How many handles are open.
         last_counted: Tokens of the last window by the counter, before the scale; 0 before the first.
+        policy: What of the config decides what a window holds, as the journal holds it.
         lost: The store failed in a way after which the session must be loaded again.
         closed: The last handle was closed, or the session was deleted.
     """
@@ -72,13 +78,19 @@ class Core:
     last_counted: int = 0
     lost: bool = False
     closed: bool = False
-    _indexed: PageIndex | None = None
+    policy: dict[str, Any] = attrs.field(init=False)
+    _indexed: "PageIndex | None" = None
     _last_snapshot: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        """Work out what does not change."""
+        self.policy = self.config.policy_mapping()
 
     def load(self) -> None:
         """Bring the state to the journal's head: the newest snapshot and the events behind it."""
-        self.state = self.state_at(None)
+        self.state = self._snapshot(self.store.journal.head())
         self._last_snapshot = self.state.seq
+        self.refresh()
 
     def refresh(self) -> None:
         """Apply what others wrote since. O(what they wrote)."""
@@ -109,20 +121,45 @@ class Core:
         for event in events:
             apply(self.state, event, self.state.seq + 1)
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
-            self.write_snapshot()
+            self._write_snapshot()
 
-    def write_snapshot(self) -> None:
-        """Keep the state as a snapshot. O(visible)."""
-        body = codec.encode({"mark": self._mark(self.state.seq), "state": state_codec.to_mapping(self.state)})
-        self.store.snapshots.put(self.state.seq, body)
+    def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
+        """Return what the index of page facts answers, brought to the state's last event first.
+
+        A damaged index is made again from the journal. O(events since it was asked last).
+
+        Args:
+            question: Is asked again when the index had to be made again.
+        """
+        try:
+            return question(self._current_index())
+        except CorruptError as error:
+            if error.place != INDEX_PLACE or self.read_only or self._indexed is None:
+                raise
+            logger().warning("session %r: the index is made again from the journal: %s", self.session_id, error)
+            self._indexed.reset()
+            return question(self._current_index())
+
+    def catch_up(self) -> None:
+        """Bring the index to the state's last event; a store that fails is logged, and the index catches up later."""
+        try:
+            self.ask(lambda index: index.seq)
+        except StoreError as error:
+            logger().warning("session %r: the index is behind and catches up later: %s", self.session_id, error)
+
+    def _write_snapshot(self) -> None:
+        """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible)."""
         self._last_snapshot = self.state.seq
+        body = codec.encode({"mark": self._mark(self.state.seq), "state": state_codec.to_mapping(self.state)})
+        try:
+            self.store.snapshots.put(self.state.seq, body)
+        except StoreError as error:
+            logger().warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
 
-    def index(self) -> PageIndex:
-        """Return the index of page facts, brought to the state's last event. O(events since it was asked for last)."""
-        index = self._indexed or self.store.index
-        if self._indexed is None and index.seq and (index.seq > self.state.seq or index.mark != self._mark(index.seq)):
-            index.reset()
-        self._indexed = index
+    def _current_index(self) -> "PageIndex":
+        if self._indexed is None:
+            self._indexed = self._checked_index()
+        index = self._indexed
         while index.seq < self.state.seq:
             with index.write() as writer:
                 last = min(writer.seq + INDEX_CHUNK, self.state.seq)
@@ -133,19 +170,31 @@ class Core:
                 writer.set_seq(last, mark)
         return index
 
+    def _checked_index(self) -> "PageIndex":
+        """Return the stored index, emptied where it belongs to another journal; a private copy where nothing may be written."""
+        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
+
+        index = self.store.index
+        known = not index.seq or (index.seq <= self.state.seq and index.mark == self._mark(index.seq))
+        if self.read_only:
+            return index.copy_in_memory() if known else PageIndex(None)
+        if not known:
+            index.reset()
+        return index
+
     def facts(self, index: str) -> PageFacts | None:
         """Return the facts of a page, ``None`` where there is none. O(1)."""
         page = self.state.active.find_page(index) or self.state.system.find_page(index)
         if page is not None:
             return self._active_facts(page)
-        found = self.index().find_page(index)
+        found = self.ask(lambda pages: pages.find_page(index))
         return None if found is None else self.place(found)
 
     def all_facts(self) -> Iterator[PageFacts]:
         """Yield the facts of all pages, oldest first."""
         for page in self.state.system.pages():
             yield self._active_facts(page)
-        for facts in self.index().pages():
+        for facts in self.ask(lambda index: list(index.pages())):
             shown = self.state.active.find_page(facts.index)
             yield self.place(facts) if shown is None else self._active_facts(shown, facts.title)
 
@@ -215,7 +264,7 @@ class Core:
         )
 
     def _configuration(self) -> list[Event]:
-        wanted = self.config.policy_mapping()
+        wanted = self.policy
         if self.state.configured == wanted:
             return []
         recount = bool(self.state.configured) and self.state.config.counter != self.config.counter

@@ -8,8 +8,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from memci.archive.stores.contract import Store
-from memci.archive.stores.url import open_store
-from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.session import Session
@@ -34,7 +32,7 @@ class Engine:
         InvalidIdError: The tenant is not text of at least one character.
     """
 
-    def __init__(  # noqa: PLR0913 (three are the published signature)
+    def __init__(
         self,
         store: str | Store | None = None,
         config: Config | Mapping[str, Any] | None = None,
@@ -47,7 +45,7 @@ class Engine:
         formats.get(self._config.format)
         self._counter = get_counter(self._config.counter)
         chosen = self._config.store if store is None else store
-        self._store = open_store(chosen, self._config.durability) if isinstance(chosen, str) else chosen
+        self._store = _opened(chosen, self._config.durability) if isinstance(chosen, str) else chosen
         self._tenant = tenant
         self._read_only = read_only
         self._clock = clock
@@ -95,7 +93,7 @@ class Engine:
         """
         with self._lock:
             self._check_open()
-            core = self._cores.get(session_id) if isinstance(session_id, str) else None
+            core = self._cores.get(session_id)
             if core is None or core.lost:
                 core = self._load(session_id)
                 self._cores[session_id] = core
@@ -136,6 +134,8 @@ class Engine:
         self._store.close()
 
     def _load(self, session_id: str) -> Core:
+        from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
+
         opened = self._store.open(self._tenant, session_id, read_only=self._read_only)
         core = Core(
             session_id=session_id,
@@ -170,3 +170,9 @@ class Engine:
         if self._closed:
             message = "the engine was closed: make another one"
             raise SessionClosedError(message)
+
+
+def _opened(url: str, durability: str) -> Store:
+    from memci.archive.stores.url import open_store  # noqa: PLC0415 (loads the stores' files only when one is opened)
+
+    return open_store(url, durability)

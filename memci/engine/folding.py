@@ -1,6 +1,5 @@
 """Folding: summarise each page, write its file durably, commit one event; only then do the pages leave the window."""
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 
 import attrs
@@ -13,14 +12,12 @@ from memci.engine.apply import entries_before_fold
 from memci.engine.core import Core
 from memci.engine.events import FoldUndone, PagesFolded
 from memci.engine.layout import Layout, lay_out
-from memci.engine.monitor import Eviction, Fold, FoldFailed
+from memci.engine.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.page_codec import file_name, page_file, page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.shrink import shrink
 from memci.engine.state import USER, Item
 from memci.errors import MemciError
-
-_logger = logging.getLogger("memci")
 
 
 def fold_at_marks(core: Core) -> None:
@@ -30,7 +27,7 @@ def fold_at_marks(core: Core) -> None:
         if plan.pages:
             fold(core, plan)
     except MemciError as error:
-        _logger.warning("session %r: a fold failed and is tried again: %s", core.session_id, error)
+        logger().warning("session %r: a fold failed and is tried again: %s", core.session_id, error)
         core.monitor.tell(FoldFailed(error=error))
 
 
@@ -92,7 +89,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None) -> Fold:
         ]
     )
     seq = state.seq
-    core.index()
+    core.catch_up()
     after = layout(core)
     done = Fold(
         pages=tuple(page.index for page in folded),

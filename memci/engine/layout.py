@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Entry, Page
 from memci.engine import blocks
 from memci.engine.state import State
 from memci.messages.message import Message
@@ -83,7 +82,7 @@ def _pieces(state: State, limit: int) -> Iterator[Piece]:
     if state.opening is not None:
         opening = Page(index=state.opening.page, turn=0)
         for position, node in enumerate(state.opening.nodes, start=1):
-            yield _verbatim(state, "open", opening, position, node, limit)
+            yield _verbatim(state, "open", Entry(opening, position, node), limit)
     anchored = _anchored(state)
     yield from anchored.pop("", ())
     open_page = state.active.open_page
@@ -107,7 +106,7 @@ def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
         if missing and not expected & set(node.message.answers):
             yield from missing
             missing = []
-        yield _verbatim(state, part, page, position, node, limit)
+        yield _verbatim(state, part, Entry(page, position, node), limit)
         if node.message.calls:
             expected = {call.id for call in node.message.calls}
             missing = [
@@ -117,8 +116,9 @@ def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
     yield from missing
 
 
-def _verbatim(state: State, part: str, page: Page, position: int, node: MessageNode, limit: int) -> Piece:
+def _verbatim(state: State, part: str, entry: Entry, limit: int) -> Piece:
+    node = entry.node
     if node.tokens <= limit or not 0 < node.stub_tokens < node.tokens:
         return Piece(part, node.message, node.tokens)
-    stub = state.wire.shortened(node.message, blocks.stub_text(page, position, node))
+    stub = state.wire.shortened(node.message, blocks.stub_text(entry.page, entry.position, node))
     return Piece(part, stub, node.stub_tokens)

@@ -1,13 +1,13 @@
 """What observers of a session hear of."""
 
-import logging
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-_logger = logging.getLogger("memci")
+if TYPE_CHECKING:
+    import logging
 
 
 class Zone(StrEnum):
@@ -17,6 +17,13 @@ class Zone(StrEnum):
     YELLOW = "yellow"
     ORANGE = "orange"
     RED = "red"
+
+
+def logger() -> "logging.Logger":
+    """Return memci's logger. It tells of ids and counts, never of message text."""
+    import logging  # noqa: PLC0415 (slow to load, and seldom needed)
+
+    return logging.getLogger("memci")
 
 
 _ZONES = ((0.50, Zone.GREEN), (0.75, Zone.YELLOW), (0.90, Zone.ORANGE))
@@ -116,7 +123,7 @@ class Monitor:
             try:
                 observer(notice)
             except Exception:  # noqa: BLE001 (the event is committed: an observer cannot undo it, and must not hide it)
-                _logger.exception("an observer failed on %s", type(notice).__name__)
+                logger().exception("an observer failed on %s", type(notice).__name__)
 
     def window(self, tokens: int, budget: int) -> Zone:
         """Return the zone of a window, and tell of it when it is another one than before."""

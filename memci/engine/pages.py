@@ -9,10 +9,10 @@ from memci.chapters.page import Opening, Page
 from memci.engine.apply import join
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
-from memci.engine.monitor import PageRebuilt
+from memci.engine.monitor import PageRebuilt, logger
 from memci.engine.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.state import USER
-from memci.errors import CorruptError, InvalidIdError, PageNotFoundError
+from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, StoreError
 from memci.messages import codec
 
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
@@ -75,8 +75,7 @@ def load(core: Core, index: str) -> Page:
     data = core.store.pages.find(file_name(index, revision))
     if data is None or hashlib.sha256(data).hexdigest() != sha256:
         page = rebuild(core, index)
-        if not core.read_only:
-            core.store.pages.put({file_name(index, revision): page_file(page, core.session_id)[0]})
+        _put_back(core, file_name(index, revision), page)
         core.monitor.tell(PageRebuilt(page=index))
     else:
         page = _parse(core, data)
@@ -95,7 +94,7 @@ def rebuild(core: Core, index: str) -> Page:
     """
     facts = get_facts(core, index)
     late = {result.node.seq for result in core.state.late.get(index, ())}
-    seqs = [seq for seq in core.index().entry_seqs(index) if seq not in late]
+    seqs = [seq for seq in core.ask(lambda facts: facts.entry_seqs(index)) if seq not in late]
     events = {}
     for first, last in _stretches(sorted(seqs)):
         for record in core.store.journal.read(first - 1, last):
@@ -111,6 +110,15 @@ def rebuild(core: Core, index: str) -> Page:
         event = events[seq]
         _add(core, page, event.message, seq, event.at)
     return page
+
+
+def _put_back(core: Core, name: str, page: Page) -> None:
+    if core.read_only:
+        return
+    try:
+        core.store.pages.put({name: page_file(page, core.session_id)[0]})
+    except StoreError as error:
+        logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
 
 
 def _stored_as(core: Core, index: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from memci.engine.config import Config
 from memci.engine.layout import Layout, lay_out
 from memci.engine.state import State
 
-AUTO_CONTENTS_SHARE = 0.3
+AUTO_CONTENTS_SHARE = 0.25
 """Share of the room beside the system part that the contents page may take when ``contents.max_tokens`` is ``auto``."""
 
 OPEN_PAGE_SHARE = 0.25

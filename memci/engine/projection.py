@@ -3,9 +3,10 @@
 System pages are always in the state; the index does not know them.
 """
 
+from typing import TYPE_CHECKING
+
 from memci.archive.contents import ContentsEntry
 from memci.archive.page_facts import PageFacts, PageState
-from memci.archive.index_writer import IndexWriter
 from memci.engine.events import (
     Event,
     FoldUndone,
@@ -22,8 +23,11 @@ from memci.messages.formats.format import Format
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
 
+if TYPE_CHECKING:
+    from memci.archive.index_writer import IndexWriter
 
-def project(event: Event, seq: int, writer: IndexWriter, wire: Format) -> None:
+
+def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:
     """Bring the index from before an event to behind it. Costs what the event holds."""
     match event:
         case MessageAppended():
@@ -54,7 +58,7 @@ def entry_text(message: Message) -> str:
     return "\n".join(part.text for part in parts(message.value()) if part.kind in kinds and part.text)
 
 
-def _append(event: MessageAppended, seq: int, writer: IndexWriter, message: Message) -> None:
+def _append(event: MessageAppended, seq: int, writer: "IndexWriter", message: Message) -> None:
     if event.opens is not None and event.opens != SYSTEM:
         _complete_newest(writer)
         writer.put_page(_opened(event.page, event.turn, seq))
@@ -66,7 +70,7 @@ def _append(event: MessageAppended, seq: int, writer: IndexWriter, message: Mess
         writer.add_call(call.id, seq=seq, page=event.page)
 
 
-def _complete_newest(writer: IndexWriter) -> None:
+def _complete_newest(writer: "IndexWriter") -> None:
     """Make the page searchable that was open until now."""
     newest = writer.newest_page()
     if newest is not None:
@@ -79,7 +83,7 @@ def _opened(index: str, turn: int, seq: int, title: str = "") -> PageFacts:
     )
 
 
-def _fold(event: PagesFolded, writer: IndexWriter) -> None:
+def _fold(event: PagesFolded, writer: "IndexWriter") -> None:
     for value in event.entries:
         entry = ContentsEntry.from_mapping(value)
         writer.change_page(

@@ -2,7 +2,6 @@
 
 import attrs
 
-from memci.archive.contents import ContentsEntry
 from memci.archive.page_facts import PageFacts, PageState
 from memci.chapters.page import Page
 from memci.engine import blocks, folding, pages, planner
@@ -119,6 +118,6 @@ def _archived(core: Core, index: str) -> PageFacts:
 def _restore(core: Core, facts: PageFacts) -> None:
     page = pages.load(core, facts.index)
     limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
-    entry: ContentsEntry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)
+    entry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)
     entry = attrs.evolve(entry, recall_count=facts.recall_count, last_recall_turn=facts.last_recall_turn)
     core.commit([PageRestored(page=facts.index, entry=entry.to_mapping())])

@@ -1,12 +1,16 @@
 """Memory: full-text search over all pages."""
 
+from typing import TYPE_CHECKING
+
 import attrs
 
 from memci.archive.page_facts import PageState
-from memci.archive.search import ExtraPage
 from memci.engine.core import Core
 from memci.engine.projection import entry_text
 from memci.errors import ConfigError
+
+if TYPE_CHECKING:
+    from memci.archive.search import ExtraPage
 
 
 @attrs.frozen(kw_only=True)
@@ -28,7 +32,7 @@ class Hit:
     state: PageState
 
 
-def search(core: Core, query: str, *, limit: int, include_visible: bool) -> list[Hit]:
+def search(core: Core, query: object, *, limit: int, include_visible: bool) -> list[Hit]:
     """Return the best pages for some words, best first.
 
     Raises:
@@ -43,7 +47,8 @@ def search(core: Core, query: str, *, limit: int, include_visible: bool) -> list
     state = core.state
     visible = {page.index for chapter in (state.active, state.system, state.recalled) for page in chapter.pages()}
     exclude = () if include_visible else visible
-    hits = core.index().search(query, limit=limit, exclude=exclude, extra=_open_page(core) if include_visible else ())
+    extra = _open_page(core) if include_visible else ()
+    hits = core.ask(lambda index: index.search(query, limit=limit, exclude=exclude, extra=extra))
     found = []
     for hit in hits:
         facts = core.facts(hit.index)
@@ -53,8 +58,10 @@ def search(core: Core, query: str, *, limit: int, include_visible: bool) -> list
     return found
 
 
-def _open_page(core: Core) -> list[ExtraPage]:
+def _open_page(core: Core) -> "list[ExtraPage]":
     """Return the open page, which is searchable for itself only once it is complete."""
+    from memci.archive.search import ExtraPage  # noqa: PLC0415 (compiles many patterns)
+
     page = core.state.active.open_page
     if page is None or page.head is None:
         return []

@@ -59,7 +59,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     wanted = _settling(core, budget, tools or ())
     layout, stub_tokens = _fitted(core, wanted)
     wanted = attrs.evolve(wanted, stub_tokens=stub_tokens)
-    if wanted != core.state.settled or core.state.configured != core.config.policy_mapping():
+    if wanted != core.state.settled or core.state.configured != core.policy:
         core.commit([wanted])
     core.last_counted = layout.counted
     core.monitor.window(layout.tokens, budget)

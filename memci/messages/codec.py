@@ -13,7 +13,7 @@ import orjson
 
 from memci.errors import InvalidMessageError
 
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 MAX_DEPTH = 200
 """Levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from memci.errors import ConfigError
 from memci.messages.message import Call, Message
@@ -30,5 +30,4 @@ def get(name: str) -> Format:
     if name not in NAMES:
         message = f"there is no wire format {name!r}; there is {', '.join(NAMES)}"
         raise ConfigError(message, path="format")
-    module: Format = import_module(f"memci.messages.formats.{name}")  # type: ignore[assignment]  # a module with these functions
-    return module
+    return cast("Format", import_module(f"memci.messages.formats.{name}"))

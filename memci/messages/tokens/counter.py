@@ -1,13 +1,14 @@
 """What counts tokens, and the way from a name in the configuration to a counter."""
 
-import difflib
 import functools
 from typing import Protocol
 
 from memci.errors import ConfigError
-from memci.messages.tokens.approximate import ApproximateCounter
 from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT
 from memci.messages.tokens.tiktoken_counter import TiktokenCounter
+
+APPROXIMATE = "approximate"
+"""The name of the counter that estimates."""
 
 
 class TokenCounter(Protocol):
@@ -48,7 +49,9 @@ def get_counter(name: str) -> TokenCounter:
     Raises:
         ConfigError: No tokeniser is known for the name, or its vocabulary is not here.
     """
-    if name == ApproximateCounter.name:
+    if name == APPROXIMATE:
+        from memci.messages.tokens.approximate import ApproximateCounter  # noqa: PLC0415 (compiles large patterns)
+
         return ApproximateCounter()
     encoding = name if name in ENCODINGS else _encoding_of_model(name)
     return _tiktoken_counter(encoding)
@@ -69,7 +72,9 @@ def _encoding_of_model(name: str) -> str:
     encoding = SAME_TEXT.get(encoding, encoding)
     if encoding in ENCODINGS:
         return encoding
-    near = difflib.get_close_matches(name, [*ENCODINGS, ApproximateCounter.name, *MODEL_TO_ENCODING], n=3)
+    import difflib  # noqa: PLC0415 (only for this error)
+
+    near = difflib.get_close_matches(name, [*ENCODINGS, APPROXIMATE, *MODEL_TO_ENCODING], n=3)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     message = (
         f"there is no tokeniser for {name!r}{hint}: give {' or '.join(ENCODINGS)}, the name of an OpenAI chat model, or "
