@@ -39,11 +39,10 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     """
     messages = [_read(core, value, number, len(values)) for number, value in enumerate(values)]
     time = core.now() if at is None else utc_text(at)
-    if key is not None:
-        known = _first_answer(core, messages, key)
+    while True:
+        known = [] if key is None else _first_answer(core, messages, key)
         if known:
             return known
-    while True:
         events = _events(core, messages, time, key)
         try:
             core.commit(events)

@@ -123,6 +123,11 @@ class Core:
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
             self._write_snapshot()
 
+    def configure(self) -> None:
+        """Put the settings that this process wants in force, where they are not."""
+        if self.state.configured and self.state.configured != self.policy:
+            self.commit([])
+
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         """Return what the index of page facts answers, brought to the state's last event first.
 

@@ -31,14 +31,14 @@ def fold_at_marks(core: Core) -> None:
         core.monitor.tell(FoldFailed(error=error))
 
 
-def fold_command(core: Core, wanted: str | Collection[str | int] | None) -> Fold:
+def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -> Fold:
     """Fold down to the low marks for ``None``, everything that is complete for ``"all"``, else these pages."""
     if wanted == "all":
         named: Collection[str] | None = {page.index for page in core.state.active.pages()}
     elif wanted is None:
         named = None
     else:
-        named = {pages.page_index(index) for index in ([wanted] if isinstance(wanted, str) else wanted)}
+        named = {pages.page_index(index) for index in ([wanted] if isinstance(wanted, str | int) else wanted)}
         for index in named:
             pages.get_facts(core, index)
     return fold(core, planner.plan_command(core.state, core.config, named))

@@ -140,7 +140,7 @@ class Session:
         with self._open() as core:
             return make_window(core, budget, tools)
 
-    def render(self, *, at: int) -> Window:
+    def render(self, at: int) -> Window:
         """Return the window as it was after the event *at*, byte for byte. Costs a snapshot and the events behind it.
 
         Raises:
@@ -211,7 +211,7 @@ class Session:
         with self._open() as core:
             recalling.pin(core, pages.page_index(index), pinned=False)
 
-    def fold(self, pages: str | Collection[str | int] | None = None) -> Fold:
+    def fold(self, pages: str | int | Collection[str | int] | None = None) -> Fold:
         """Fold down to the low mark; ``"all"`` folds everything that is complete, indexes name pages.
 
         Raises:

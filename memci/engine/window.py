@@ -52,6 +52,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
         ConfigError: The budget is not a number above 0.
         BudgetError: All steps were taken and it does not fit.
     """
+    core.configure()
     budget = core.config.budget.tokens if budget is None else budget
     if type(budget) is not int or budget < 1:
         message = f"{budget!r} is not a number of tokens above 0"
@@ -59,7 +60,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     wanted = _settling(core, budget, tools or ())
     layout, stub_tokens = _fitted(core, wanted)
     wanted = attrs.evolve(wanted, stub_tokens=stub_tokens)
-    if wanted != core.state.settled or core.state.configured != core.policy:
+    if wanted != core.state.settled:
         core.commit([wanted])
     core.last_counted = layout.counted
     core.monitor.window(layout.tokens, budget)
