@@ -10,7 +10,6 @@ from memci.archive.summarizers.worth import weigh
 from memci.archive.summary import Summary
 from memci.messages.message import Message
 
-_LARGEST_SHARE = 0.95
 _FALLBACK_CHARACTERS = 60
 _NO_TEXT = "no text"
 _BREAKING = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -34,8 +33,7 @@ class ExtractiveSummarizer:
 
         Args:
             messages: The whole page, oldest first.
-            max_tokens: Room for the lines with their roles and line breaks, in estimated tokens; a page smaller than that
-                still gets lines a little smaller than itself. The title does not count.
+            max_tokens: Room for the lines with their roles and line breaks, in estimated tokens. The title does not count.
         """
         entries = read_entries(messages)
         passages = [passage for entry in entries for passage in entry.passages]
@@ -66,7 +64,7 @@ def one_line(text: str) -> str:
 def _lines(passages: Sequence[Passage], max_tokens: int) -> tuple[str, ...]:
     whole = sum(passage.opening_cost + sum(atom.cost + atom.gap_cost for atom in passage.atoms) for passage in passages)
     lines: dict[int, str] = {}
-    for passage, choice in zip(passages, choose(passages, min(max_tokens, _LARGEST_SHARE * whole)), strict=True):
+    for passage, choice in zip(passages, choose(passages, min(max_tokens, whole)), strict=True):
         if choice is None:
             continue
         text = one_line(shown(passage, choice))

@@ -119,6 +119,7 @@ _DOTTED = re.compile("[A-Za-z_][A-Za-z0-9_]+(?:\\.[a-z_][A-Za-z0-9_]+)+")
 _NUMBER = re.compile("[+-]?[0-9][0-9.,:/-]*")
 _LONGEST_TOKEN = 160
 _SHORTEST_TOKEN = 2
+_PATH_STARTS = ("./", "../", "~/")
 _NUMBERED = re.compile("[0-9]+:")
 _LONGEST_URL = 400
 _SENTENCE_END = ".,:;!?*'"
@@ -148,7 +149,7 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
             continue
         stripped = token.rstrip(_EDGE)
         right = len(token) - len(stripped)
-        stripped = stripped.lstrip(_EDGE if stripped[:2] != "./" and stripped[:3] != "../" else "")
+        stripped = stripped if stripped.startswith(_PATH_STARTS) else stripped.lstrip(_EDGE)
         tag = stripped[:1] == "/" and text[match.start() - 1 : match.start()] == "<"
         if tag or len(stripped) < _SHORTEST_TOKEN:
             continue

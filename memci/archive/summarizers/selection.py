@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atom
 
 JOIN = " … "
@@ -16,13 +17,16 @@ JOIN = " … "
 JOIN_TOKENS = 1.0
 _ASKING = frozenset("?？!！")
 _CLOSING = {")": "(", "）": "（", "]": "["}
-_LOWEST_PRICE = 0.03
+_LOWEST_PRICE = 0.005
 _HIGHEST_PRICE = 8.0
 _STEPS = 8
 _CANDIDATES_PER_TOKEN = 8
 _BLOCK_ATOMS = 24
 _FEWEST_WORDS = 2
+_NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
 _FILLING_SHARE = 0.5
+_POOR_SHARE = 0.6
+_SMALLEST_FILLING = 3.0
 
 
 @attrs.define(eq=False)
@@ -82,20 +86,33 @@ def choose(passages: Sequence[Passage], room: float) -> list[Choice | None]:
 
 
 def _choose(passages: Sequence[Passage], pools: Sequence[list[int]], room: float, *, loners: bool) -> list[Choice | None]:
-    high = _best(passages, pools, _LOWEST_PRICE, loners=loners)
+    chosen = _search(passages, pools, room, loners=loners, sunk=False)
+    if _cost(chosen) < _POOR_SHARE * room:
+        other = _search(passages, pools, room, loners=loners, sunk=True)
+        chosen = max(chosen, other, key=_worth)
+    return chosen
+
+
+def _search(
+    passages: Sequence[Passage], pools: Sequence[list[int]], room: float, *, loners: bool, sunk: bool
+) -> list[Choice | None]:
+    """Find the lowest price at which the page fits its room, then fill what is left."""
+    high = _best(passages, pools, _LOWEST_PRICE, loners=loners, sunk=sunk)
     if _cost(high) <= room:
         return high
     dear, cheap = _HIGHEST_PRICE, _LOWEST_PRICE
     low: list[Choice | None] = [None] * len(passages)
     for _ in range(_STEPS):
         price = (dear * cheap) ** 0.5
-        choices = _best(passages, pools, price, loners=loners)
+        choices = _best(passages, pools, price, loners=loners, sunk=sunk)
         if _cost(choices) <= room:
             dear, low = price, choices
         else:
             cheap, high = price, choices
-    filled = _filled(low, high, room)
-    return _filled(filled, _best(passages, pools, dear * _FILLING_SHARE, loners=loners), room)
+    low = _filled(low, high, room)
+    if room - _cost(low) < _SMALLEST_FILLING:
+        return low
+    return _filled(low, _best(passages, pools, dear * _FILLING_SHARE, loners=loners, sunk=sunk), room)
 
 
 def shown(passage: Passage, choice: Choice) -> str:
@@ -118,6 +135,10 @@ def shown(passage: Passage, choice: Choice) -> str:
 
 def _cost(choices: Sequence[Choice | None]) -> float:
     return sum(choice.cost for choice in choices if choice is not None)
+
+
+def _worth(choices: Sequence[Choice | None]) -> float:
+    return sum(choice.worth for choice in choices if choice is not None)
 
 
 def _filled(low: list[Choice | None], high: list[Choice | None], room: float) -> list[Choice | None]:
@@ -170,12 +191,17 @@ def _mostly_runs(passages: Sequence[Passage], choices: Sequence[Choice | None]) 
     return 2 * alone <= words
 
 
-def _best(passages: Sequence[Passage], pools: Sequence[list[int]], price: float, *, loners: bool) -> list[Choice | None]:
-    return [_best_runs(passage, pool, price, loners=loners) for passage, pool in zip(passages, pools, strict=True)]
+def _best(
+    passages: Sequence[Passage], pools: Sequence[list[int]], price: float, *, loners: bool, sunk: bool = False
+) -> list[Choice | None]:
+    return [_best_runs(passage, pool, price, loners=loners, sunk=sunk) for passage, pool in zip(passages, pools, strict=True)]
 
 
-def _best_runs(passage: Passage, pool: list[int], price: float, *, loners: bool) -> Choice | None:
-    """Find the runs of at least two words that tell most, less *price* for each token; ``None`` if that is nothing. O(atoms)."""
+def _best_runs(passage: Passage, pool: list[int], price: float, *, loners: bool, sunk: bool) -> Choice | None:
+    """Find the runs of at least two words that tell most, less *price* for each token; ``None`` if that is nothing. O(atoms).
+
+    With *sunk*, what opens the line is not paid for: one good run is then enough to show it.
+    """
     atoms = passage.atoms
     out, one, two = 0.0, float("-inf"), float("-inf")
     steps: list[tuple[bool, bool, bool]] = []  # out came from a run; a run of one starts here; a longer run goes on
@@ -188,12 +214,13 @@ def _best_runs(passage: Passage, pool: list[int], price: float, *, loners: bool)
         before = two if closed else out
         started = before + gain - price * JOIN_TOKENS
         longer = max(one, two) + gain - price * atom.gap_cost if joined else float("-inf")
-        alone = atom.words < _FEWEST_WORDS and not (loners and atom.kind is not None) and not _is_lonely(atoms, number)
+        alone = atom.words < _FEWEST_WORDS and not (loners and atom.kind not in _NO_LONERS) and not _is_lonely(atoms, number)
         grows = longer >= started or alone
         steps.append((closed, one > two, grows))
         out, one, two = before, started if alone else float("-inf"), longer if grows else started
         last = number
-    opening = passage.opening_worth - price * passage.opening_cost + price * JOIN_TOKENS
+    opening = 0.0 if sunk else passage.opening_worth - price * passage.opening_cost
+    opening += price * JOIN_TOKENS
     if max(out, two) + opening <= 0:
         return Choice((), passage.opening_cost, passage.opening_worth) if opening - price * JOIN_TOKENS > 0 else None
     return _walk_back(passage, pool, steps, two > out)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.selection import Passage
 
 _SPEAKER_WORTH = {"user": 1.2, "assistant": 1.0, "call": 0.9, "tool": 0.8}
@@ -9,6 +10,7 @@ _OTHER_WORTH = 0.5
 _REPEATED_SHARE = 0.25
 _EARLY_ATOMS = 20
 _LATE_POWER = 0.3
+_LATE_KINDS = frozenset({None, LiteralKind.NUMBER, LiteralKind.PAIR})
 _SHORT_ATOMS = 40
 _LONG_POWER = 0.25
 
@@ -16,9 +18,9 @@ _LONG_POWER = 0.25
 def weigh(passages: Sequence[Passage]) -> None:
     """Set the worth of every atom of a page. O(atoms).
 
-    The worth of what an atom says, times the weight of who says it, times ``(20 / place) ** 0.3`` behind the twentieth atom of
-    its passage, times ``(40 / atoms) ** 0.25`` in a passage of more than forty atoms that the user did not say. What was said
-    before in the page counts a quarter; the user is taken to speak first.
+    The worth of what an atom says, times the weight of who says it. Words and bare numbers behind the twentieth atom of their
+    passage count ``(20 / place) ** 0.3``, everything in a passage of more than forty atoms that the user did not say
+    ``(40 / atoms) ** 0.25``. What was said before in the page counts a quarter; the user is taken to speak first.
     """
     said: set[str] = set()
     for passage in sorted(passages, key=lambda passage: passage.speaker != "user"):
@@ -33,4 +35,6 @@ def weigh(passages: Sequence[Passage]) -> None:
                 else:
                     said.add(form)
                     worth += value
-            atom.worth = worth * weight * (1.0 if place <= _EARLY_ATOMS else (_EARLY_ATOMS / place) ** _LATE_POWER)
+            if place > _EARLY_ATOMS and atom.kind in _LATE_KINDS:
+                worth *= (_EARLY_ATOMS / place) ** _LATE_POWER
+            atom.worth = worth * weight
