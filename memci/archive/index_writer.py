@@ -129,9 +129,10 @@ class IndexWriter:
         ``entries``, ``first_seq`` and ``last_seq`` and its searchable text are mended, and ``tokens`` is left as it was.
         O(size of the pages concerned).
         """
-        number = int(index.rpartition("-")[2])
-        for (later,) in self._all("SELECT name FROM page WHERE number > ?", number):
-            self.drop_page(later)
+        segment, _, number = index.rpartition("-")
+        for (later,) in self._all("SELECT name FROM page WHERE number > ?", int(number)):
+            if later.rpartition("-")[0] == segment:
+                self.drop_page(later)
         for (gone,) in self._all("SELECT seq FROM entry WHERE page = ? AND position >= ?", index, position):
             self._drop_entry(gone)
         left = [row[0] for row in self._all("SELECT seq FROM entry WHERE page = ? ORDER BY position", index)]

@@ -149,6 +149,7 @@ def _fold(state: State, event: PagesFolded) -> None:
             state.opening = OpenTurn(index, opening_nodes(page))
         page.detach()
         state.pinned.discard(index)
+        state.recalls.pop(index, None)
     for index, block_tokens in event.revised.items():
         _take_in_late(state, index, block_tokens)
     for value in event.entries:
@@ -290,6 +291,8 @@ def _undo_fold(state: State, event: FoldUndone) -> None:
         entry = state.archive.find_entry(page.index)
         if entry is not None and entry.pinned:
             state.pinned.add(page.index)
+        if entry is not None and entry.recall_count:
+            state.recalls[page.index] = (entry.recall_count, entry.last_recall_turn)
         state.active.add_page(page, before=first)
         if state.opening is not None and state.opening.page == page.index:
             state.opening = None
@@ -335,6 +338,7 @@ def _rewind(state: State, event: Rewound) -> None:
             state.recalled.fade(attached.index)
     state.archive.replace(entries_before_page(state, number))
     state.pinned = {index for index in state.pinned if page_number(index) <= number}
+    state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
     state.turn_page = event.opening_page
     state.opening = None

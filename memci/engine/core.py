@@ -255,6 +255,7 @@ class Core:
         head, tail = page.head, page.tail
         system = page.chapter is self.state.system
         is_open = page is self.state.active.open_page
+        recall_count, last_recall_turn = self.state.recalls.get(page.index, (0, None))
         return PageFacts(
             index=page.index,
             state=PageState.OPEN if is_open else PageState.ACTIVE,
@@ -262,6 +263,8 @@ class Core:
             entries=len(page),
             tokens=page.tokens,
             title=page.name or title,
+            recall_count=recall_count,
+            last_recall_turn=last_recall_turn,
             pinned=page.index in self.state.pinned,
             parent="sys-0" if system else self.state.archive.root,
             first_seq=head.seq if head else self.state.seq,

@@ -184,7 +184,8 @@ def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, rev
     entry = make_entry(core, page, limit, sha256=sha256, revision=revision)
     known = core.state.archive.find_entry(page.index)
     if known is None:
-        return entry
+        recall_count, last_recall_turn = core.state.recalls.get(page.index, (0, None))
+        return attrs.evolve(entry, recall_count=recall_count, last_recall_turn=last_recall_turn)
     return attrs.evolve(
         entry,
         archived_turn=known.archived_turn,

@@ -54,7 +54,9 @@ def get_facts(core: Core, index: str) -> PageFacts:
     """
     facts = core.facts(index)
     if facts is None:
-        message = f"there is no page {index}: session.pages() lists those that there are"
+        listed = {entry.index for entry in core.state.archive.entries}
+        what = "a directory of pages, not a page" if index in listed else "no page"
+        message = f"{index} is {what}: session.pages() lists the pages that there are"
         raise PageNotFoundError(message, index=index)
     return facts
 

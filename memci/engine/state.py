@@ -97,6 +97,7 @@ class State:
         turn_page: Index of the first page of the open turn; empty before the first.
         opening: The opening messages of the open turn, once its first page is archived.
         pinned: Indexes of pinned pages that are not archived.
+        recalls: Recall count and turn of the last recall of active pages that were archived before.
         late: Results that came late, by archived page.
         last_fold: For ``undo_fold``; ``None`` when there is none to undo.
         settled: How windows are asked for; ``None`` before the first.
@@ -118,6 +119,7 @@ class State:
     turn_page: str = ""
     opening: OpenTurn | None = None
     pinned: set[str] = attrs.field(factory=set)
+    recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)
     late: dict[str, list[LateResult]] = attrs.field(factory=dict)
     last_fold: LastFold | None = None
     settled: WindowSettled | None = None

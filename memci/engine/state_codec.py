@@ -50,6 +50,7 @@ def to_mapping(state: State) -> dict[str, Any]:
         "turn_page": state.turn_page,
         "opening": None if opening is None else page_value(_page_of(opening)),
         "pinned": sorted(state.pinned),
+        "recalls": {index: list(recalls) for index, recalls in sorted(state.recalls.items())},
         "late": {
             index: [
                 {"call_seq": result.call_seq, "page": page_value(_page_of(OpenTurn(index, [result.node])))} for result in late
@@ -87,6 +88,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         next_number=dict(value["next_number"]),
         turn_page=value["turn_page"],
         pinned=set(value["pinned"]),
+        recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()},
         scale=value["scale"],
         traffic=Traffic(**value["traffic"]),
         instruction_tokens=value["instruction_tokens"],
