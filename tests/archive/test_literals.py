@@ -44,7 +44,8 @@ def test_finds_values_whole(text: str, values: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I don't think they're John's", "and/or", "Well-known words, e.g. these", "ENTER", "", "</command>"]
+    "text",
+    ["I don't think they're John's", "and/or", "Well-known words, e.g. these", "ENTER", "", "</command>", 'join with ", " here'],
 )
 def test_finds_none_in_plain_words(text: str) -> None:
     """Plain words, contractions, slashes between words and tags are no literal values."""

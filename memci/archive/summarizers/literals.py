@@ -173,7 +173,7 @@ def _candidates(text: str) -> Iterator[Literal]:
             continue
         yield Literal(match.start(), match.end(), kind)
     for match in _QUOTE.finditer(text):
-        if match.group(match.lastindex or 0).strip():
+        if any(character.isalnum() for character in match.group()):
             yield Literal(match.start(), match.end(), LiteralKind.QUOTE)
     yield from tokens(text)
 

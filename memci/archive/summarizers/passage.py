@@ -38,7 +38,9 @@ _LITERAL_WORTH = {
     LiteralKind.BLOB: 0.1,
     LiteralKind.PAIR: 1.0,
 }
-_LIST_NUMBER_WORTH = 0.2
+_LIST_NUMBER_WORTH = 0.1
+_BEHIND_LIST_NUMBER = frozenset(".:)|\t、")
+_TELLING_DIGITS = 3
 _KEY_SHARE = 0.3
 _PAIR_MARK = re.compile(": |=|$")
 _TELLING_VALUE_WORTH = 1.5
@@ -240,8 +242,10 @@ def _atom(region: str, first: int, last: int, kind: LiteralKind | None, *, opens
         words = max(1, len(forms))
     elif kind is not None:
         worth = _LITERAL_WORTH[kind]
-        if kind is LiteralKind.NUMBER and len(shown) < 3:  # noqa: PLR2004 (most often the number of an item in a list)
-            worth = _LIST_NUMBER_WORTH if opens else worth / 2
+        if kind is LiteralKind.NUMBER and opens and region[last : last + 1] in _BEHIND_LIST_NUMBER:
+            worth = _LIST_NUMBER_WORTH
+        elif kind is LiteralKind.NUMBER and len(shown) < _TELLING_DIGITS:
+            worth /= 2
         forms = ((shown.lower(), worth * factor),)
         words = max(1, len(shown.split()))
     elif _UNSPACED.match(shown):
