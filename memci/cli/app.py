@@ -1,0 +1,84 @@
+"""The command ``memci``. Loads typer, and rich only where something is drawn on a terminal; no other package of memci does."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from memci.cli import checks, listing, output, reading, recalling, replay_command, windows
+from memci.cli.exit_code import EXPLAINED, CommandError, ExitCode, code_of
+from memci.errors import MemciError
+from memci.version import VERSION
+
+_HELP = """Look into stored conversations, and replay conversations to measure what a model would see.
+
+No command writes but recall, and replay into a new session; the others can be used while another process writes.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, and return its exit code.
+
+    Args:
+        arguments: What stands behind the command's name; by default what the process was called with.
+    """
+    output.prepare()
+    try:
+        get_command(_app())(arguments, prog_name="memci")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else ExitCode.OK
+    except CommandError as error:
+        return _failed(str(error), error.code)
+    except MemciError as error:
+        return _failed(" ".join([str(error), *getattr(error, "__notes__", ())]), code_of(error))
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    return ExitCode.OK
+
+
+def _failed(words: str, code: ExitCode) -> int:
+    if code is not ExitCode.PIPE_CLOSED:
+        output.note(f"memci: {words}")
+    return code
+
+
+def _app() -> typer.Typer:
+    codes = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXPLAINED.items())
+    app = typer.Typer(
+        help=_HELP,
+        epilog=f"\b\nExit codes:\n{codes}",
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    app.command("replay")(replay_command.replay_files)
+    app.command("sessions")(listing.sessions)
+    app.command("pages")(listing.pages)
+    app.command("contents")(listing.contents)
+    app.command("search")(listing.search)
+    app.command("show")(reading.show)
+    app.command("recall")(recalling.recall)
+    app.command("window")(windows.window)
+    app.command("render")(windows.render)
+    app.command("explain")(checks.explain)
+    app.command("verify")(checks.verify)
+    app.command("export")(reading.export)
+    app.command("config")(checks.config)
+    return app
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001 (the signature of an option's callback)
+    if asked:
+        output.text(f"memci {VERSION}")
+        raise typer.Exit(ExitCode.OK)
+
+
+def _options(
+    *, version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False
+) -> None:
+    """Take the options that stand before a command; each acts by its callback."""
+    del version

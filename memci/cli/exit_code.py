@@ -1,0 +1,61 @@
+"""What the command tells its caller by its exit code."""
+
+from enum import IntEnum
+
+from memci.errors import (
+    ConfigError,
+    InvalidIdError,
+    InvalidMessageError,
+    MemciError,
+    PageEvictedError,
+    PageNotFoundError,
+    StoreError,
+)
+
+
+class ExitCode(IntEnum):
+    """The exit codes; ``EXPLAINED`` has their meaning in words."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    STORE = 4
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+EXPLAINED = {
+    ExitCode.OK: "all went well",
+    ExitCode.FAILED: "a check failed: verify found a problem, or a replay broke a promise",
+    ExitCode.USAGE: "wrong usage, a configuration or a conversation that cannot be used",
+    ExitCode.NOT_FOUND: "there is no such store, session, page or entry",
+    ExitCode.STORE: "the store is damaged, or cannot be read or written",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
+    ExitCode.PIPE_CLOSED: "whoever read the output closed it",
+}
+
+
+class CommandError(Exception):
+    """A command cannot go on; its text is one line for people.
+
+    Attributes:
+        code: What the process exits with.
+    """
+
+    def __init__(self, message: str, code: ExitCode) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def code_of(error: MemciError) -> ExitCode:
+    """Return what the process exits with after an error of the library."""
+    match error:
+        case ConfigError() | InvalidIdError() | InvalidMessageError():
+            return ExitCode.USAGE
+        case PageNotFoundError() | PageEvictedError():
+            return ExitCode.NOT_FOUND
+        case StoreError():
+            return ExitCode.STORE
+        case _:
+            return ExitCode.FAILED

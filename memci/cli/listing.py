@@ -1,0 +1,97 @@
+"""Commands that list what there is."""
+
+from typing import Annotated
+
+import attrs
+import typer
+
+import memci
+from memci.archive.page_facts import PageState
+from memci.cli import output
+from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, get_sessions, opened
+from memci.cli.output import Column
+from memci.cli.wording import count
+
+_PAGE_COLUMNS = (
+    Column("page"),
+    Column("state"),
+    Column("turn", number=True),
+    Column("entries", number=True),
+    Column("tokens", number=True),
+    Column("recalls", number=True),
+    Column("title"),
+)
+_HIT_COLUMNS = (Column("entry"), Column("state"), Column("score", number=True), Column("passage"))
+
+
+def sessions(*, store: StoreOption = STORE, tenant: TenantOption = TENANT, json: JsonOption = False) -> None:
+    """List the ids of all sessions."""
+    with memci.Engine(store, tenant=tenant, read_only=True) as engine:
+        found = get_sessions(engine, store, tenant)
+    if json:
+        output.document(found)
+    else:
+        output.text("\n".join(map(output.one_line, found)))
+
+
+def pages(
+    *,
+    state: Annotated[PageState | None, typer.Option(help="Only pages in this state.")] = None,
+    store: StoreOption = STORE,
+    session: SessionOption = None,
+    tenant: TenantOption = TENANT,
+    json: JsonOption = False,
+) -> None:
+    """List the pages of a session, oldest first."""
+    with opened(Place(store, tenant, session)) as found:
+        facts = found.pages(state)
+    if json:
+        output.document([attrs.asdict(page) for page in facts])
+        return
+    rows = (
+        [page.index, page.state, count(page.turn), count(page.entries), count(page.tokens), count(page.recall_count), page.title]
+        for page in facts
+    )
+    output.table(_PAGE_COLUMNS, rows)
+
+
+def contents(
+    *, store: StoreOption = STORE, session: SessionOption = None, tenant: TenantOption = TENANT, json: JsonOption = False
+) -> None:
+    """Show the contents page.
+
+    That is what the model reads of pages that left the window.
+    """
+    with opened(Place(store, tenant, session)) as found:
+        page = found.contents
+    if json:
+        entries = [{**entry.to_mapping(), "text": entry.render()} for entry in page.entries]
+        output.document({"index": page.index, "tokens": page.tokens, "entries": entries})
+    elif page.entries:
+        output.text(page.render())
+    else:
+        output.note("the contents page is empty: no page has left the window")
+
+
+def search(  # noqa: PLR0913 (the options of a command)
+    query: Annotated[list[str], typer.Argument(metavar="WORDS...", help="Any text; none of it is syntax.")],
+    *,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many pages.")] = 10,
+    include_visible: Annotated[bool, typer.Option("--all", help="Search the pages that stand in the window, too.")] = False,
+    store: StoreOption = STORE,
+    session: SessionOption = None,
+    tenant: TenantOption = TENANT,
+    json: JsonOption = False,
+) -> None:
+    """Search pages that left the window.
+
+    Evicted pages are searched too; the best comes first.
+    """
+    with opened(Place(store, tenant, session)) as found:
+        hits = found.search(" ".join(query), limit, include_visible)
+    if json:
+        output.document([attrs.asdict(hit) for hit in hits])
+    elif hits:
+        output.table(_HIT_COLUMNS, ([hit.entry, hit.state, f"{hit.score:.2f}", hit.snippet] for hit in hits))
+    else:
+        output.note("no page has any of these words" if include_visible else "no page outside the window has any of these words")

@@ -1,0 +1,148 @@
+"""What a command writes: one JSON document for machines, tables and text for people.
+
+Stored text is other people's: no character of it reaches a terminal that could move the cursor, change colours or turn the
+direction of the line.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from memci.cli.exit_code import CommandError, ExitCode
+from memci.messages import codec
+
+# Control characters but line feed and tab, line and paragraph separators, embeddings, overrides and isolates of direction, and
+# lone surrogates, which no encoding can write.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_BREAKS = re.compile("[\t\n]+")
+
+
+@attrs.frozen
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Its heading.
+        number: Whether its cells are numbers, which stand on the right.
+    """
+
+    name: str
+    number: bool = False
+
+
+def safe(text: str) -> str:
+    """Return *text* with each character that could control a terminal written out in ASCII; lines stay lines."""
+    return _UNSAFE.sub(lambda match: _escaped(match[0]), text)
+
+
+def one_line(text: str) -> str:
+    """Return *text* as ``safe`` does, on one line."""
+    return _BREAKS.sub(" ", safe(text)).strip()
+
+
+def json_text(value: object) -> str:
+    """Return a JSON document on one line.
+
+    What could control a terminal is written as JSON escapes, which mean the same.
+    """
+    # In a JSON text such characters stand within strings only, and the control characters below a blank are escaped already.
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", codec.encode(value).decode())
+
+
+def document(value: object) -> None:
+    """Write a JSON document to standard output."""
+    write(json_text(value) + "\n")
+
+
+def text(words: str) -> None:
+    """Write text that may come from a store."""
+    write(safe(words) + "\n")
+
+
+def heading(words: str) -> None:
+    """Write a line that stands out on a terminal."""
+    if not sys.stdout.isatty():
+        text(one_line(words))
+        return
+    from rich.text import Text  # noqa: PLC0415 (40 ms, for terminals only)
+
+    _print(Text(one_line(words), style="bold"))
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Write a table: drawn and folded to the width of a terminal, and elsewhere in plain columns, whole, a row a line."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _draw(columns, cells)
+    else:
+        _write_plain(columns, cells)
+
+
+def note(words: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(one_line(words) + "\n")
+
+
+def write(words: str) -> None:
+    """Write to standard output as it is.
+
+    Raises:
+        CommandError: Whoever read it has closed it.
+    """
+    try:
+        sys.stdout.write(words)
+    except BrokenPipeError as error:
+        _give_up_stdout()
+        message = "the output was closed"
+        raise CommandError(message, ExitCode.PIPE_CLOSED) from error
+
+
+def prepare() -> None:
+    """Let standard output and error write out what their encoding has no character for, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number <= 0xFF else f"\\u{number:04x}"  # noqa: PLR2004 (two hex digits)
+
+
+def _draw(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    from rich import box  # noqa: PLC0415 (40 ms, for terminals only)
+    from rich.table import Table  # noqa: PLC0415 (as above)
+    from rich.text import Text  # noqa: PLC0415 (as above)
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        drawn.add_column(column.name, justify="right" if column.number else "left", no_wrap=column.number)
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    _print(drawn)
+
+
+def _write_plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    lines = [[column.name for column in columns], *rows]
+    widths = [max(len(line[number]) for line in lines) for number in range(len(columns))]
+    for line in lines:
+        cells = zip(line, widths, columns, strict=True)
+        padded = [cell.rjust(width) if column.number else cell.ljust(width) for cell, width, column in cells]
+        write("  ".join(padded).rstrip() + "\n")
+
+
+def _print(renderable: object) -> None:
+    from rich.console import Console  # noqa: PLC0415 (40 ms, for terminals only)
+
+    Console(markup=False, highlight=False, emoji=False).print(renderable)
+
+
+def _give_up_stdout() -> None:
+    """Let what is still in the buffer go nowhere, so that the interpreter ends quietly."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,143 @@
+"""Measuring what calls send, on the rendered messages alone: nothing here asks the engine."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import attrs
+
+from memci.messages import codec
+from memci.messages.formats.format import Format
+from memci.messages.tokens import encodings
+from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
+
+FALLBACK_ENCODING = "o200k_base"
+"""Cuts messages into tokens for the comparison of prefixes where the counter only estimates."""
+
+_CHUNK_CHARACTERS = 20_000  # the encoder's time grows faster than an unbroken text
+
+
+@attrs.frozen(eq=False)
+class SentMessage:
+    """What is known of one rendered message.
+
+    Attributes:
+        tokens: Its size by the counter.
+        sequence: Its tokens, in the order in which a provider reads them.
+        calls: Ids of the calls that it makes.
+        answers: Ids of the calls that it answers.
+    """
+
+    tokens: int
+    sequence: tuple[int, ...]
+    calls: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True)
+class Prompt:
+    """One call, measured.
+
+    Attributes:
+        tokens: Its size by the counter, the start of the reply included.
+        length: Its size in tokens of the sequence that prefixes are compared on.
+        prefix: How many of these are the same as at the beginning of the call before.
+        broken_pairs: Calls without a result directly behind them, and results without a call.
+    """
+
+    tokens: int
+    length: int
+    prefix: int
+    broken_pairs: int
+
+
+class PromptMeter:
+    """Measures the calls of one conversation, one after the other. Keeps what it found out of the last call's messages.
+
+    Args:
+        counter: What the budget is compared with.
+        wire: The wire format of the messages.
+        encode: Cuts text into tokens; see ``encoder``.
+    """
+
+    def __init__(self, counter: TokenCounter, wire: Format, encode: Callable[[str], list[int]]) -> None:
+        self._counter = counter
+        self._wire = wire
+        self._encode = encode
+        self._known: dict[bytes, SentMessage] = {}
+        self._last: list[SentMessage] = []
+
+    def message(self, value: Mapping[str, Any]) -> SentMessage:
+        """Return what is known of one message. O(its size), and O(1) when it was in the last call."""
+        raw = codec.encode(value)
+        known = self._known.get(raw)
+        if known is None:
+            facts = self._wire.facts(dict(value))
+            known = self._known[raw] = SentMessage(
+                count_message(dict(value), self._counter),
+                tuple(self._sequence(value)),
+                tuple(call.id for call in facts.calls),
+                facts.answers,
+            )
+        return known
+
+    def call(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
+        """Measure a call, and remember it for the next one. O(messages, and the size of those that are new)."""
+        sent = [self.message(value) for value in messages]
+        prompt = Prompt(
+            tokens=math.ceil((sum(message.tokens for message in sent) + REPLY_TOKENS) * self._counter.margin),
+            length=sum(len(message.sequence) for message in sent),
+            prefix=_common_prefix(self._last, sent),
+            broken_pairs=_broken_pairs(sent),
+        )
+        visible = set(map(id, sent))
+        self._known = {raw: message for raw, message in self._known.items() if id(message) in visible}
+        self._last = sent
+        return prompt
+
+    def _sequence(self, value: Mapping[str, Any]) -> list[int]:
+        """Return role, content, and the JSON of the rest (calls, ids, names) as tokens."""
+        content = value.get("content")
+        rest = {key: item for key, item in value.items() if key not in ("role", "content")}
+        texts = [str(value["role"]), content if isinstance(content, str) else codec.encode(content).decode()]
+        if rest:
+            texts.append(codec.encode(rest).decode())
+        return [token for text in texts for chunk in _chunks(text) for token in self._encode(chunk)]
+
+
+def encoder(counter: TokenCounter) -> Callable[[str], list[int]]:
+    """Return what cuts text into the counter's own tokens, or those of ``FALLBACK_ENCODING`` for an estimate. 0.3 s."""
+    return encodings.load(counter.name if counter.exact else FALLBACK_ENCODING).encode_ordinary
+
+
+def _chunks(text: str) -> list[str]:
+    return [text[start : start + _CHUNK_CHARACTERS] for start in range(0, len(text), _CHUNK_CHARACTERS)]
+
+
+def _common_prefix(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:
+    """Return how many tokens two calls share at their beginning: whole messages, then tokens of the first that differs."""
+    same = next((number for number, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other), None)
+    if same is None:
+        same = min(len(before), len(now))
+    length = sum(len(message.sequence) for message in islice(now, same))
+    if same < min(len(before), len(now)):
+        pairs = zip(before[same].sequence, now[same].sequence, strict=False)
+        shorter = min(len(before[same].sequence), len(now[same].sequence))
+        length += next((number for number, (one, other) in enumerate(pairs) if one != other), shorter)
+    return length
+
+
+def _broken_pairs(sent: Sequence[SentMessage]) -> int:
+    broken = 0
+    waiting: set[str] = set()
+    for message in sent:
+        answers = set(message.answers)
+        broken += len(answers - waiting)
+        waiting -= answers
+        if not answers:
+            broken += len(waiting)
+            waiting = set()
+        waiting |= set(message.calls)
+    return broken + len(waiting)

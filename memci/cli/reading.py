@@ -1,0 +1,97 @@
+"""Commands that give raw messages back."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import typer
+
+import memci
+from memci.chapters.page import Entry, Page
+from memci.cli import output
+from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
+from memci.cli.wording import count, message_text
+from memci.engine.pages import entry_address
+
+IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Such as usr-12, or the number alone.")]
+AddressArgument = Annotated[
+    str, typer.Argument(metavar="INDEX", help="A page such as usr-12 or 12, or one entry of it: usr-12/3.")
+]
+
+
+def show(
+    address: AddressArgument,
+    *,
+    store: StoreOption = STORE,
+    session: SessionOption = None,
+    tenant: TenantOption = TENANT,
+    json: JsonOption = False,
+) -> None:
+    """Show a raw page, or one entry of it.
+
+    All of it is shown, wherever the page is, and it does not count as a recall.
+    """
+    index, position = _parsed(address)
+    with opened(Place(store, tenant, session)) as found:
+        page = found.page(index)
+        entries = page.entries if position is None else [_entry(page, position)]
+    if json:
+        output.document({"index": page.index, "turn": page.turn, "tokens": page.tokens, "entries": list(map(_mapping, entries))})
+        return
+    if position is None:
+        output.heading(f"{page.index} · turn {page.turn} · {count(len(entries))} entries · {count(page.tokens)} tokens")
+    for entry in entries:
+        output.heading(f"{entry.address} {entry.role} · {count(entry.tokens)} tokens · {entry.node.at}")
+        output.text(message_text(entry.message))
+
+
+def export(
+    *,
+    file_format: Annotated[
+        Literal["jsonl", "json"], typer.Option("--format", help="A message a line, or one document with times.")
+    ] = "jsonl",
+    store: StoreOption = STORE,
+    session: SessionOption = None,
+    tenant: TenantOption = TENANT,
+) -> None:
+    """Write all messages of a session.
+
+    They come page by page, each as it was appended. `memci replay` reads both formats.
+    """
+    with opened(Place(store, tenant, session)) as found:
+        if file_format == "jsonl":
+            for entry in _all_entries(found):
+                output.document(entry.message)
+        else:
+            entries = list(_all_entries(found))
+            messages, times = [entry.message for entry in entries], [entry.node.at for entry in entries]
+            output.document({"id": found.id, "format": found.config.format, "messages": messages, "timestamps": times})
+
+
+def page_argument(text: str) -> str | int:
+    """Return a page index as the library takes it: a bare number is one of the common segment."""
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def _parsed(address: str) -> tuple[str | int, int | None]:
+    if "/" not in address:
+        return page_argument(address), None
+    page, _, position = address.rpartition("/")
+    number = page_argument(page)
+    return entry_address(f"usr-{number}/{position}" if isinstance(number, int) else address)
+
+
+def _entry(page: Page, position: int) -> Entry:
+    if position > len(page):
+        message = f"page {page.index} has {len(page)} entries: there is no {page.index}/{position}"
+        raise CommandError(message, ExitCode.NOT_FOUND)
+    return page.entries[position - 1]
+
+
+def _mapping(entry: Entry) -> dict[str, Any]:
+    return {"address": entry.address, "at": entry.node.at, "tokens": entry.tokens, "message": entry.message}
+
+
+def _all_entries(session: memci.Session) -> Iterator[Entry]:
+    for facts in session.pages():
+        yield from session.page(facts.index).entries
