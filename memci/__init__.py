@@ -7,10 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memci.archive.contents import ContentsPage
+    from memci.archive.page_facts import PageFacts, PageState
+    from memci.chapters.page import Entry, Page
     from memci.engine.config import Config
     from memci.engine.engine import Engine
-    from memci.engine.monitor import Fold
+    from memci.engine.explain import Explanation
+    from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, PageRebuilt, Recall, Zone, ZoneChange
+    from memci.engine.searching import Hit
     from memci.engine.session import Session
+    from memci.engine.verify import Report
     from memci.engine.window import Window
     from memci.errors import (
         BudgetError,
@@ -34,29 +40,59 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConflictError",
+    "ContentsPage",
     "CorruptError",
     "Engine",
+    "Entry",
+    "Eviction",
+    "Explanation",
     "Fold",
+    "FoldFailed",
+    "Hit",
     "InvalidIdError",
     "InvalidMessageError",
     "MemciError",
+    "Notice",
+    "Page",
     "PageEvictedError",
+    "PageFacts",
     "PageNotFoundError",
+    "PageRebuilt",
+    "PageState",
     "PermissionDeniedError",
+    "Recall",
+    "Report",
     "Session",
     "SessionClosedError",
     "StoreError",
     "SummaryError",
     "UnavailableError",
     "Window",
+    "Zone",
+    "ZoneChange",
 ]
 
 _MODULES = {
     "Config": "memci.engine.config",
+    "ContentsPage": "memci.archive.contents",
     "Engine": "memci.engine.engine",
+    "Entry": "memci.chapters.page",
+    "Eviction": "memci.engine.monitor",
+    "Explanation": "memci.engine.explain",
     "Fold": "memci.engine.monitor",
+    "FoldFailed": "memci.engine.monitor",
+    "Hit": "memci.engine.searching",
+    "Notice": "memci.engine.monitor",
+    "Page": "memci.chapters.page",
+    "PageFacts": "memci.archive.page_facts",
+    "PageRebuilt": "memci.engine.monitor",
+    "PageState": "memci.archive.page_facts",
+    "Recall": "memci.engine.monitor",
+    "Report": "memci.engine.verify",
     "Session": "memci.engine.session",
     "Window": "memci.engine.window",
+    "Zone": "memci.engine.monitor",
+    "ZoneChange": "memci.engine.monitor",
 }
 
 
