@@ -71,13 +71,13 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None) ->
 def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
     """Return what makes room for a window: down to the low mark of its budget, and past the floor where that is not enough."""
     levels = marks(state, config, layout, budget)
-    folded = list(_oldest(state, config, layout.tokens, levels.low, len(state.active)))
+    folded = set(_oldest(state, config, layout.tokens, levels.low, len(state.active)))
     left = layout.tokens - sum(_saved(state, page) for page in state.active.pages() if page.index in folded)
     for page in state.active.pages():
         if left <= budget or page is state.active.open_page:
             break
         if page.index not in folded:
-            folded.append(page.index)
+            folded.add(page.index)
             left -= _saved(state, page)
     order = [page.index for page in state.active.pages() if page.index in folded]
     return FoldPlan(pages=tuple(order), reason="budget")
@@ -139,7 +139,8 @@ def _complete(state: State) -> Iterator[Page]:
 def _oldest(state: State, config: Config, tokens: float, goal: float, most: int) -> Iterator[str]:
     """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
     left = len(state.active)
-    foldable = [page.index for page in state.active.pages()][: max(left - config.active.min_pages, 0)]
+    behind_floor = left - config.active.min_pages
+    foldable = {page.index for number, page in enumerate(state.active.pages()) if number < behind_floor}
     for page in _complete(state):
         if page.index not in foldable or (left <= most and tokens <= goal):
             return

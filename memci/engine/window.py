@@ -13,7 +13,7 @@ from memci.engine.events import PagesFaded, WindowSettled
 from memci.engine.layout import RENDERER, Layout, lay_out
 from memci.engine.monitor import Zone, zone
 from memci.engine.state import State
-from memci.errors import BudgetError, ConfigError
+from memci.errors import BudgetError, ConfigError, StoreError
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
@@ -73,6 +73,9 @@ def render_at(core: Core, seq: int) -> Window:
     settled = state.settled
     if settled is None:
         return _rendered(lay_out(state), state.config.budget.tokens, seq)
+    if settled.renderer != RENDERER:
+        message = f"the window was laid out by renderer {settled.renderer}, which this memci does not know: upgrade memci"
+        raise StoreError(message)
     return _rendered(_lay_out(state, settled, settled.stub_tokens), settled.budget, seq)
 
 
