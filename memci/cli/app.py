@@ -25,15 +25,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     output.prepare()
     try:
-        get_command(_app())(arguments, prog_name="memci")
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else ExitCode.OK
+        code = _run(arguments)
+        output.flush()
     except CommandError as error:
         return _failed(str(error), error.code)
     except MemciError as error:
         return _failed(" ".join([str(error), *getattr(error, "__notes__", ())]), code_of(error))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        get_command(_app())(arguments, prog_name="memci")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else ExitCode.OK
     return ExitCode.OK
 
 

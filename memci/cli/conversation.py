@@ -64,7 +64,7 @@ def _parse(path: Path) -> tuple[list[Any], list[Any]]:
         message = f"{path}: cannot be read: {error.strerror}"
         raise CommandError(message, ExitCode.USAGE) from error
     try:
-        value = codec.decode(data)
+        value = codec.decode_foreign(data)
     except ValueError:
         value = list(_parse_lines(path, data))
     if isinstance(value, dict) and "role" in value and "messages" not in value:
@@ -81,7 +81,7 @@ def _parse_lines(path: Path, data: bytes) -> Iterator[Any]:
     for number, line in enumerate(data.splitlines(), start=1):
         if line.strip():
             try:
-                yield codec.decode(line)
+                yield codec.decode_foreign(line)
             except ValueError as error:
                 message = f"{path}, line {number}: not JSON: {error}"
                 raise CommandError(message, ExitCode.USAGE) from error

@@ -8,6 +8,8 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
+from typing import TextIO
 
 import attrs
 
@@ -53,7 +55,8 @@ def json_text(value: object) -> str:
 
 
 def document(value: object) -> None:
-    """Write a JSON document to standard output."""
+    """Write a JSON document to standard output, in UTF-8 whatever the terminal has."""
+    _reconfigure(sys.stdout, encoding="utf-8")
     write(json_text(value) + "\n")
 
 
@@ -95,17 +98,25 @@ def write(words: str) -> None:
     try:
         sys.stdout.write(words)
     except BrokenPipeError as error:
-        _give_up_stdout()
-        message = "the output was closed"
-        raise CommandError(message, ExitCode.PIPE_CLOSED) from error
+        raise _closed() from error
 
 
 def prepare() -> None:
     """Let standard output and error write out what their encoding has no character for, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+        _reconfigure(stream, errors="backslashreplace")
+
+
+def flush() -> None:
+    """Write out what is still in the buffer.
+
+    Raises:
+        CommandError: As for ``write``.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise _closed() from error
 
 
 def _escaped(character: str) -> str:
@@ -141,8 +152,15 @@ def _print(renderable: object) -> None:
     Console(markup=False, highlight=False, emoji=False).print(renderable)
 
 
-def _give_up_stdout() -> None:
-    """Let what is still in the buffer go nowhere, so that the interpreter ends quietly."""
+def _closed() -> CommandError:
+    """Let what is still in the buffer go nowhere, so that the interpreter ends quietly, and return the error to raise."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+    return CommandError("the output was closed", ExitCode.PIPE_CLOSED)
+
+
+def _reconfigure(stream: TextIO, *, encoding: str | None = None, errors: str | None = None) -> None:
+    """Change how a stream writes; one that was put in the place of a standard stream may not be able to."""
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(encoding=encoding, errors=errors)

@@ -5,7 +5,6 @@ import attrs
 from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.reading import IndexArgument, page_argument
-from memci.cli.wording import count
 
 
 def recall(
@@ -18,7 +17,8 @@ def recall(
 ) -> None:
     """Bring a page back into the window (writes).
 
-    The page stays for some turns, as `recall.turns` says, and its recall count goes up. A process that has the session open learns of it by refresh(), and until then gets a ConflictError when it writes.
+    The page stays for some turns, as `recall.turns` says, and its recall count goes up. A process that has the session open
+    learns of it by refresh(), and until then gets a ConflictError when it writes.
     """
     with opened(Place(store, tenant, session), write=True) as found:
         page = found.recall(page_argument(index))
@@ -28,6 +28,4 @@ def recall(
         output.document({"seq": seq, "tokens": page.tokens, **attrs.asdict(answer)})
     else:
         output.text(str(answer))
-        output.note(
-            f"written to session {session_id!r}, now at event {seq}; the window shows the page's {count(page.tokens)} tokens"
-        )
+        output.note(f"written to session {session_id!r}, now at event {seq}")

@@ -45,9 +45,9 @@ def replay_files(  # noqa: PLR0913 (the options of a command)
 ) -> None:
     """Measure the windows of a conversation.
 
-    It is fed to a new session. FILE holds messages in OpenAI's chat format: {"messages": […], "timestamps": […]} (timestamps may be left out), a list of
-    messages, or a message a line. Of several files only the first one's system messages are kept. Before each assistant
-    message a window is asked for: a call.
+    It is fed to a new session. FILE holds messages in OpenAI's chat format: {"messages": […], "timestamps": […]} (timestamps
+    may be left out), a list of messages, or a message a line. Of several files only the first one's system messages are
+    kept. Before each assistant message a window is asked for: a call.
 
     Beside the session stand the same conversation with one page spilled a turn (marks at 1.0 and 0.999 of the budget) and the
     whole history sent at every call. Prefix reuse is the share of the sent tokens that are, from the beginning on, those of
