@@ -44,12 +44,14 @@ class Marks:
 
 
 def plan(state: State, config: Config) -> FoldPlan:
-    """Return what the marks ask for, by the configured budget. O(visible)."""
+    """Return what the marks ask for, by the configured budget. O(1) well below them, else O(visible)."""
     active = config.active
-    layout = _lay_out(state)
     budget = config.budget.tokens
-    levels = marks(state, config, layout, budget)
     over_pages = active.max_pages is not None and len(state.active) > active.max_pages
+    if not over_pages and _raw_tokens(state) <= active.high_water * budget:
+        return FoldPlan(pages=(), reason="marks")
+    layout = _lay_out(state)
+    levels = marks(state, config, layout, budget)
     if not over_pages and layout.tokens <= levels.high:
         return FoldPlan(pages=(), reason="marks")
     most = active.min_pages if over_pages else len(state.active)
@@ -128,6 +130,15 @@ def cut_tokens(config: Config) -> int:
 def _lay_out(state: State) -> Layout:
     settled = state.settled
     return lay_out(state, tools_tokens=settled.tools_tokens if settled else 0)
+
+
+def _raw_tokens(state: State) -> float:
+    """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
+    tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.active.tokens
+    tokens += sum(attachment.tokens for attachment in state.recalled.attachments.values())
+    tokens += sum(node.tokens for node in state.opening.nodes) if state.opening else 0
+    tokens += state.settled.tools_tokens if state.settled else 0
+    return tokens * state.scale
 
 
 def _complete(state: State) -> Iterator[Page]:

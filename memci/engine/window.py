@@ -148,7 +148,7 @@ def _lay_out(state: State, wanted: WindowSettled, stub_tokens: int | None) -> La
 def _rendered(layout: Layout, budget: int, seq: int) -> Window:
     data = b"[" + b",".join(piece.message.raw for piece in layout.pieces) + b"]"
     return Window(
-        messages=codec.decode(data),
+        messages=[piece.message.value() for piece in layout.pieces],
         tokens=layout.tokens,
         budget=budget,
         zone=zone(layout.tokens, budget),
