@@ -1,6 +1,8 @@
-"""The example conversations are what a provider would take, with the difficulties that real ones have."""
+"""The example conversations are what a provider would take; the example programs run and show what they say."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +40,29 @@ def test_agent_session_has_the_usual_trouble() -> None:
     assert len(ids) > len(set(ids))
     assert max(len(message.calls) for message in messages) > 1
     assert len(ids) - 1 == sum(len(message.answers) for message in messages)
+
+
+def printed(name: str, folder: Path) -> list[str]:
+    """Run an example in an empty folder, and return the lines it printed; a warning fails it."""
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S603 (our own words)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert [] == list(folder.iterdir())
+    return done.stdout.splitlines()
+
+
+def test_support_bot_brings_an_old_page_back(tmp_path: Path) -> None:
+    """The support bot folds several times, cannot answer without the old page, and answers with it."""
+    lines = printed("support_bot.py", tmp_path)
+    assert 3 <= sum(line.startswith("fold ") for line in lines)
+    assert "without the page: I cannot see that any more." in lines
+    assert "with the page: It says: Voor Joost, 18·04·2026." in lines
+    assert 1 == sum(line.lstrip().startswith("user  [recalled page") for line in lines)
+
+
+def test_tool_calls_search_and_recall(tmp_path: Path) -> None:
+    """The stand-in model searches, recalls one page by its index, and answers from the block in the window."""
+    lines = [line.strip() for line in printed("tool_calls.py", tmp_path)]
+    calls = [line.split()[1] for line in lines if line.startswith("call ")]
+    assert ["search_pages", "recall_page"] == calls
+    assert "answer It says: Voor Joost, 18·04·2026" == lines[-1]
