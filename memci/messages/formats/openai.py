@@ -46,7 +46,7 @@ def facts(value: dict[str, Any]) -> Message:
     if role == "user" and isinstance(value["content"], str):
         return Message(raw=raw, role=role, from_user=True)
     found = list(parts(value))
-    spoken = any(part.kind is not PartKind.RESULT for part in found)
+    spoken = not found or any(part.kind is not PartKind.RESULT for part in found)
     return Message(
         raw=raw,
         role=role,
