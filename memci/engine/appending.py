@@ -120,9 +120,11 @@ def _events(core: Core, messages: Sequence[Message], at: str, key: str | None) -
     if len(messages) == 1:
         return _message_events(core, core.state, messages[0], at, key)
     scratch = state_codec.from_mapping(state_codec.to_mapping(core.state)) if core.state.configured else State()
-    scratch.config = core.config
-    events: list[Event] = []
     seq = core.state.seq
+    for event in core.configuration():  # stands before them in the commit
+        seq += 1
+        apply(scratch, event, seq)
+    events: list[Event] = []
     for message in messages:
         for event in _message_events(core, scratch, message, at, key):
             seq += 1

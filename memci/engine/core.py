@@ -112,7 +112,7 @@ class Core:
             ConflictError: Somebody else wrote first; nothing was written.
             UnavailableError: They are not safe.
         """
-        events = [*self._configuration(), *events]
+        events = [*self.configuration(), *events]
         try:
             self.store.journal.append(self.state.seq, [to_record(event) for event in events])
         except UnavailableError:
@@ -125,7 +125,7 @@ class Core:
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
-        if self.state.configured and self.state.configured != self.policy:
+        if self.state.configured != self.policy:
             self.commit([])
 
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
@@ -271,7 +271,8 @@ class Core:
             last_seq=tail.seq if tail else self.state.seq,
         )
 
-    def _configuration(self) -> list[Event]:
+    def configuration(self) -> list[Event]:
+        """Return the event that puts the settings in force which this process wants; none where they are."""
         wanted = self.policy
         if self.state.configured == wanted:
             return []

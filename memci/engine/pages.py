@@ -100,7 +100,7 @@ def rebuild(core: Core, index: str) -> Page:
     events = {}
     for first, last in _stretches(sorted(seqs)):
         for record in core.store.journal.read(first - 1, last):
-            event = from_record(record)
+            event = from_record(record) if record.seq in seqs else None  # others were said elsewhere, or taken back
             if isinstance(event, MessageAppended) and event.page == index:
                 events[record.seq] = event
     if not seqs or set(events) != set(seqs):
