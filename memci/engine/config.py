@@ -209,7 +209,7 @@ class Contents:
     max_tokens: int | Literal["auto"] = attrs.field(
         default="auto", validator=_integer("contents.max_tokens", at_least=1, otherwise="auto")
     )
-    low_share: float = attrs.field(default=0.6, converter=_whole_as_float, validator=_share("contents.low_share"))
+    low_share: float = attrs.field(default=0.8, converter=_whole_as_float, validator=_share("contents.low_share"))
     directories: bool = attrs.field(default=True, validator=_flag("contents.directories"))
 
 

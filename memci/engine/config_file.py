@@ -34,7 +34,7 @@ prices:                   # relative to plain input; used by low_water: auto
 
 contents:                 # the contents page, the index of what was folded
   max_tokens: auto        # tokens it may hold; auto: from the budget
-  low_share: 0.6          # share of max_tokens down to which it shrinks once it is over
+  low_share: 0.8          # share of max_tokens down to which it shrinks once it is over
   directories: true       # group old neighbours in directories before they leave
 
 eviction:                 # when entries leave the contents page for their age; null switches a rule off
