@@ -47,6 +47,9 @@ class JournalScan:
         self._codec = codec
         self._session_id = session_id
         self._name = name
+        # The record that was read last, and the offset behind it: whoever follows a journal goes on there. Whole commits stay
+        # where they are as long as the file is open.
+        self._last_read = Tail(0, 0)
 
     def find_tail(self, size: int) -> Tail:
         """Return where the whole commits end in a file of *size* bytes. Costs the last commit and what is torn after it.
@@ -107,6 +110,7 @@ class JournalScan:
                 body = codec.decode_body(line, header)
             except DamagedLineError as error:
                 raise self._corrupt(str(error), start, expected) from error
+            self._last_read = Tail(expected, start + len(line))
             yield Record(expected, header.kind, header.version, body)
             if expected == until:
                 return
@@ -129,9 +133,14 @@ class JournalScan:
         return False
 
     def _find_start(self, after: int, size: int) -> int:
-        """Return the offset of a line at or before the record that follows *after*; O(log size) reads."""
+        """Return the offset of a line at or before the record that follows *after*; O(log size) reads.
+
+        No read where the last reading ended.
+        """
         if after == 0:
             return 0
+        if after == self._last_read.head and self._last_read.end <= size:
+            return self._last_read.end
         low, high = 0, size
         while high - low > _NEAR_BYTES:
             middle = (low + high) // 2
