@@ -75,8 +75,10 @@ def _reasons(  # noqa: C901 (one branch a state)
     core: Core, index: str, where: PageState, numbers: dict[str, float | int | str | bool | None]
 ) -> list[str]:
     state, config = core.state, core.config
-    archived = f"It was folded in turn {numbers['archived_turn']}; it is turn {numbers['now_turn']} now."
-    used = f"It was recalled {numbers['recall_count']} times, last in turn {numbers['last_recall_turn']}."
+    archived = f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
+    used = "It was never recalled."
+    if numbers["recall_count"]:
+        used = f"It was recalled {numbers['recall_count']}×, last in turn {numbers['last_recall_turn']}."
     reasons: list[str] = []
     match where:
         case PageState.OPEN:
