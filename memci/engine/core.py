@@ -180,7 +180,7 @@ class Core:
         from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
 
         index = self.store.index
-        known = not index.seq or (index.seq <= self.state.seq and index.mark == self._mark(index.seq))
+        known = not index.seq or (index.seq <= self.store.journal.head() and index.mark == self._mark(index.seq))
         if self.read_only:
             return index.copy_in_memory() if known else PageIndex(None)
         if not known:
@@ -193,13 +193,15 @@ class Core:
         if page is not None:
             return self._active_facts(page)
         found = self.ask(lambda pages: pages.find_page(index))
-        return None if found is None else self.place(found)
+        return None if found is None or found.first_seq > self.state.seq else self.place(found)
 
     def all_facts(self) -> Iterator[PageFacts]:
         """Yield the facts of all pages, oldest first."""
         for page in self.state.system.pages():
             yield self._active_facts(page)
         for facts in self.ask(lambda index: list(index.pages())):
+            if facts.first_seq > self.state.seq:
+                continue  # another process went on, and this one did not refresh yet
             shown = self.state.active.find_page(facts.index)
             yield self.place(facts) if shown is None else self._active_facts(shown, facts.title)
 
