@@ -187,8 +187,8 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
     if known is None or known[0] in state.active:
         raise _orphan(first)
     index, call_seq = known
-    page = pages.load(core, index)
     late = state.late.get(index, ())
+    page = pages.load(core, index, late=late)
     if any(call_seq == result.call_seq and first in result.node.message.answers for result in late):
         raise _orphan(first)
     answers = [(call_id, call_seq) for call_id in message.answers]

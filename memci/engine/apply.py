@@ -283,7 +283,6 @@ def _pin(state: State, event: PagePinned) -> None:
 
 def _undo_fold(state: State, event: FoldUndone) -> None:
     assert state.last_fold is not None
-    first = state.active.first_page
     for value in event.pages:
         page = page_from_value(value, state.wire.facts)
         state.recalled.fade(page.index)
@@ -293,7 +292,9 @@ def _undo_fold(state: State, event: FoldUndone) -> None:
             state.pinned.add(page.index)
         if entry is not None and entry.recall_count:
             state.recalls[page.index] = (entry.recall_count, entry.last_recall_turn)
-        state.active.add_page(page, before=first)
+        number = page_number(page.index)
+        younger = (other for other in state.active.pages() if page_number(other.index) > number)
+        state.active.add_page(page, before=next(younger, None))
         if state.opening is not None and state.opening.page == page.index:
             state.opening = None
     state.archive.replace(entries_before_fold(state))

@@ -2,6 +2,9 @@
 
 import hashlib
 import re
+from collections.abc import Collection
+
+import attrs
 
 from memci.archive.page_facts import PageFacts
 from memci.chapters.message_list import MessageNode
@@ -11,7 +14,7 @@ from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
 from memci.engine.monitor import PageRebuilt, logger
 from memci.engine.page_codec import FILE_VERSION, file_name, page_file
-from memci.engine.state import USER
+from memci.engine.state import USER, LateResult
 from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, StoreError
 from memci.messages import codec
 
@@ -61,10 +64,15 @@ def get_facts(core: Core, index: str) -> PageFacts:
     return facts
 
 
-def load(core: Core, index: str) -> Page:
+def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
     """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
 
     Its SHA-256 is checked; a damaged or missing file is made again from the journal, and observers hear of it.
+
+    Args:
+        core: The session.
+        index: The page.
+        late: Results that an archived page takes in beside what its file holds; by default those that wait for a fold.
 
     Raises:
         PageNotFoundError: No page has this index.
@@ -81,8 +89,8 @@ def load(core: Core, index: str) -> Page:
         core.monitor.tell(PageRebuilt(page=index))
     else:
         page = _parse(core, data)
-    for result in core.state.late.get(index, ()):
-        node = MessageNode(message=result.node.message, tokens=result.node.tokens, seq=result.node.seq, at=result.node.at)
+    for result in core.state.late.get(index, ()) if late is None else late:
+        node = attrs.evolve(result.node, previous=None, next=None)
         join(page, node, [(call_id, result.call_seq) for call_id in node.message.answers])
     return page
 
@@ -97,13 +105,14 @@ def rebuild(core: Core, index: str) -> Page:
     facts = get_facts(core, index)
     late = {result.node.seq for result in core.state.late.get(index, ())}
     seqs = [seq for seq in core.ask(lambda facts: facts.entry_seqs(index)) if seq not in late]
+    wanted = set(seqs)
     events = {}
     for first, last in _stretches(sorted(seqs)):
         for record in core.store.journal.read(first - 1, last):
-            event = from_record(record) if record.seq in seqs else None  # others were said elsewhere, or taken back
+            event = from_record(record) if record.seq in wanted else None  # others are of other pages, or were taken back
             if isinstance(event, MessageAppended) and event.page == index:
                 events[record.seq] = event
-    if not seqs or set(events) != set(seqs):
+    if not seqs or set(events) != wanted:
         message = f"page {index} is not in the journal as its facts say: delete index.sqlite, it is made again by itself"
         raise CorruptError(message, session=core.session_id, place=f"page {index}")
     opens = events[min(seqs)].opens

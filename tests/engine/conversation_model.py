@@ -1,0 +1,114 @@
+"""A conversation as plain lists: what a session must hold, said in the simplest way."""
+
+import attrs
+
+from tests.engine.wire import Value, call_ids
+
+
+@attrs.define(eq=False)
+class ModelPage:
+    """A page: its messages, and for each of them the ids of its calls that are not answered."""
+
+    index: str
+    turn: int
+    messages: list[Value] = attrs.field(factory=list)
+    open_ids: list[list[str]] = attrs.field(factory=list)
+
+    @property
+    def only_user(self) -> bool:
+        return all(value["role"] == "user" for value in self.messages)
+
+    @property
+    def number(self) -> int:
+        return int(self.index.rpartition("-")[2])
+
+    def insert(self, place: int, value: Value) -> None:
+        self.messages.insert(place, value)
+        self.open_ids.insert(place, call_ids(value))
+
+
+@attrs.define(eq=False)
+class Model:
+    """The system part and the pages, oldest first."""
+
+    system: list[Value] = attrs.field(factory=list)
+    pages: list[ModelPage] = attrs.field(factory=list)
+    turn: int = 0
+
+    @property
+    def messages(self) -> list[Value]:
+        return [*self.system, *(value for page in self.pages for value in page.messages)]
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids that a result can answer."""
+        return sorted({call_id for page in self.pages for ids in page.open_ids for call_id in ids})
+
+    @property
+    def addresses(self) -> list[str]:
+        return [f"{page.index}/{place}" for page in self.pages for place in range(1, len(page.messages) + 1)]
+
+    def find(self, index: str) -> ModelPage:
+        return next(page for page in self.pages if page.index == index)
+
+    def append(self, value: Value, address: str, *, is_full: bool = False, is_archived: bool = False) -> None:
+        """Take a message in, and assert that it got the address that it must get.
+
+        *is_full*: the newest page may be cut; *is_archived*: it is not in view, since what came after it was taken back.
+        """
+        index, _, position = address.rpartition("/")
+        if value["role"] == "tool":
+            page, place = self._answer(value["tool_call_id"])
+            assert (page.index, place + 1) == (index, int(position))
+            page.insert(place, value)
+            return
+        if value["role"] == "system" and not self.turn:
+            assert index.startswith("sys-")
+            self.system.append(value)
+            return
+        newest = self.pages[-1] if self.pages and not is_archived else None
+        opens_turn = value["role"] == "user" and (newest is None or not newest.only_user)
+        continues = newest is None or (is_full and not any(newest.open_ids) and not newest.only_user)
+        self.turn += opens_turn
+        if opens_turn or continues:
+            assert all(int(index.rpartition("-")[2]) > page.number for page in self.pages)
+            newest = ModelPage(index, self.turn)
+            self.pages.append(newest)
+        assert newest is not None
+        assert f"{newest.index}/{len(newest.messages) + 1}" == address
+        newest.insert(len(newest.messages), value)
+
+    def begin_page(self, index: str) -> None:
+        if self.pages and not self.pages[-1].messages:
+            assert self.pages[-1].index == index
+            return
+        self.turn += 1
+        self.pages.append(ModelPage(index, self.turn))
+
+    def rewind(self, address: str) -> None:
+        index, _, position = address.rpartition("/")
+        page = self.find(index)
+        del self.pages[self.pages.index(page) + 1 :]
+        kept = int(position) - 1
+        del page.messages[kept:]
+        page.open_ids = [call_ids(value) for value in page.messages]
+        for place, value in enumerate(page.messages):
+            if value["role"] == "tool":
+                call_id = value["tool_call_id"]
+                next(ids for ids in reversed(page.open_ids[:place]) if call_id in ids).remove(call_id)
+        if not page.messages:
+            self.pages.remove(page)
+
+    def _answer(self, call_id: str) -> tuple[ModelPage, int]:
+        """Take the nearest unanswered call of the id; the result stands behind it and behind its other results."""
+        for page in reversed(self.pages):
+            for place in range(len(page.messages) - 1, -1, -1):
+                if call_id in page.open_ids[place]:
+                    page.open_ids[place].remove(call_id)
+                    ids = call_ids(page.messages[place])
+                    behind = place + 1
+                    while behind < len(page.messages) and page.messages[behind].get("tool_call_id") in ids:
+                        behind += 1
+                    return page, behind
+        message = f"no call waits for {call_id}"
+        raise AssertionError(message)

@@ -1,0 +1,60 @@
+"""Sessions for tests: small settings, and conversations made of turns of a known size."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memci.archive.page_facts import PageState
+from memci.archive.stores.contract import Store
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.config import Config
+from memci.engine.engine import Engine
+from memci.engine.monitor import Notice
+from memci.engine.session import Session
+from tests.engine.wire import Value, assistant, user
+
+NEVER = {"budget": {"window": 1_000_000, "reserve": 0}}
+"""Nothing folds by itself."""
+
+
+def config_of(**sections: Any) -> Config:  # noqa: ANN401 (any section of the file)
+    """Return a config whose budget is taken whole; nothing folds by itself unless the sections say so."""
+    return Config.from_mapping({**NEVER, "durability": "flush", **sections})
+
+
+def open_session(store: Store | None = None, **sections: Any) -> Session:  # noqa: ANN401 (any section of the file)
+    """Open the session ``chat`` of a new engine, in memory unless a store is given."""
+    return Engine(store or MemoryStore(), config_of(**sections)).session("chat")
+
+
+def turn(number: int, words: int = 8) -> list[Value]:
+    """Return the two messages of a turn, each of about so many words, whose words no other turn has."""
+    return [
+        user(f"question{number} " + " ".join(f"ask{number}x{word}" for word in range(words))),
+        assistant(f"answer{number} " + " ".join(f"say{number}x{word}" for word in range(words))),
+    ]
+
+
+def talk(session: Session, turns: int, *, first: int = 1, words: int = 8) -> None:
+    """Append turns; turn k becomes page ``usr-k`` in a new session."""
+    for number in range(first, first + turns):
+        session.extend(turn(number, words))
+
+
+def heard(session: Session) -> list[Notice]:
+    """Return the list in which all notices from now on appear."""
+    notices: list[Notice] = []
+    session.observe(notices.append)
+    return notices
+
+
+def states(session: Session) -> dict[str, str]:
+    return {facts.index: facts.state.value for facts in session.pages()}
+
+
+def indexes(session: Session, *wanted: PageState) -> list[str]:
+    return [facts.index for facts in session.pages() if facts.state in wanted]
+
+
+def folded(notices: Iterable[Notice]) -> list[tuple[str, ...]]:
+    """Return the pages of each fold."""
+    return [notice.pages for notice in notices if type(notice).__name__ == "Fold"]  # type: ignore[union-attr]
