@@ -1,37 +1,91 @@
-"""The README's Python is run as it stands."""
+"""What README and concepts say can be run is run, and what they point to is there."""
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+import pytest
+import yaml
+
+from memci import Config
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "docs/concepts.md"]
 
 
-def python_lines(markdown: str) -> list[str]:
-    """Return the lines with everything blanked that is not in a ``python`` block, so that line numbers stay true."""
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def code_lines(markdown: str, language: str) -> list[str]:
+    """Return the lines with everything blanked that is not in a block of a language, so that line numbers stay true."""
     lines = []
     inside = False
     for line in markdown.splitlines():
         if inside and line.startswith("```"):
             inside = False
         lines.append(line if inside else "")
-        if line.strip() == "```python":
+        if line.strip() == f"```{language}":
             inside = True
     return lines
 
 
-def test_only_python_blocks_are_code() -> None:
+def anchors(markdown: str) -> set[str]:
+    """Return the anchors that a forge gives to the headings."""
+    headings = re.findall(r"^#+ (.+)$", markdown, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def local_links(name: str) -> Iterator[tuple[Path, str]]:
+    """Yield file and anchor of every link that does not leave the project."""
+    for target in re.findall(r"\]\(([^)]+)\)", text(name)):
+        if "://" not in target:
+            path, _, anchor = target.partition("#")
+            yield (ROOT / name).parent / path if path else ROOT / name, anchor
+
+
+def test_only_the_blocks_of_a_language_are_code() -> None:
     """Text and blocks in other languages are blanked, and no line moves."""
     markdown = "Text\n```python\nx = 1\n```\n```console\n$ memci\n```\n"
-    assert ["", "", "x = 1", "", "", "", ""] == python_lines(markdown)
+    assert ["", "", "x = 1", "", "", "", ""] == code_lines(markdown, "python")
+    assert ["", "", "", "", "", "$ memci", ""] == code_lines(markdown, "console")
 
 
-def test_blocks_run_in_order(tmp_path: Path) -> None:
-    """The README has Python blocks, and run one after the other in an empty folder they succeed without a warning."""
-    lines = python_lines(README.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", PAGES)
+def test_python_blocks_run_in_order(name: str, tmp_path: Path) -> None:
+    """A page has Python blocks, and run one after the other in an empty folder they succeed without a warning."""
+    lines = code_lines(text(name), "python")
     assert any(lines)
-    script = tmp_path / "README.py"
+    script = tmp_path / "page.py"
     script.write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-W", "error", script.name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 (our own words)
-    assert (0, "") == (done.returncode, done.stderr)
+    for _ in range(2):  # what a reader tries twice works twice
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 (our own words)
+        assert (0, "") == (done.returncode, done.stderr)
+
+
+def test_configuration_is_accepted() -> None:
+    """The README's YAML is a configuration, and its values are the defaults that it says they are."""
+    lines = code_lines(text("README.md"), "yaml")
+    assert any(lines)
+    assert Config() == Config.from_mapping(yaml.safe_load("\n".join(lines)))
+
+
+def test_commands_are_there() -> None:
+    """Every ``memci`` command in the README's console blocks is one that ``memci --help`` lists."""
+    commands = re.findall(r"^\$ memci (\w+)", "\n".join(code_lines(text("README.md"), "console")), re.MULTILINE)
+    assert 4 <= len(commands)
+    command = [sys.executable, "-m", "memci", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 (our own words)
+    assert set() == set(commands) - set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["docs/concepts.md", "examples/README.md"])
+def test_links_lead_somewhere(name: str) -> None:
+    """Every link inside the project names a file that is there, and a heading of it where it names one."""
+    links = list(local_links(name))
+    assert links
+    assert [] == [path for path, _ in links if not path.exists()]
+    assert [] == [anchor for path, anchor in links if anchor and anchor not in anchors(path.read_text(encoding="utf-8"))]
