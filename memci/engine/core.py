@@ -113,15 +113,16 @@ class Core:
             UnavailableError: They are not safe.
         """
         events = [*self.configuration(), *events]
+        records = [to_record(event) for event in events]
         try:
-            self.store.journal.append(self.state.seq, [to_record(event) for event in events])
+            self.store.journal.append(self.state.seq, records)
         except UnavailableError:
             self.lost = True
             raise
         for event in events:
             apply(self.state, event, self.state.seq + 1)
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
-            self._write_snapshot()
+            self._write_snapshot(_mark_of(records[-1].body))
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
@@ -152,10 +153,14 @@ class Core:
         except StoreError as error:
             logger().warning("session %r: the index is behind and catches up later: %s", self.session_id, error)
 
-    def _write_snapshot(self) -> None:
-        """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible)."""
+    def _write_snapshot(self, mark: str) -> None:
+        """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible).
+
+        Args:
+            mark: That of the state's last event; see ``_mark``.
+        """
         self._last_snapshot = self.state.seq
-        body = codec.encode({"mark": self._mark(self.state.seq), "state": state_codec.to_mapping(self.state)})
+        body = codec.encode({"mark": mark, "state": state_codec.to_mapping(self.state)})
         try:
             self.store.snapshots.put(self.state.seq, body)
         except StoreError as error:
@@ -171,7 +176,7 @@ class Core:
                 mark = index.mark
                 for record in self.store.journal.read(writer.seq, last):
                     project(from_record(record), record.seq, writer, self.state.wire)
-                    mark = hashlib.sha256(record.body).hexdigest()
+                    mark = _mark_of(record.body)
                 writer.set_seq(last, mark)
         return index
 
@@ -250,7 +255,7 @@ class Core:
     def _mark(self, seq: int) -> str:
         """Return what tells the record *seq* from another one that could stand in its place."""
         for record in self.store.journal.read(seq - 1, seq):
-            return hashlib.sha256(record.body).hexdigest()
+            return _mark_of(record.body)
         return ""
 
     def _active_facts(self, page: Page, title: str = "") -> PageFacts:
@@ -311,3 +316,7 @@ class Core:
             "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
             "contents": sum(self.count(node.message) for node in state.archive.message_list),
         }
+
+
+def _mark_of(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
