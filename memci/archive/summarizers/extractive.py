@@ -12,6 +12,7 @@ from memci.messages.message import Message
 
 _FALLBACK_CHARACTERS = 60
 _NO_TEXT = "no text"
+_SPACES = re.compile(" +")
 _BREAKING = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 # Marks that reorder or hide text: a line of the contents page must read as it stands.
 _HIDDEN = re.compile("[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
@@ -41,13 +42,13 @@ class ExtractiveSummarizer:
         keywords = tuple(filter(None, map(one_line, traits.keywords(passages))))
         entities = tuple(filter(None, map(one_line, traits.entities(passages))))
         changes = tuple(map(one_line, traits.state_changes(entries)))
-        outcome = one_line(headline.outcome(passages))
+        summary, outcome = headline.summary_and_outcome(passages)
         title = one_line(headline.title(passages)) or _fallback_title(passages)
         return Summary(
             title=title,
-            summary=one_line(headline.summary(passages)),
+            summary=one_line(summary),
             lines=_lines(passages, max_tokens),
-            outcome=outcome,
+            outcome=one_line(outcome),
             keywords=keywords,
             entities=entities,
             state_changes=changes,
@@ -57,17 +58,18 @@ class ExtractiveSummarizer:
 
 def one_line(text: str) -> str:
     """Return a text as one line that shows what it holds: no line breaks, controls, hidden marks or halves of characters."""
+    if text.isprintable():
+        return _SPACES.sub(" ", text).strip() if "  " in text else text.strip()
     plain = _SURROGATE.sub("\ufffd", _HIDDEN.sub("", text))
     return _BREAKING.sub(" ", plain).strip()
 
 
 def _lines(passages: Sequence[Passage], max_tokens: int) -> tuple[str, ...]:
-    whole = sum(passage.opening_cost + sum(atom.cost + atom.gap_cost for atom in passage.atoms) for passage in passages)
     lines: dict[int, str] = {}
-    for passage, choice in zip(passages, choose(passages, min(max_tokens, whole)), strict=True):
-        if choice is None:
+    for passage, runs in zip(passages, choose(passages, max_tokens), strict=True):
+        if runs is None:
             continue
-        text = one_line(shown(passage, choice))
+        text = one_line(shown(passage, runs))
         if not text and not passage.opening_worth:
             continue
         before = lines.get(passage.entry)

@@ -6,38 +6,36 @@ in the text whatever it holds.
 
 import re
 from collections.abc import Iterator
-from enum import Enum
-
-import attrs
+from enum import IntEnum
+from typing import NamedTuple
 
 from memci.archive.summarizers.estimate import CJK
 
 
-class LiteralKind(Enum):
+class LiteralKind(IntEnum):
     """The kinds of literal value that a summary tells apart.
 
     A ``BLOB`` is a value too long to be of use on a line; a ``PAIR`` is a key with its value, or a key alone, of structured data
     (``literals`` finds none: whoever reads the structure knows them).
     """
 
-    URL = "url"
-    EMAIL = "email"
-    PATH = "path"
-    ERROR = "error"
-    NAME = "name"
-    QUOTE = "quote"
-    DATE = "date"
-    TIME = "time"
-    PHONE = "phone"
-    MONEY = "money"
-    QUANTITY = "quantity"
-    NUMBER = "number"
-    BLOB = "blob"
-    PAIR = "pair"
+    URL = 1
+    EMAIL = 2
+    PATH = 3
+    ERROR = 4
+    NAME = 5
+    QUOTE = 6
+    DATE = 7
+    TIME = 8
+    PHONE = 9
+    MONEY = 10
+    QUANTITY = 11
+    NUMBER = 12
+    BLOB = 13
+    PAIR = 14
 
 
-@attrs.frozen
-class Literal:
+class Literal(NamedTuple):
     """A literal value where it stands in its text.
 
     Attributes:
@@ -68,7 +66,9 @@ _CLOCK = "[0-9]{1,2}[:：][0-9]{2}(?:[:：][0-9]{2}(?:\\.[0-9]{1,6})?)?(?:\\s?[A
 _AMOUNT = "[0-9]{1,15}(?:[,.'][0-9]{1,15}){0,6}"
 _TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
 
+# The characters that a match can begin with come first: most places of a text are passed over at once.
 _NUMERIC = re.compile(
+    "(?=[0-9+(JFMASONDUEGCRHIN$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-])(?:"
     f"(?P<date>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
     "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
     "|[0-9]{1,2}([-/.])[0-9]{1,2}\\3(?:[0-9]{4}|[0-9]{2})(?![0-9])"
@@ -82,7 +82,7 @@ _NUMERIC = re.compile(
     "(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_]))"
     "|(?P<ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)\\b)"
     "|(?P<hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
-    "|(?P<week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?)"
+    "|(?P<week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?))"
 )
 _KIND_OF_GROUP = {
     "date": LiteralKind.DATE,
@@ -99,11 +99,12 @@ _PHONE_DIGITS = range(7, 16)
 
 _URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
 _QUOTE = re.compile(
-    "“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
-    "|(?<![\\w\"])\"([^\"\\n]{2,60})\"(?!\\w)|(?<![\\w'])'([^'\\n]{2,60})'(?!\\w)|(?<!`)`([^`\\n]{2,60})`"
+    "(?=[“‘「『《【«„\"'`])(?:“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
+    "|(?<![\\w\"])\"([^\"\\n]{2,60})\"(?!\\w)|(?<![\\w'])'([^'\\n]{2,60})'(?!\\w)|(?<!`)`([^`\\n]{2,60})`)"
 )
-_TOKEN = re.compile(f"[^\\s\"'`,;=|<>(){{}}\\[\\]“”‘’«»„…\u3000-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20{CJK}]+")
-_PLAIN = re.compile("[a-z]+|[A-Z][a-z]*", re.ASCII)
+_BETWEEN = f"\\s\"'`,;=|<>(){{}}\\[\\]“”‘’«»„…\u3000-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20{CJK}"
+# Plain words are passed over, with what stands between tokens; the token behind them is missing at the end of the text only.
+_TOKEN = re.compile(f"(?:[A-Za-z][a-z]*+(?:-[a-z]++)*+[.:!?*]*+(?![^{_BETWEEN}])|[{_BETWEEN}]++)*+([^{_BETWEEN}]++)?")
 _EDGE = ".,:;!?*#~-—–·•&^"
 _EXTENSIONS_TABLE = """
 bash bat bmp c cc cfg cjs cmd conf cpp cs css csv db diff doc docx env exe gif go gz h hpp htm html ico ini ipynb java jpeg jpg
@@ -121,16 +122,18 @@ _LONGEST_TOKEN = 160
 _SHORTEST_TOKEN = 2
 _PATH_STARTS = ("./", "../", "~/")
 _NUMBERED = re.compile("[0-9]+:")
+_DIGIT = re.compile("[0-9]")
+_LETTER = re.compile("[^\\W\\d_]")
+_ALNUM = re.compile("[^\\W_]")
+_PLAIN = re.compile("[A-Za-z0-9]")
 _LONGEST_URL = 400
 _SENTENCE_END = ".,:;!?*'"
 
 
 def literals(text: str) -> list[Literal]:
     """Return the literal values of a text, in order, none overlapping another; the longer one wins. O(its length)."""
-    found = list(_candidates(text))
-    found.sort(key=lambda literal: (literal.start, -literal.end))
     kept: list[Literal] = []
-    for literal in found:
+    for literal in sorted(_candidates(text)):
         if not kept or literal.start >= kept[-1].end:
             kept.append(literal)
         elif literal.end > kept[-1].end and literal.end - literal.start > kept[-1].end - kept[-1].start:
@@ -144,13 +147,13 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
     O(end - start).
     """
     for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
-        token = match.group()
-        if _PLAIN.fullmatch(token):
+        token = match[1]
+        if token is None:
             continue
         stripped = token.rstrip(_EDGE)
         right = len(token) - len(stripped)
         stripped = stripped if stripped.startswith(_PATH_STARTS) else stripped.lstrip(_EDGE)
-        tag = stripped[:1] == "/" and text[match.start() - 1 : match.start()] == "<"
+        tag = stripped[:1] == "/" and text[match.start(1) - 1 : match.start(1)] == "<"
         if tag or len(stripped) < _SHORTEST_TOKEN:
             continue
         kind = _kind(stripped)
@@ -173,7 +176,7 @@ def _candidates(text: str) -> Iterator[Literal]:
             continue
         yield Literal(match.start(), match.end(), kind)
     for match in _QUOTE.finditer(text):
-        if any(character.isalnum() for character in match.group()):
+        if _ALNUM.search(match.group()):
             yield Literal(match.start(), match.end(), LiteralKind.QUOTE)
     yield from tokens(text)
 
@@ -189,7 +192,7 @@ def _without_sentence_end(url: str) -> str:
 
 
 def _kind(token: str) -> LiteralKind | None:
-    digits = any(character in "0123456789" for character in token)
+    digits = _DIGIT.search(token) is not None
     kind: LiteralKind | None = None
     if len(token) > _LONGEST_TOKEN:
         kind = LiteralKind.BLOB
@@ -210,16 +213,16 @@ def _kind(token: str) -> LiteralKind | None:
 
 def _is_path(token: str) -> bool:
     if token[0] in "/~" or token[:2] in ("./", "..") or token[1:3] == ":\\":
-        return any(character.isalnum() for character in token)
+        return _ALNUM.search(token) is not None
     if token.count("/") + token.count("\\") > 1 or "_" in token:
         return True
-    return token.rpartition(".")[2].lower() in _EXTENSIONS or any(character.isdigit() for character in token)
+    return token.rpartition(".")[2].lower() in _EXTENSIONS or _DIGIT.search(token) is not None
 
 
 def _is_identifier(token: str, *, digits: bool) -> bool:
     inner = token.strip("_")
-    if _NUMBERED.match(inner) or not any(character.isalpha() for character in inner):
+    if _NUMBERED.match(inner) or not _LETTER.search(inner):
         return False
     if digits or "_" in inner:
-        return any(character.isascii() and character.isalnum() for character in inner)
-    return inner.isalpha() and not inner.isupper() and any(character.isupper() for character in inner[1:])
+        return _PLAIN.search(inner) is not None
+    return inner.isalpha() and not inner.isupper() and inner[1:] != inner[1:].lower()

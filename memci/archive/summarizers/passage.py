@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import attrs
 
 from memci.archive.summarizers.estimate import CJK, estimate
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
-from memci.archive.summarizers.rarity import is_function_character, pair_worth, word_worth
+from memci.archive.summarizers.rarity import Told, chunks, pair_worth, told
 
 READ_CHARACTERS = 20_000
 """How much of the beginning, and of the end, of a long text is read for rare words."""
@@ -45,7 +45,6 @@ _KEY_SHARE = 0.3
 _PAIR_MARK = re.compile(": |=|$")
 _TELLING_VALUE_WORTH = 1.5
 _CHARACTER_WORTH = 0.24
-_LONGEST_CHUNK = 6
 _LONGEST_GAP = 6
 _LONGEST_RAW_GAP = 120
 _LONGEST_RUN = 400
@@ -54,7 +53,7 @@ _SPACED = (  # no space, control, punctuation, arrow or line, and nothing of a s
     "[^\\s\\x00-/:-@\\[-`{-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20"
     f"\uff3b-\uff40\uff5b-\uff65{CJK}]"
 )
-_WORD = re.compile(f"([{CJK}]+)|{_SPACED}+(?:['’-]{_SPACED}+)*")
+_WORD = re.compile(f"([{CJK}]+|{_SPACED}+(?:['’-]{_SPACED}+)*)")
 _UNSPACED = re.compile(f"[{CJK}]")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
 _BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
@@ -68,7 +67,9 @@ _TELLING_LINE = re.compile(
 _ERROR_LINE_FACTOR = 1.8
 _SIGNATURE_FACTOR = 1.2
 
-_Piece: TypeAlias = "tuple[int, int, LiteralKind | None]"
+_START_GAP = "\n" * (_LONGEST_RAW_GAP + 1)
+
+_Gap: TypeAlias = "tuple[str | None, float, bool]"
 
 
 @attrs.define(eq=False)
@@ -91,7 +92,7 @@ class Atom:
     start: int
     end: int
     words: int
-    forms: tuple[tuple[str, float], ...]
+    forms: Told
     cost: float
     gap: str | None
     gap_cost: float
@@ -151,121 +152,119 @@ def _edge(text: str, position: int) -> int:
     return position
 
 
-def _gap(raw: str) -> str | None:
-    """Return what stands between two words in one line and without marks of layout; ``None`` where it is too much to show."""
+def _gap(raw: str) -> _Gap:
+    """Return what stands between two words in one line and without marks of layout; ``None`` where it is too much to show.
+
+    With its estimated tokens, and whether a sentence or line begins behind it.
+    """
+    opens = _SENTENCE_GAP.search(raw, 0, _LONGEST_RAW_GAP) is not None
     if len(raw) > _LONGEST_RAW_GAP:
-        return None
+        return None, 0.0, opens
     plain = _BULLET.sub(" ", raw).translate(_MARKUP)
     gap = " ".join(plain.split())
     if len(gap) > _LONGEST_GAP:
-        return None
+        return None, 0.0, opens
     if not gap:
-        return " " if raw else ""
-    return (" " if plain[0].isspace() else "") + gap + (" " if plain[-1].isspace() else "")
+        return " " if raw else "", 0.0, opens
+    gap = (" " if plain[0].isspace() else "") + gap + (" " if plain[-1].isspace() else "")
+    return gap, estimate(gap), opens
 
 
-def _cut(text: str, start: int, end: int, units: list[tuple[int, int]], found: list[Atom]) -> None:
+def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], found: list[Atom]) -> None:
     region = text[start:end]
-    wholes = _wholes(region, [(first - start, last - start) for first, last in units])
-    factors = [
-        (match.start(), match.end(), _ERROR_LINE_FACTOR if match["error"] else _SIGNATURE_FACTOR)
-        for match in _TELLING_LINE.finditer(region)
-    ]
-    previous = -1
-    line = 0
-    for first, last, kind in _pieces(region, wholes):
-        opens = previous < 0
-        gap: str | None = None
-        gap_cost = 0.0
-        if previous >= 0:
-            raw = region[previous:first]
-            gap = " " if raw == " " else _gap(raw)
-            gap_cost = estimate(gap) if gap else 0.0
-            opens = bool(raw) and _SENTENCE_GAP.search(raw, 0, _LONGEST_RAW_GAP) is not None
-        while line < len(factors) and factors[line][1] <= first:
-            line += 1
-        factor = factors[line][2] if line < len(factors) and factors[line][0] <= first else 1.0
-        atom = _atom(region, first, last, kind, opens=opens, factor=factor)
-        atom.gap, atom.gap_cost = gap, gap_cost
-        atom.start += start
-        atom.end += start
-        found.append(atom)
-        previous = last
+    begin = len(found)
+    gaps: dict[str, tuple[str | None, float, bool]] = {}
+    gap = _START_GAP
+    place = 0
+    for first, last, kind in (*_wholes(region, [(first - start, last - start) for first, last in units]), (len(region), 0, None)):
+        position = start + place - len(gap)
+        pieces = _WORD.split(gap + region[place:first])
+        gap = pieces[-1]
+        for before, word in zip(pieces[::2], pieces[1::2], strict=False):
+            position += len(before)
+            facts = gaps.get(before) or gaps.setdefault(before, _gap(before))
+            if word.isascii() or not _UNSPACED.match(word):
+                forms, cost = told(word, starts_sentence=facts[2])
+                found.append(Atom(position, position + len(word), 1, forms, cost, *facts))
+            else:
+                _chop(word, position, facts, found)
+            position += len(word)
+        if kind is not None:
+            facts = gaps.get(gap) or gaps.setdefault(gap, _gap(gap))
+            found.append(_whole(region[first : last + 1], start + first, start + last, kind, facts))
+            gap = ""
+            place = last
+    _stress(
+        found[begin:], [(start + match.start(), start + match.end(), match["error"]) for match in _TELLING_LINE.finditer(region)]
+    )
 
 
-def _wholes(region: str, units: list[tuple[int, int]]) -> list[_Piece]:
+def _wholes(region: str, units: Sequence[tuple[int, int]]) -> list[Literal]:
     """Join what must stay whole: the units, and the literal values that no unit touches."""
     if not units:
-        return [(literal.start, literal.end, literal.kind) for literal in literals(region)]
-    merged: list[_Piece] = []
+        return literals(region)
+    merged: list[Literal] = []
     number = 0
     for literal in literals(region):
         while number < len(units) and units[number][1] <= literal.start:
-            merged.append((*units[number], LiteralKind.PAIR))
+            merged.append(Literal(*units[number], LiteralKind.PAIR))
             number += 1
         if number == len(units) or literal.end <= units[number][0]:
-            merged.append((literal.start, literal.end, literal.kind))
-    merged.extend((*unit, LiteralKind.PAIR) for unit in units[number:])
+            merged.append(literal)
+    merged.extend(Literal(*unit, LiteralKind.PAIR) for unit in units[number:])
     return merged
 
 
-def _pieces(region: str, wholes: list[_Piece]) -> Iterator[_Piece]:
-    place = 0
-    for first, last, kind in [*wholes, (len(region), len(region), None)]:
-        for match in _WORD.finditer(region, place, first):
-            if match.group(1):
-                yield from _chunks(region, match.start(), match.end())
-            else:
-                yield match.start(), match.end(), None
-        if first < last:
-            yield first, last, kind
-        place = last
+def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
+    """Cut a run of a script without spaces before and behind the characters that join words."""
+    before = ""
+    for chunk in chunks(run):
+        seen = before + chunk
+        pairs = [seen[i : i + 2] for i in range(len(seen) - 1)] or [seen]
+        forms = tuple([(pair, pair_worth(pair) * _CHARACTER_WORTH) for pair in pairs])
+        found.append(Atom(position, position + len(chunk), len(chunk), forms, estimate(chunk), *gap))
+        position += len(chunk)
+        before = chunk[-1]
+        gap = ("", 0.0, False)
 
 
-def _chunks(region: str, start: int, end: int) -> Iterator[_Piece]:
-    place = start
-    while place < end:
-        stop = place + 1
-        if not is_function_character(region[place]):
-            while stop < end and stop - place < _LONGEST_CHUNK and not is_function_character(region[stop]):
-                stop += 1
-        yield place, stop, None
-        place = stop
-
-
-def _atom(region: str, first: int, last: int, kind: LiteralKind | None, *, opens: bool, factor: float) -> Atom:  # noqa: PLR0913 (all that is known of it)
-    shown = region[first:last]
-    words = 1
-    forms: tuple[tuple[str, float], ...]
+def _whole(shown: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
+    """Make the atom of a literal value or pair; *shown* holds the character behind it too."""
+    behind = shown[end - start :]
+    shown = shown[: end - start]
     if kind is LiteralKind.PAIR:
-        forms = tuple(_pair_forms(shown, factor))
+        forms = tuple(_pair_forms(shown))
         words = max(1, len(forms))
-    elif kind is not None:
+    else:
         worth = _LITERAL_WORTH[kind]
-        if kind is LiteralKind.NUMBER and opens and region[last : last + 1] in _BEHIND_LIST_NUMBER:
+        if kind is LiteralKind.NUMBER and gap[2] and behind in _BEHIND_LIST_NUMBER:
             worth = _LIST_NUMBER_WORTH
         elif kind is LiteralKind.NUMBER and len(shown) < _TELLING_DIGITS:
             worth /= 2
-        forms = ((shown.lower(), worth * factor),)
-        words = max(1, len(shown.split()))
-    elif _UNSPACED.match(shown):
-        before = region[first - 1] if first and _UNSPACED.match(region[first - 1]) else ""
-        run = before + shown
-        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-        forms = tuple((pair, pair_worth(pair) * _CHARACTER_WORTH * factor) for pair in pairs)
-        words = len(shown)
-    else:
-        forms = ((shown.lower(), word_worth(shown, starts_sentence=opens) * factor),)
-    return Atom(first, last, words, forms, estimate(shown), None, 0.0, opens, kind)
+        forms = ((shown.lower(), worth),)
+        words = shown.count(" ") + 1
+    return Atom(start, end, words, forms, estimate(shown), *gap, kind)
 
 
-def _pair_forms(shown: str, factor: float) -> Iterator[tuple[str, float]]:
+def _stress(atoms: Sequence[Atom], lines: Sequence[tuple[int, int, str | None]]) -> None:
+    """Raise what the atoms of telling lines say."""
+    number = 0
+    for start, end, error in lines:
+        factor = _ERROR_LINE_FACTOR if error else _SIGNATURE_FACTOR
+        while number < len(atoms) and atoms[number].start < end:
+            atom = atoms[number]
+            if atom.start >= start:
+                atom.forms = tuple([(form, worth * factor) for form, worth in atom.forms])
+            number += 1
+
+
+def _pair_forms(shown: str) -> Iterator[tuple[str, float]]:
     """Yield what a key with its value says: the value as in any text, the key for a share, since keys repeat."""
     mark = _PAIR_MARK.search(shown)
     value = mark.end() if mark is not None else len(shown)
     for atom in atoms(shown):
         share = 1.0 if atom.start >= value else _KEY_SHARE
         for form, worth in atom.forms:
-            yield form, worth * factor * share
+            yield form, worth * share
     if value < len(shown) and TELLING_KEY.search(shown, 0, value):
-        yield shown[value:].lower(), _TELLING_VALUE_WORTH * factor
+        yield shown[value:].lower(), _TELLING_VALUE_WORTH

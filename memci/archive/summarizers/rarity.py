@@ -1,5 +1,8 @@
 """How much a word tells, without a corpus to ask: from a small table of common words, and from its shape."""
 
+import re
+
+from memci.archive.summarizers.estimate import estimate
 from memci.archive.words import STOPWORDS
 
 _COMMON = """
@@ -76,30 +79,50 @@ _FUNCTION_CHARACTERS = frozenset(
 STOP_WORTH = 0.04
 COMMON_WORTH = 0.3
 RARE_WORTH = 1.0
-_COMMON_WORDS = frozenset(_COMMON.split())
-_FUNCTION_WORDS = frozenset(_OTHER_LANGUAGES.split()) | STOPWORDS
+_KNOWN = {
+    word: (((word, worth),), estimate(word))
+    for words, worth in ((_COMMON.split(), COMMON_WORTH), (_OTHER_LANGUAGES.split(), STOP_WORTH), (sorted(STOPWORDS), STOP_WORTH))
+    for word in words
+}
 _COMMON_PAIRS = frozenset(_COMMON_CHINESE.split()) | STOPWORDS
 _SHORT_WORTHS = (0.1, 0.1, 0.35, 0.6, 0.85)
 _LONGEST_WORD = 22
+_PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
+_CHUNK = re.compile("[{0}]|[^{0}]{{1,6}}".format("".join(sorted(_FUNCTION_CHARACTERS))))
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")
 
 
-def word_worth(word: str, *, starts_sentence: bool) -> float:
-    """Return how much one word of a script with spaces tells: 0 for nothing, 1 for a rare word, a little more for a name."""
+Told = tuple[tuple[str, float], ...]
+"""What a stretch of text says, in lower case, each with its worth where it is said for the first time."""
+
+
+def told(word: str, *, starts_sentence: bool) -> tuple[Told, float]:
+    """Return what one word of a script with spaces says, and its estimated tokens.
+
+    The worth is 0 for nothing, 1 for a rare word, a little more for a name.
+
+    Args:
+        word: As it is written.
+        starts_sentence: It is the first of a sentence, where a capital letter says nothing.
+    """
     plain = word.lower()
-    for suffix in _SUFFIXES:
-        if plain.endswith(suffix):
-            plain = plain[: -len(suffix)] + ("n" if suffix.startswith("n") and plain != "can" + suffix[1:] else "")
-            break
-    if plain in _FUNCTION_WORDS or len(plain) <= 1:
-        return STOP_WORTH
-    if plain in _COMMON_WORDS:
-        return COMMON_WORTH
-    if len(plain) > _LONGEST_WORD or not any(character.isalnum() for character in plain):
+    return _KNOWN.get(plain) or (((plain, _worth(word, plain, starts_sentence=starts_sentence)),), estimate(word))
+
+
+def _worth(word: str, plain: str, *, starts_sentence: bool) -> float:
+    if not plain.isalpha():
+        for suffix in _SUFFIXES:
+            if plain.endswith(suffix):
+                plain = plain[: -len(suffix)] + ("n" if suffix.startswith("n") and plain != "can" + suffix[1:] else "")
+                break
+        if plain in _KNOWN:
+            return _KNOWN[plain][0][0][1]
+    length = len(plain)
+    if length <= 1 or length > _LONGEST_WORD or not (plain.isalnum() or any(character.isalnum() for character in plain)):
         return STOP_WORTH
     if word[0].isupper() and (not starts_sentence or word.isupper()):
         return RARE_WORTH * 1.25
-    return _SHORT_WORTHS[len(plain)] if len(plain) < len(_SHORT_WORTHS) and word.isascii() else RARE_WORTH
+    return _SHORT_WORTHS[length] if length < len(_SHORT_WORTHS) and word.isascii() else RARE_WORTH
 
 
 def is_function_character(character: str) -> bool:
@@ -107,9 +130,13 @@ def is_function_character(character: str) -> bool:
     return character in _FUNCTION_CHARACTERS
 
 
+def chunks(run: str) -> list[str]:
+    """Cut a run of characters without spaces into function characters and what stands between them, six at most. O(length)."""
+    return _CHUNK.findall(run)
+
+
 def pair_worth(pair: str) -> float:
     """Return how much a pair of neighbouring characters of a script without spaces tells, 0 to 1."""
     if pair in _COMMON_PAIRS:
         return STOP_WORTH
-    common = sum(character in _FUNCTION_CHARACTERS for character in pair)
-    return (RARE_WORTH, COMMON_WORTH, STOP_WORTH)[common]
+    return _PAIR_WORTHS[(pair[0] in _FUNCTION_CHARACTERS) + (pair[-1] in _FUNCTION_CHARACTERS)]

@@ -1,10 +1,12 @@
 """Chooses which runs of a page's words are worth their tokens.
 
-A Lagrangian relaxation of the knapsack: for a price per token, the best runs of a passage come from one pass of dynamic
-programming over its atoms; the price is then searched for which the whole page just fits its room.
+Greedy by worth for each token, with a heap of upper bounds (the lazy form of the greedy algorithm: Minoux, 1978): a word is
+weighed with what it takes to show it only when it comes first.
 """
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from itertools import accumulate
 
 import attrs
 
@@ -17,16 +19,11 @@ JOIN = " … "
 JOIN_TOKENS = 1.0
 _ASKING = frozenset("?？!！")
 _CLOSING = {")": "(", "）": "（", "]": "["}
-_LOWEST_PRICE = 0.005
-_HIGHEST_PRICE = 8.0
-_STEPS = 8
-_CANDIDATES_PER_TOKEN = 8
-_BLOCK_ATOMS = 24
-_FEWEST_WORDS = 2
 _NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
-_FILLING_SHARE = 0.5
-_POOR_SHARE = 0.6
-_SMALLEST_FILLING = 3.0
+_FEWEST_WORDS = 2
+_SMALLEST_RUN = 2.5
+_MISFITS = 24
+_APART = float("inf")
 
 
 @attrs.define(eq=False)
@@ -56,204 +53,180 @@ class Passage:
     opening_worth: float
 
 
-@attrs.frozen
-class Choice:
-    """What to show of a passage.
-
-    Attributes:
-        runs: Each run of atoms as its first number and the number behind its last; in order.
-        cost: Estimated tokens, opening included; 0 when nothing is shown.
-        worth: What is told.
-    """
-
-    runs: tuple[tuple[int, int], ...]
-    cost: float
-    worth: float
+Run = tuple[int, int]
+"""A run of atoms: the number of its first, and the number behind its last."""
 
 
-_NOTHING = Choice((), 0.0, 0.0)
-
-
-def choose(passages: Sequence[Passage], room: float) -> list[Choice | None]:
-    """Choose for each passage what to show, together within *room* tokens; ``None`` for a passage that is left out.
+def choose(passages: Sequence[Passage], room: float) -> list[list[Run] | None]:
+    """Choose for each passage which runs to show, together within *room* tokens; ``None`` for a passage that is left out.
 
     Runs have two words at least; a literal value may stand alone as long as most words of the page do not.
-    O(atoms + room): a page far larger than its room is first reduced to its most telling sentences.
+    O(atoms · log atoms).
     """
-    pools = _pools(passages, room * _CANDIDATES_PER_TOKEN)
-    choices = _choose(passages, pools, room, loners=True)
-    return choices if _mostly_runs(passages, choices) else _choose(passages, pools, room, loners=False)
+    chosen = _Choice(passages, room, loners=True).make()
+    return chosen if _mostly_runs(passages, chosen) else _Choice(passages, room, loners=False).make()
 
 
-def _choose(passages: Sequence[Passage], pools: Sequence[list[int]], room: float, *, loners: bool) -> list[Choice | None]:
-    chosen = _search(passages, pools, room, loners=loners, sunk=False)
-    if _cost(chosen) < _POOR_SHARE * room:
-        other = _search(passages, pools, room, loners=loners, sunk=True)
-        chosen = max(chosen, other, key=_worth)
-    return chosen
-
-
-def _search(
-    passages: Sequence[Passage], pools: Sequence[list[int]], room: float, *, loners: bool, sunk: bool
-) -> list[Choice | None]:
-    """Find the lowest price at which the page fits its room, then fill what is left."""
-    high = _best(passages, pools, _LOWEST_PRICE, loners=loners, sunk=sunk)
-    if _cost(high) <= room:
-        return high
-    dear, cheap = _HIGHEST_PRICE, _LOWEST_PRICE
-    low: list[Choice | None] = [None] * len(passages)
-    for _ in range(_STEPS):
-        price = (dear * cheap) ** 0.5
-        choices = _best(passages, pools, price, loners=loners, sunk=sunk)
-        if _cost(choices) <= room:
-            dear, low = price, choices
-        else:
-            cheap, high = price, choices
-    low = _filled(low, high, room)
-    if room - _cost(low) < _SMALLEST_FILLING:
-        return low
-    return _filled(low, _best(passages, pools, dear * _FILLING_SHARE, loners=loners, sunk=sunk), room)
-
-
-def shown(passage: Passage, choice: Choice) -> str:
-    """Write a choice out: its runs as they stand in the source, joined by ``JOIN``."""
-    runs = []
-    for first, last in choice.runs:
-        pieces = []
-        for number in range(first, last):
-            atom = passage.atoms[number]
-            if number > first:
-                pieces.append(atom.gap or "")
-            pieces.append(passage.text[atom.start : atom.end])
-        end = passage.atoms[last - 1].end
+def shown(passage: Passage, runs: Sequence[Run]) -> str:
+    """Write runs out as they stand in the source, joined by ``JOIN``."""
+    texts = []
+    for first, last in runs:
+        atoms = passage.atoms[first:last]
+        pieces = [passage.text[atoms[0].start : atoms[0].end]]
+        for atom in atoms[1:]:
+            pieces += (atom.gap or "", passage.text[atom.start : atom.end])
+        end = atoms[-1].end
         behind = passage.text[end : end + 1]
         if behind in _ASKING or (behind in _CLOSING and _CLOSING[behind] in "".join(pieces)):
             pieces.append(behind)
-        runs.append("".join(pieces))
-    return JOIN.join(runs)
+        texts.append("".join(pieces))
+    return JOIN.join(texts)
 
 
-def _cost(choices: Sequence[Choice | None]) -> float:
-    return sum(choice.cost for choice in choices if choice is not None)
-
-
-def _worth(choices: Sequence[Choice | None]) -> float:
-    return sum(choice.worth for choice in choices if choice is not None)
-
-
-def _filled(low: list[Choice | None], high: list[Choice | None], room: float) -> list[Choice | None]:
-    """Take passages of the choice that is too large into the one that fits, while there is room."""
-    left = room - _cost(low)
-    gains = []
-    for number, (small, large) in enumerate(zip(low, high, strict=True)):
-        before, after = small or _NOTHING, large or _NOTHING
-        if after.cost > before.cost and after.worth > before.worth:
-            gains.append(((before.worth - after.worth) / (after.cost - before.cost), number, after.cost - before.cost))
-    filled = list(low)
-    for _, number, cost in sorted(gains):
-        if cost <= left:
-            filled[number] = high[number]
-            left -= cost
-    return filled
-
-
-def _pools(passages: Sequence[Passage], most: float) -> list[list[int]]:
-    """Return the numbers of the atoms that take part, for each passage: all, or those of the most telling sentences."""
-    whole = [list(range(len(passage.atoms))) for passage in passages]
-    if sum(atom.cost + atom.gap_cost for passage in passages for atom in passage.atoms) <= most:
-        return whole
-    blocks = []
-    for number, passage in enumerate(passages):
-        first = 0
-        for last in range(1, len(passage.atoms) + 1):
-            if last == len(passage.atoms) or passage.atoms[last].opens or last - first >= _BLOCK_ATOMS:
-                block = passage.atoms[first:last]
-                cost = sum(atom.cost + atom.gap_cost for atom in block) + JOIN_TOKENS
-                blocks.append((-sum(atom.worth for atom in block) / cost, number, first, last, cost))
-                first = last
-    chosen: list[list[tuple[int, int]]] = [[] for _ in passages]
-    spent = 0.0
-    for _, number, first, last, cost in sorted(blocks):
-        if spent + cost <= most or not spent:
-            spent += cost
-            chosen[number].append((first, last))
-    return [[atom for first, last in sorted(parts) for atom in range(first, last)] for parts in chosen]
-
-
-def _mostly_runs(passages: Sequence[Passage], choices: Sequence[Choice | None]) -> bool:
+def _mostly_runs(passages: Sequence[Passage], chosen: Sequence[list[Run] | None]) -> bool:
     """Whether at least half of the chosen words stand in runs of two words and more."""
     words = alone = 0
-    for passage, choice in zip(passages, choices, strict=True):
-        for first, last in choice.runs if choice is not None else ():
+    for passage, runs in zip(passages, chosen, strict=True):
+        for first, last in runs or ():
             size = sum(atom.words for atom in passage.atoms[first:last])
             words += size
             alone += size if size < _FEWEST_WORDS else 0
     return 2 * alone <= words
 
 
-def _best(
-    passages: Sequence[Passage], pools: Sequence[list[int]], price: float, *, loners: bool, sunk: bool = False
-) -> list[Choice | None]:
-    return [_best_runs(passage, pool, price, loners=loners, sunk=sunk) for passage, pool in zip(passages, pools, strict=True)]
+class _Choice:
+    """One pass over the atoms of all passages, the most telling first, while there is room.
 
-
-def _best_runs(passage: Passage, pool: list[int], price: float, *, loners: bool, sunk: bool) -> Choice | None:
-    """Find the runs of at least two words that tell most, less *price* for each token; ``None`` if that is nothing. O(atoms).
-
-    With *sunk*, what opens the line is not paid for: one good run is then enough to show it.
+    ``joins[i]`` is what the gap before atom *i* costs, infinite where it cannot be shown; one more atom than there are, which
+    is never taken, stands at the end and, as Python counts, before the first.
     """
-    atoms = passage.atoms
-    out, one, two = 0.0, float("-inf"), float("-inf")
-    steps: list[tuple[bool, bool, bool]] = []  # out came from a run; a run of one starts here; a longer run goes on
-    last = -2
-    for number in pool:
-        atom = atoms[number]
-        gain = atom.worth - price * atom.cost
-        joined = number == last + 1 and atom.gap is not None
-        closed = two > out
-        before = two if closed else out
-        started = before + gain - price * JOIN_TOKENS
-        longer = max(one, two) + gain - price * atom.gap_cost if joined else float("-inf")
-        alone = atom.words < _FEWEST_WORDS and not (loners and atom.kind not in _NO_LONERS) and not _is_lonely(atoms, number)
-        grows = longer >= started or alone
-        steps.append((closed, one > two, grows))
-        out, one, two = before, started if alone else float("-inf"), longer if grows else started
-        last = number
-    opening = 0.0 if sunk else passage.opening_worth - price * passage.opening_cost
-    opening += price * JOIN_TOKENS
-    if max(out, two) + opening <= 0:
-        return Choice((), passage.opening_cost, passage.opening_worth) if opening - price * JOIN_TOKENS > 0 else None
-    return _walk_back(passage, pool, steps, two > out)
 
+    def __init__(self, passages: Sequence[Passage], room: float, *, loners: bool) -> None:
+        self.passages = passages
+        self.left = room
+        self.loners = loners
+        self.atoms = [atom for passage in passages for atom in passage.atoms]
+        self.joins = [_APART if atom.gap is None else atom.gap_cost for atom in self.atoms]
+        self.joins.append(_APART)
+        self.costs = [atom.cost for atom in self.atoms]
+        self.worths = [atom.worth for atom in self.atoms]
+        self.taken = bytearray(len(self.atoms) + 1)
+        self.bases = list(accumulate((len(passage.atoms) for passage in passages), initial=0))
+        self.seeds: list[list[tuple[float, int]]] = []
+        self.heap: list[tuple[float, int, int, int]] = []  # less worth a token, atom, passage, place among its seeds
 
-def _is_lonely(atoms: list[Atom], number: int) -> bool:
-    """Whether an atom has no neighbour that it could be shown with."""
-    return atoms[number].gap is None and (number + 1 == len(atoms) or atoms[number + 1].gap is None)
+    def make(self) -> list[list[Run] | None]:
+        whole = sum(passage.opening_cost for passage in self.passages) + sum(self.costs)
+        whole += sum(JOIN_TOKENS if join == _APART else join for join in self.joins)
+        if whole <= self.left:
+            self.taken[:-1] = b"\1" * len(self.atoms)
+            return [self._runs(number) for number in range(len(self.passages))]
+        self._spend()
+        return [self._runs(number) if self.is_open[number] else None for number in range(len(self.passages))]
 
+    def _runs(self, number: int) -> list[Run]:
+        base, stop = self.bases[number : number + 2]
+        runs = []
+        first = self.taken.find(1, base, stop)
+        while first >= 0:
+            last = first + 1
+            while last < stop and self.taken[last] and self.joins[last] != _APART:
+                last += 1
+            runs.append((first - base, last - base))
+            first = self.taken.find(1, last, stop)
+        return runs
 
-def _walk_back(passage: Passage, pool: list[int], steps: list[tuple[bool, bool, bool]], inside: bool) -> Choice:  # noqa: FBT001 (the last state)
-    atoms = passage.atoms
-    runs: list[tuple[int, int]] = []
-    cost, worth = passage.opening_cost, passage.opening_worth
-    state = 2 if inside else 0
-    end = 0
-    for place in range(len(pool) - 1, -1, -1):
-        number = pool[place]
-        closed, from_one, grows = steps[place]
-        if state == 0:
-            state = 2 if closed else 0
-            end = 0
-            continue
-        end = end or number + 1
-        atom = atoms[number]
-        cost += atom.cost
-        worth += atom.worth
-        if state == 2 and grows:  # noqa: PLR2004 (inside a run of at least two words)
-            cost += atom.gap_cost
-            state = 1 if from_one else 2
-        else:
-            runs.append((number, end))
-            end = 0
-            state = 2 if closed else 0
-    cost += JOIN_TOKENS * max(0, len(runs) - 1)
-    return Choice(tuple(reversed(runs)), cost, worth)
+    def _spend(self) -> None:
+        self.is_open = bytearray(len(self.passages))
+        for number, passage in enumerate(self.passages):
+            base = self.bases[number]
+            seeds = sorted([(-self.worths[place] / self.costs[place], place) for place in range(base, base + len(passage.atoms))])
+            self.seeds.append(seeds)
+            self.heap.append((self._opening_density(passage, seeds), -1, number, 0))
+        heapify(self.heap)
+        misfits = 0
+        while self.heap and self.left >= 1 and misfits < _MISFITS:
+            bound, atom, number, place = heappop(self.heap)
+            if atom < 0:
+                self._open(number)
+                continue
+            if place >= 0:
+                self._push_seed(number, place + 1)
+            if self.taken[atom]:
+                continue
+            first, last = self._span(atom)
+            cost = self._added(first, last)
+            if cost > self.left:
+                misfits += 1
+                continue
+            density = -sum(self.worths[first:last]) / cost if cost > 0 else bound
+            if self.heap and density > self.heap[0][0]:
+                heappush(self.heap, (density, atom, number, -1))
+            else:
+                self._take(first, last, cost, number)
+
+    def _opening_density(self, passage: Passage, seeds: list[tuple[float, int]]) -> float:
+        """Return the best worth a token that the opening can have together with the most telling atoms behind it."""
+        worth, cost = -passage.opening_worth, passage.opening_cost
+        for density, place in seeds:
+            if density * cost >= worth:
+                break
+            worth -= self.worths[place]
+            cost += self.costs[place]
+        return worth / cost
+
+    def _open(self, number: int) -> None:
+        passage = self.passages[number]
+        cost = passage.opening_cost
+        if cost + (0 if passage.opening_worth else _SMALLEST_RUN) <= self.left:
+            self.is_open[number] = 1
+            self.left -= cost
+            if self.seeds[number]:
+                self.left += JOIN_TOKENS  # the first run is joined to nothing
+            self._push_seed(number, 0)
+
+    def _push_seed(self, number: int, place: int) -> None:
+        seeds = self.seeds[number]
+        if place < len(seeds):
+            heappush(self.heap, (*seeds[place], number, place))
+
+    def _span(self, atom: int) -> Run:
+        """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
+        this = self.atoms[atom]
+        before, behind = self.joins[atom] != _APART, self.joins[atom + 1] != _APART
+        if (
+            this.words >= _FEWEST_WORDS
+            or not (before or behind)
+            or (before and self.taken[atom - 1])
+            or (behind and self.taken[atom + 1])
+            or (self.loners and this.kind not in _NO_LONERS)
+        ):
+            return atom, atom + 1
+        if not behind:
+            return atom - 1, atom + 1
+        if not before:
+            return atom, atom + 2
+        one, two = self._added(atom - 1, atom + 1), self._added(atom, atom + 2)
+        left, right = self.worths[atom - 1] + this.worth, self.worths[atom + 1] + this.worth
+        return (atom - 1, atom + 1) if left * two > right * one else (atom, atom + 2)
+
+    def _added(self, first: int, last: int) -> float:
+        """Return how many tokens it adds to show a run of atoms of which none is shown yet."""
+        cost = JOIN_TOKENS + sum(self.costs[first:last]) + sum(self.joins[first + 1 : last])
+        if self.taken[first - 1] and self.joins[first] != _APART:
+            cost += self.joins[first] - JOIN_TOKENS
+        if self.taken[last] and self.joins[last] != _APART:
+            cost += self.joins[last] - JOIN_TOKENS
+        return cost
+
+    def _take(self, first: int, last: int, cost: float, number: int) -> None:
+        self.left -= cost
+        for place in range(first, last):
+            self.taken[place] = 1
+        for near, beyond in ((first - 1, first - 2), (last, last + 1)):
+            if self.joins[max(near, first)] == _APART or self.taken[near]:
+                continue
+            if self.taken[beyond] and (cost := self._added(near, near + 1)) <= 0:
+                self._take(near, near + 1, cost, number)
+            else:
+                heappush(self.heap, (-self.worths[near] / self.costs[near], near, number, -1))

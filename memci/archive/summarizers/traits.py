@@ -38,18 +38,22 @@ def keywords(passages: Sequence[Passage]) -> tuple[str, ...]:
     found: dict[str, tuple[float, str]] = {}
     for passage in passages:
         for atom in passage.atoms:
-            word = passage.text[atom.start : atom.end]
-            if atom.kind is None and atom.forms[0][0] not in found and _is_rare(atom, word):
-                found[atom.forms[0][0]] = (atom.worth, word)
+            if atom.kind is None and atom.forms[-1][1] >= _RARE_CHARACTERS_WORTH and atom.forms[0][0] not in found:
+                word = passage.text[atom.start : atom.end]
+                if _is_rare(atom, word):
+                    found[atom.forms[0][0]] = (atom.worth, word)
     ranked = sorted(enumerate(found.values()), key=lambda item: (-item[1][0], item[0]))
     return tuple(word for _, (_, word) in ranked[:_KEYWORDS])
 
 
 def entities(passages: Sequence[Passage]) -> tuple[str, ...]:
     """Return at most sixteen literal values of a page, whole, most telling first. O(atoms · log atoms)."""
-    values = [(-atom.worth, number, place) for number, passage in enumerate(passages) for place, atom in enumerate(passage.atoms)]
-    values = [value for value in values if _may_hold_value(passages[value[1]], value[2])]
-    values.sort()
+    values = sorted(
+        (-atom.worth, number, place)
+        for number, passage in enumerate(passages)
+        for place, atom in enumerate(passage.atoms)
+        if atom.kind is not None and _may_hold_value(passage, atom)
+    )
     found: dict[str, None] = {}
     for _, number, place in values[:_LOOKED_AT]:
         passage = passages[number]
@@ -88,14 +92,13 @@ def _is_rare(atom: Atom, word: str) -> bool:
         return False
     if word.isascii() or len(atom.forms) == 1:
         return len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
-    return not is_function_character(word[0]) and atom.forms[-1][1] >= _RARE_CHARACTERS_WORTH
+    return not is_function_character(word[0])
 
 
-def _may_hold_value(passage: Passage, place: int) -> bool:
-    atom = passage.atoms[place]
+def _may_hold_value(passage: Passage, atom: Atom) -> bool:
     if atom.kind is LiteralKind.PAIR:
         return _MARK.search(passage.text, atom.start, atom.end) is not None
-    return atom.kind not in (None, LiteralKind.BLOB) and not (atom.kind is LiteralKind.NUMBER and atom.end - atom.start < 3)  # noqa: PLR2004
+    return atom.kind is not LiteralKind.BLOB and not (atom.kind is LiteralKind.NUMBER and atom.end - atom.start < 3)  # noqa: PLR2004
 
 
 def _values(text: str, atom: Atom) -> Iterator[str]:

@@ -30,11 +30,8 @@ def weigh(passages: Sequence[Passage]) -> None:
         for place, atom in enumerate(passage.atoms, 1):
             worth = 0.0
             for form, value in atom.forms:
-                if form in said:
-                    worth += value * _REPEATED_SHARE
-                else:
-                    said.add(form)
-                    worth += value
+                worth += value * _REPEATED_SHARE if form in said else value
+                said.add(form)
             if place > _EARLY_ATOMS and atom.kind in _LATE_KINDS:
                 worth *= (_EARLY_ATOMS / place) ** _LATE_POWER
             atom.worth = worth * weight
