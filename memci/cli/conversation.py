@@ -74,7 +74,7 @@ def _parse(path: Path) -> tuple[list[Any], list[Any]]:
     if not isinstance(messages, list) or not isinstance(times, list | None):
         message = f'{path}: it is no conversation: give {{"messages": […]}}, a list of messages, or a message a line'
         raise CommandError(message, ExitCode.USAGE)
-    return messages, times or [None] * len(messages)
+    return messages, [None] * len(messages) if times is None else times
 
 
 def _parse_lines(path: Path, data: bytes) -> Iterator[Any]:

@@ -1,5 +1,6 @@
 """Measuring what calls send, on the rendered messages alone: nothing here asks the engine."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
@@ -108,8 +109,14 @@ class PromptMeter:
 
 
 def encoder(counter: TokenCounter) -> Callable[[str], list[int]]:
-    """Return what cuts text into the counter's own tokens, or those of ``FALLBACK_ENCODING`` for an estimate. 0.3 s."""
-    return encodings.load(counter.name if counter.exact else FALLBACK_ENCODING).encode_ordinary
+    """Return what cuts text into the counter's own tokens, or those of ``FALLBACK_ENCODING`` for an estimate."""
+    return _load(counter.name if counter.exact else FALLBACK_ENCODING)
+
+
+@functools.cache
+def _load(encoding: str) -> Callable[[str], list[int]]:
+    """Return what cuts text into tokens. 0.3 s, once for all replays of a process."""
+    return encodings.load(encoding).encode_ordinary
 
 
 def _chunks(text: str) -> list[str]:

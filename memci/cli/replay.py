@@ -1,6 +1,7 @@
 """Feeding a conversation to a session as a chat backend would, and measuring every call."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -201,7 +202,7 @@ class _Run:
 
     def call(self, session: memci.Session) -> None:
         self.calls += 1
-        history_tokens = self.history_tokens + REPLY_TOKENS
+        history_tokens = math.ceil((self.history_tokens + REPLY_TOKENS) * self.margin)
         self.whole_tokens += history_tokens
         self.whole_length += self.history_length
         self.whole_prefix += self._last_history_length
@@ -219,7 +220,7 @@ class _Run:
         self.prefix += prompt.prefix
         self.over_budget += max(prompt.tokens, window.tokens) > window.budget
         self.broken_pairs += prompt.broken_pairs
-        if history_tokens * self.margin > self.budget:
+        if history_tokens > self.budget:
             self.verbatim.append(sum(window.breakdown[part] for part in ("active", "open", "recalled")))
 
 

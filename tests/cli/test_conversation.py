@@ -1,0 +1,86 @@
+"""Reading conversations."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memci.cli.conversation import read_conversation
+from memci.cli.exit_code import CommandError, ExitCode
+
+SAID = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Hi – 猫"},
+    {"role": "assistant", "content": "Hello"},
+]
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"messages": SAID}),
+        json.dumps(SAID, indent=2),
+        "\n".join(json.dumps(message) for message in SAID) + "\n\n",
+        "\ufeff" + json.dumps(SAID),
+    ],
+    ids=["object", "list", "lines", "byte-order-mark"],
+)
+def test_shapes(tmp_path: Path, text: str) -> None:
+    """An object with messages, a list and a message a line are the same conversation."""
+    found = read_conversation([written(tmp_path / "chat", text)])
+    assert [(message, None) for message in SAID] == [(said.message, said.at) for said in found]
+
+
+def test_one_line_is_one_message(tmp_path: Path) -> None:
+    """A file of one line is a conversation of one message, not an object with messages."""
+    found = read_conversation([written(tmp_path / "chat.jsonl", json.dumps(SAID[1]))])
+    assert [SAID[1]] == [said.message for said in found]
+
+
+def test_times_are_kept(tmp_path: Path) -> None:
+    """Timestamps go with their messages."""
+    times = ["2026-03-02T10:00:00Z", "2026-03-02T10:01:00Z", None]
+    found = read_conversation([written(tmp_path / "chat.json", json.dumps({"messages": SAID, "timestamps": times}))])
+    assert times == [said.at for said in found]
+
+
+def test_files_are_joined(tmp_path: Path) -> None:
+    """Several files are one conversation, with the system messages of the first one only."""
+    first = written(tmp_path / "a.json", json.dumps(SAID))
+    second = written(tmp_path / "b.json", json.dumps([{"role": "developer", "content": "Other rules."}, *SAID]))
+    found = read_conversation([first, second])
+    assert [*SAID, *SAID[1:]] == [said.message for said in found]
+    assert f"{second}: message 3" == found[3].place
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}\n{]", "line 2: not JSON"),
+        ('{"messages": 3}', "it is no conversation"),
+        ('"hello"', "it is no conversation"),
+        ("[1]", "message 1 is no JSON object, but a int"),
+        ('{"messages": [{"role": "user", "content": "x"}], "timestamps": []}', "0 timestamps for 1 messages"),
+        ("", "there is no message in it"),
+        ("[]", "there is no message in it"),
+    ],
+)
+def test_refusals_name_the_place(tmp_path: Path, text: str, said: str) -> None:
+    """What is no conversation is refused with the file and the place."""
+    path = written(tmp_path / "chat", text)
+    with pytest.raises(CommandError) as caught:
+        read_conversation([path])
+    assert ExitCode.USAGE is caught.value.code
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A file that is not there is named."""
+    with pytest.raises(CommandError, match=r"nowhere\.json: cannot be read"):
+        read_conversation([tmp_path / "nowhere.json"])
