@@ -32,6 +32,9 @@ class IndexWriter:
     def __init__(self, connection: "sqlite3.Connection") -> None:
         self._connection = connection
         self.seq: int = self._one("SELECT seq FROM meta")[0]
+        # Pages to be made searchable, with the new text of their contents entries. A page that is completed and folded in one
+        # transaction is so indexed once.
+        self._waiting: dict[str, str | None] = {}
 
     def set_seq(self, seq: int, mark: str) -> None:
         """Note the last journal record that is in the index, and a text that tells its journal from others."""
@@ -90,7 +93,7 @@ class IndexWriter:
             raise _page_not_found(index)
 
     def index_page(self, index: str, *, entry: str | None = None) -> None:
-        """Make a page searchable as it is now. O(its text).
+        """Make a page searchable, as it is when the transaction ends. O(its text), then.
 
         Args:
             index: The page.
@@ -99,17 +102,24 @@ class IndexWriter:
         Raises:
             PageNotFoundError: No page has this index.
         """
-        page = self._one("SELECT id FROM page WHERE name = ?", index)
-        if page is None:
+        if self._one("SELECT 1 FROM page WHERE name = ?", index) is None:
             raise _page_not_found(index)
-        old = self._one("SELECT contents FROM text WHERE id = ?", page[0])
-        contents = (old[0] if old else "") if entry is None else term_line(entry)
-        entries = self._all("SELECT role, text, at FROM entry WHERE page = ? ORDER BY position", index)
-        self._remove_text(page[0])
-        self._add_text(page[0], page_text(entries, contents))
+        self._waiting[index] = self._waiting.get(index) if entry is None else entry
+
+    def finish(self) -> None:
+        """Do what was left for the end of the transaction."""
+        for index, entry in self._waiting.items():
+            page_id = self._one("SELECT id FROM page WHERE name = ?", index)[0]
+            old = self._one("SELECT contents FROM text WHERE id = ?", page_id)
+            contents = (old[0] if old else "") if entry is None else term_line(entry)
+            entries = self._all("SELECT role, text, at FROM entry WHERE page = ? ORDER BY position", index)
+            self._remove_text(page_id)
+            self._add_text(page_id, page_text(entries, contents))
+        self._waiting.clear()
 
     def drop_page(self, index: str) -> None:
         """Remove a page with its entries, keys and calls; nothing happens where there is none. O(its size)."""
+        self._waiting.pop(index, None)
         page = self._one("SELECT id FROM page WHERE name = ?", index)
         if page is not None:
             self._remove_text(page[0])

@@ -69,7 +69,9 @@ class PageIndex:
         with mapped_errors():
             connection.execute("BEGIN IMMEDIATE")
         try:
-            yield IndexWriter(connection)
+            writer = IndexWriter(connection)
+            yield writer
+            writer.finish()
             with mapped_errors():
                 connection.execute("COMMIT")
         except BaseException:
