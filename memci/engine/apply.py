@@ -287,11 +287,7 @@ def _undo_fold(state: State, event: FoldUndone) -> None:
         page = page_from_value(value, state.wire.facts)
         state.recalled.fade(page.index)
         state.late.pop(page.index, None)
-        entry = state.archive.find_entry(page.index)
-        if entry is not None and entry.pinned:
-            state.pinned.add(page.index)
-        if entry is not None and entry.recall_count:
-            state.recalls[page.index] = (entry.recall_count, entry.last_recall_turn)
+        _keep_marks(state, page.index)
         number = page_number(page.index)
         younger = (other for other in state.active.pages() if page_number(other.index) > number)
         state.active.add_page(page, before=next(younger, None))
@@ -300,6 +296,15 @@ def _undo_fold(state: State, event: FoldUndone) -> None:
     state.archive.replace(entries_before_fold(state))
     state.last_fold = None
     _publish(state, event.contents_tokens)
+
+
+def _keep_marks(state: State, index: str) -> None:
+    """Keep of an archived page that comes back into view whether it is pinned, and how often it was recalled. O(1)."""
+    entry = state.archive.find_entry(index)
+    if entry is not None and entry.pinned:
+        state.pinned.add(index)
+    if entry is not None and entry.recall_count:
+        state.recalls[index] = (entry.recall_count, entry.last_recall_turn)
 
 
 def entries_before_fold(state: State) -> list[Item]:
@@ -328,8 +333,8 @@ def _rewind(state: State, event: Rewound) -> None:
             later.detach()
     page = state.active.find_page(event.page)
     if event.content is not None:
-        page = page_from_value(event.content, state.wire.facts)
-        state.active.add_page(page)
+        state.active.add_page(page_from_value(event.content, state.wire.facts))
+        _keep_marks(state, event.page)
     elif page is not None and event.removed:
         page.detach()
     elif page is not None:

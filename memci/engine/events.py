@@ -210,7 +210,7 @@ class Rewound:
 
     Attributes:
         page: The page of the entry.
-        position: The entry's place in it, counted from 1.
+        position: The entry's place in it, counted from 1; one behind the last where the page comes back whole.
         removed: Whether the page itself is gone, having no entry left.
         content: The page up to the entry, where it was archived.
         opening: The opening user messages of its turn, where the turn's first page is archived.

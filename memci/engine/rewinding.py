@@ -14,6 +14,8 @@ from memci.errors import PageNotFoundError
 def rewind(core: Core, address: str) -> None:
     """Let the session continue before an entry: it, and all that follows it in the conversation, is gone from view.
 
+    The page that is the newest then is the open one; it comes back into view when it was archived.
+
     Raises:
         InvalidIdError: The address is not one.
         PageNotFoundError: There is no such entry, or it is a system message (``set_system`` replaces those).
@@ -26,15 +28,21 @@ def rewind(core: Core, address: str) -> None:
     if position > len(page):
         message = f"page {index} has {len(page)} entries, not {position}"
         raise PageNotFoundError(message, index=index)
-    state, number = core.state, page_number(index)
-    archived = page.chapter is not state.active
+    state = core.state
+    before = _page_before(core, index) if position == 1 else None
+    if before is not None and before not in state.active:
+        index, page = before, pages.load(core, before)
+        position = len(page) + 1
+    number = page_number(index)
     content = None
-    if archived and position > 1:
-        page.cut(position)
+    if page.chapter is not state.active and position > 1:
+        if position <= len(page):
+            page.cut(position)
         content = page_value(page)
     opening_page, opening = _turn_before(core, page, removed=position == 1)
     entries = entries_before_page(state, number)
-    republish = len(entries) != len(state.archive.entries)
+    shown = any(page_number(each) >= number for each in state.archive.published)
+    republish = shown or entries != list(state.archive.entries)
     core.commit(
         [
             Rewound(
@@ -48,6 +56,13 @@ def rewind(core: Core, address: str) -> None:
             )
         ]
     )
+
+
+def _page_before(core: Core, index: str) -> str | None:
+    """Return the page before a page, ``None`` for the first. O(directories between them)."""
+    segment = index.rpartition("-")[0]
+    candidates = (f"{segment}-{number}" for number in range(page_number(index) - 1, 0, -1))
+    return next((candidate for candidate in candidates if core.facts(candidate) is not None), None)
 
 
 def _turn_before(core: Core, page: Page, *, removed: bool) -> tuple[str, Page | None]:

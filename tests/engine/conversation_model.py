@@ -51,11 +51,8 @@ class Model:
     def find(self, index: str) -> ModelPage:
         return next(page for page in self.pages if page.index == index)
 
-    def append(self, value: Value, address: str, *, is_full: bool = False, is_archived: bool = False) -> None:
-        """Take a message in, and assert that it got the address that it must get.
-
-        *is_full*: the newest page may be cut; *is_archived*: it is not in view, since what came after it was taken back.
-        """
+    def append(self, value: Value, address: str, *, is_full: bool = False) -> None:
+        """Take a message in, and assert that it got the address that it must get; *is_full*: whether the open page may be cut."""
         index, _, position = address.rpartition("/")
         if value["role"] == "tool":
             page, place = self._answer(value["tool_call_id"])
@@ -66,7 +63,7 @@ class Model:
             assert index.startswith("sys-")
             self.system.append(value)
             return
-        newest = self.pages[-1] if self.pages and not is_archived else None
+        newest = self.pages[-1] if self.pages else None
         opens_turn = value["role"] == "user" and (newest is None or not newest.only_user)
         continues = newest is None or (is_full and not any(newest.open_ids) and not newest.only_user)
         self.turn += opens_turn

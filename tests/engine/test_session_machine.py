@@ -134,19 +134,15 @@ class SessionMachine(RuleBasedStateMachine):
         newest = self.model.pages[-1].messages if self.model.pages else []
         return sum(count_message(value, self.core.counter) for value in newest) * scale >= cut
 
-    def newest_is_archived(self) -> bool:
-        return bool(self.model.pages) and self.model.pages[-1].index in self.archived
-
-    def took(self, value: Value, address: str, *, is_archived: bool) -> None:
+    def took(self, value: Value, address: str) -> None:
         before = self.model.turn
-        self.model.append(value, address, is_full=self.is_full(), is_archived=is_archived)
+        self.model.append(value, address, is_full=self.is_full())
         if self.model.turn > before:
             self.attached = {index: turn for index, turn in self.attached.items() if self.model.turn - turn < RECALL_TURNS}
 
     @rule(value=spoken)
     def append(self, value: Value) -> None:
-        is_archived = self.newest_is_archived()
-        self.took(value, self.session.append(value).address, is_archived=is_archived)
+        self.took(value, self.session.append(value).address)
 
     @rule(text=texts)
     def append_system(self, text: str) -> None:
@@ -170,7 +166,6 @@ class SessionMachine(RuleBasedStateMachine):
         """Many messages in one commit, results that come late among them."""
         late = [result(call_id) for call_id in data.draw(st.sampled_from([[], self.model.waiting[:2]]))]
         values = [*late, user(first), assistant(last), calling(*ids), *map(result, ids), user(last)]
-        is_archived = self.newest_is_archived()
         for value, entry in zip(values, self.session.extend(values), strict=True):
             assert value == entry.message
         pages = {facts.index: self.session.page(facts.index) for facts in self.session.pages()}
@@ -182,8 +177,7 @@ class SessionMachine(RuleBasedStateMachine):
             if value["role"] == "tool":
                 self.model.append(value, self.model_address(value))
             else:
-                self.took(value, address, is_archived=is_archived)
-                is_archived = False
+                self.took(value, address)
 
     def model_address(self, value: Value) -> str:
         """Return where the model puts a result, for results whose place another one of the same command moved."""
@@ -197,9 +191,8 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(value=st.builds(user, texts))
     def append_with_key(self, value: Value) -> None:
         key = f"key-{next(self.numbers)}"
-        is_archived = self.newest_is_archived()
         address = self.session.append(value, key=key).address
-        self.took(value, address, is_archived=is_archived)
+        self.took(value, address)
         self.keys[key] = (value, address)
 
     @precondition(lambda self: self.keys)
@@ -227,19 +220,17 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def rewind(self, data: st.DataObject) -> None:
         address = data.draw(st.sampled_from(self.model.addresses[-12:]))
-        index = address.rpartition("/")[0]
         self.session.rewind(address)
         self.model.rewind(address)
+        # The newest page is open, whether it was archived or not.
         known = {page.index for page in self.model.pages}
-        self.archived = {each for each in self.archived if each in known and each != index}
-        self.pinned = {each for each in self.pinned if each in known} & self.pins()
-        self.attached = {each: turn for each, turn in self.attached.items() if each in known and each != index}
+        self.pinned &= known
+        known -= {page.index for page in self.model.pages[-1:]}
+        self.archived &= known
+        self.attached = {each: turn for each, turn in self.attached.items() if each in known}
         self.last_fold = None
         addresses = set(self.model.addresses)
         self.keys = {key: kept for key, kept in self.keys.items() if kept[1] in addresses}
-
-    def pins(self) -> set[str]:
-        return {facts.index for facts in self.session.pages() if facts.pinned}
 
     # Pages
 
@@ -415,9 +406,9 @@ class SessionMachine(RuleBasedStateMachine):
                 assert facts.state is PageState.OPEN, facts
             else:
                 assert facts.state is PageState.ACTIVE, facts
-            assert facts.index in self.pinned or not facts.pinned, facts
+            assert (facts.index in self.pinned) is facts.pinned, facts
             if facts.pinned:
-                assert facts.state is not PageState.EVICTED, facts
+                assert facts.state not in (PageState.EVICTED, PageState.HIDDEN), facts
         active = [page.index for page in state.active.pages()]
         assert [page.index for page in self.model.pages if page.index not in self.archived] == active
 
