@@ -64,7 +64,7 @@ class InvalidIdError(MemciError):
 
 
 class BudgetError(MemciError):
-    """No window fits: every step that makes room was taken.
+    """No window fits, whatever is folded, shortened or faded for it.
 
     Attributes:
         budget: Tokens the window was to hold.

@@ -1,6 +1,7 @@
 """The window: what one call sends to the model, and the steps that make it fit."""
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
 
     Raises:
         ConfigError: The budget is not a number above 0.
-        BudgetError: All steps were taken and it does not fit.
+        BudgetError: No step makes it fit. Where that is plain from the system part and the open page, none was taken.
     """
     core.configure()
     budget = core.config.budget.tokens if budget is None else budget
@@ -100,6 +101,7 @@ def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
     layout = _lay_out(core.state, wanted, stub_tokens)
     if layout.tokens <= wanted.budget:
         return layout, stub_tokens
+    _refuse_hopeless(core.state, wanted)
     for step in (_fold, _shorten_contents, _fade):
         step(core, layout, wanted.budget)
         layout = _lay_out(core.state, wanted, None)
@@ -112,6 +114,19 @@ def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
         if layout.tokens <= wanted.budget:
             return layout, limit
     raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
+
+
+def _refuse_hopeless(state: State, wanted: WindowSettled) -> None:
+    """Refuse a budget that no step can meet before any step is taken: the steps last, and would bring nothing.
+
+    Raises:
+        BudgetError: The system part and the open page alone are larger, with all large entries as stubs.
+    """
+    layout = _lay_out(state, wanted, STUB_MIN_TOKENS)
+    least = {part: tokens if part in ("tools", "open", "reply") else 0 for part, tokens in layout.breakdown.items()}
+    least["system"] = math.ceil(state.system.tokens * state.scale)
+    if sum(least.values()) > wanted.budget:
+        raise BudgetError(budget=wanted.budget, tokens=sum(least.values()), breakdown=least)
 
 
 def _fold(core: Core, layout: Layout, budget: int) -> None:
