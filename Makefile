@@ -7,6 +7,10 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Where the demonstration keeps its sessions, and the one that it looks into.
+DEMO := file:.demo
+SUPPORT := --store $(DEMO) --session support
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint types contracts package-test coverage format clean
 
@@ -25,9 +29,17 @@ $(BIN)/.installed-dev: $(BIN)/.installed
 	$(BIN)/python -m pip install -qq --editable '.[dev]'
 	touch $@
 
-demo: $(BIN)/.installed ## replay two long conversations through small windows
-	$(BIN)/memci replay examples/support.json --budget 2000
-	$(BIN)/memci replay examples/agent.json --budget 3000
+demo: $(BIN)/.installed ## replay two long conversations through small windows, and look into them
+	rm -rf .demo
+	$(BIN)/memci replay examples/support.json --budget 2000 --store $(DEMO) --session support
+	$(BIN)/memci replay examples/agent.json --budget 3000 --store $(DEMO) --session agent
+	$(BIN)/memci replay examples/support.json --budget 800 --store $(DEMO) --session tiny
+	$(BIN)/memci contents $(SUPPORT)
+	$(BIN)/memci search $(SUPPORT) --limit 3 "what is my customer number?"
+	$(BIN)/memci show $(SUPPORT) usr-1
+	$(BIN)/memci recall $(SUPPORT) usr-1
+	$(BIN)/memci window $(SUPPORT)
+	$(BIN)/memci verify $(SUPPORT)
 
 test: $(BIN)/.installed-dev ## run the tests
 	$(BIN)/python -m pytest -q -n 2
@@ -56,4 +68,4 @@ format: $(BIN)/.installed-dev ## let ruff write what it can
 	$(BIN)/ruff format .
 
 clean: ## remove what was made here
-	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .demo build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

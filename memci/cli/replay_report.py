@@ -11,7 +11,7 @@ _COUNTS: tuple[tuple[str, str], ...] = (
     ("turns", "turns"),
     ("calls", "calls"),
     ("folds", "folds"),
-    ("evictions", "evictions"),
+    ("entries evicted", "evictions"),
     ("recalls", "recalls"),
     ("windows over budget", "over_budget"),
     ("broken call/result pairs", "broken_pairs"),
