@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts package-test coverage format clean
+.PHONY: help bench demo test check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -62,6 +62,16 @@ package-test: $(BIN)/.installed-dev ## build wheel and sdist, run the tests agai
 coverage: $(BIN)/.installed-dev ## branch coverage of the tests
 	$(BIN)/coverage run -m pytest -q
 	$(BIN)/coverage report
+
+# Lengths of the histories in turns, and the file of the results. The longest one takes minutes to build: BENCH_TURNS=100,1000
+# is done in one. With BENCH_DIR the histories stay, and the next run finds them there.
+BENCH_TURNS := 100,1000,10000,100000
+BENCH_JSON := .benchmarks/memci.json
+
+bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the history
+	mkdir -p $(dir $(BENCH_JSON))
+	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet --benchmark-disable-gc \
+	  --benchmark-json $(BENCH_JSON) --bench-turns $(BENCH_TURNS) $(if $(BENCH_DIR),--bench-dir $(BENCH_DIR))
 
 format: $(BIN)/.installed-dev ## let ruff write what it can
 	$(BIN)/ruff check --fix .

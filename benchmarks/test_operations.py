@@ -1,0 +1,166 @@
+"""What each operation costs, at each length of the history."""
+
+import itertools
+
+from benchmarks import history
+from benchmarks.bench import Bench
+from benchmarks.conftest import Open
+from benchmarks.opened import Opened
+from memci.archive.contents import Directory
+from memci.chapters.chapter import Chapter
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.messages.message import Message
+
+TURN_ROUND = 50
+FOLDED_PAGES = 20
+SPLICED_PAGES = 100
+LISTED_PAGES = 40
+
+
+def test_turn(bench: Bench, turns: int, open_copy: Open) -> None:
+    """A turn: append the user's message, ask for a window, append the reply; folds and snapshots shared out over 50 turns."""
+    with open_copy(turns) as opened:
+        bench.run(
+            "turn, folds included",
+            turns,
+            opened.take,
+            rounds=8,
+            prepare=lambda: (opened.next_messages(TURN_ROUND),),
+            per_round=TURN_ROUND,
+            opened=opened,
+        )
+
+
+def test_append(bench: Bench, turns: int, open_copy: Open) -> None:
+    """Appending one message; the median is that of an append without a fold, as all but one in fifty are."""
+    with open_copy(turns) as opened:
+        waiting = iter(itertools.chain.from_iterable(iter(lambda: opened.next_messages(1), [])))
+        bench.run("append", turns, opened.session.append, rounds=400, prepare=lambda: (next(waiting),), opened=opened)
+
+
+def test_window(bench: Bench, turns: int, open_copy: Open) -> None:
+    """Rendering the window."""
+    with open_copy(turns) as opened:
+        bench.run("window", turns, opened.session.window, rounds=200, opened=opened)
+
+
+def test_fold(bench: Bench, turns: int, open_copy: Open) -> None:
+    """Folding 20 pages: summaries, page files, one event, and the index of pages brought up to date."""
+    with open_copy(turns) as opened:
+        opened.session.fold("all")
+
+        def prepare() -> tuple[str]:
+            opened.session.extend(opened.next_messages(FOLDED_PAGES))
+            return ("all",)
+
+        bench.run(f"fold of {FOLDED_PAGES} pages", turns, opened.session.fold, rounds=10, prepare=prepare, opened=opened)
+
+
+def test_detach(bench: Bench, turns: int) -> None:
+    """Taking a page out of a chapter that holds as many pages as the history has turns."""
+    chapter = chapter_of(turns)
+
+    def prepare() -> tuple[list[Page]]:
+        for page in chosen:
+            if page.chapter is None:
+                chapter.add_page(page)
+        return (chosen,)
+
+    chosen = middle_of(chapter)
+    bench.run("detach", turns, detach, rounds=50, prepare=prepare, per_round=len(chosen))
+
+
+def test_attach(bench: Bench, turns: int) -> None:
+    """Putting a page into the middle of such a chapter."""
+    chapter = chapter_of(turns)
+    chosen = middle_of(chapter)
+    last = chosen[-1].next
+
+    def prepare() -> tuple[Chapter, list[Page], Page | None]:
+        detach(chosen)
+        return chapter, chosen, last
+
+    bench.run("attach", turns, attach, rounds=50, prepare=prepare, per_round=len(chosen))
+
+
+def test_page(bench: Bench, turns: int, open_copy: Open) -> None:
+    """Reading an archived page from its page file, checked and counted."""
+    with open_copy(turns) as opened:
+        indexes = itertools.cycle(archived(opened))
+        bench.run("read a page file", turns, opened.session.page, rounds=200, prepare=lambda: (next(indexes),), opened=opened)
+
+
+def test_recall(bench: Bench, turns: int, open_copy: Open) -> None:
+    """Recalling an archived page: read, attached, noted in the journal."""
+    with open_copy(turns) as opened:
+        indexes = itertools.cycle(archived(opened))
+
+        index = next(indexes)
+
+        def prepare() -> tuple[str]:
+            nonlocal index
+            opened.session.fade(index)
+            index = next(indexes)
+            return (index,)
+
+        bench.run("recall", turns, opened.session.recall, rounds=50, prepare=prepare, opened=opened)
+
+
+def test_reopen(bench: Bench, turns: int, open_copy: Open) -> None:
+    """Opening and closing the stored session: the newest snapshot and the events behind it."""
+    with open_copy(turns) as opened:
+        opened.session.close()
+        bench.run("reopen", turns, lambda: opened.open().close(), rounds=50, opened=opened)
+
+
+def test_search(bench: Bench, turns: int, open_copy: Open) -> None:
+    """Searching all pages for a question of two common words and a rare name."""
+    with open_copy(turns) as opened:
+        questions = itertools.cycle(history.queries(100))
+        bench.run("search", turns, opened.session.search, rounds=40, prepare=lambda: (next(questions),), opened=opened)
+
+
+def archived(opened: Opened) -> list[str]:
+    """Return the newest pages that the contents page lists, in entries of their own or in directories."""
+    numbers: list[int] = []
+    for item in opened.session.contents.entries:
+        covers = item.covers if isinstance(item, Directory) else [(page_number(item.index),) * 2]
+        numbers += [number for first, last in covers for number in range(first, last + 1)]
+    return [f"usr-{number}" for number in sorted(numbers)[-LISTED_PAGES:]]
+
+
+def page_number(index: str) -> int:
+    """Return the number in a page's index."""
+    return int(index.rpartition("-")[2])
+
+
+def chapter_of(pages: int) -> Chapter:
+    """Return a chapter of pages of two entries each."""
+    message = Message(raw=b'{"role":"assistant","content":""}', role="assistant")
+    chapter = Chapter()
+    for number in range(pages):
+        page = Page(index=f"usr-{number + 1}", turn=number + 1)
+        for _ in range(2):
+            page.add(MessageNode(message=message, tokens=105))
+        chapter.add_page(page)
+    return chapter
+
+
+def middle_of(chapter: Chapter) -> list[Page]:
+    """Return neighbouring pages from the middle, at most half of all."""
+    count = min(SPLICED_PAGES, len(chapter) // 2)
+    first = (len(chapter) - count) // 2
+    return list(itertools.islice(chapter.pages(), first, first + count))
+
+
+def detach(pages: list[Page]) -> None:
+    """Detach pages."""
+    for page in pages:
+        page.detach()
+
+
+def attach(chapter: Chapter, pages: list[Page], before: Page | None) -> None:
+    """Put pages in front of another one."""
+    for page in pages:
+        chapter.add_page(page, before=before)
