@@ -33,7 +33,7 @@ from tests.cli.stored import CONFIG
 
 with memci.Engine(f"file:{sys.argv[1]}", CONFIG) as engine, engine.session("boiler") as session:
     print("open", flush=True)
-    for turn, line in enumerate(sys.stdin):
+    for line in sys.stdin:
         session.append({"role": "user", "content": line})
         session.window()
         session.append({"role": "assistant", "content": f"That was {line}"})
@@ -62,8 +62,10 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def write(root: Path) -> Iterator[Writer]:
     """Another process that has the session open, and appends a turn when it is told to."""
+    command = [sys.executable, "-c", WRITER, str(root)]
+    checkout = Path(__file__).parents[2]  # where the process finds the package tests
     with subprocess.Popen(  # noqa: S603 (fixed words)
-        [sys.executable, "-c", WRITER, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(), cwd=checkout
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
