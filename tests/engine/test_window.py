@@ -1,0 +1,243 @@
+"""What a window holds: the budget, the ladder, stubs, and a prefix that only grows."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.monitor import Fold, Zone
+from memci.errors import BudgetError, ConfigError
+from memci.messages.tokens.counter import get_counter
+from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools
+from tests.engine.sessions import heard, open_session, talk, turn
+from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
+
+TOOLS = [{"type": "function", "function": {"name": "look", "description": "Look something up", "parameters": {}}}]
+
+
+def counted(messages: list[Value]) -> int:
+    counter = get_counter("o200k_base")
+    return sum(count_message(value, counter) for value in messages)
+
+
+def test_a_window_counts_what_is_sent() -> None:
+    """With an exact counter and nothing shortened, the tokens are those of messages, tools and the reply's start."""
+    session = open_session()
+    session.append(system("be brief"))
+    talk(session, 3)
+    window = session.window(tools=TOOLS)
+    tools = count_tools(TOOLS, get_counter("o200k_base"))
+    assert counted(window.messages) + tools + REPLY_TOKENS == window.tokens
+    assert {"system": 6, "tools": tools, "contents": 0, "recalled": 0, "reply": 3}.items() <= window.breakdown.items()
+    assert window.tokens == sum(window.breakdown.values())
+
+
+def test_a_window_of_a_new_session_is_empty() -> None:
+    """Before the first message a window holds nothing but room for the reply."""
+    window = open_session().window()
+    assert ([], REPLY_TOKENS, b"[]") == (window.messages, window.tokens, window.to_json())
+
+
+def test_an_estimate_keeps_its_margin() -> None:
+    """Under the approximate counter a window is counted with its margin, and with the provider's figure once it is known."""
+    session = open_session(counter="approximate")
+    talk(session, 10)
+    window = session.window()
+    raw = session._core.last_counted
+    assert 1.15 * raw <= window.tokens <= 1.15 * raw + 7
+    session.report_usage(prompt_tokens=2 * raw)
+    assert 2 * raw <= session.window().tokens <= 2.2 * raw
+
+
+@pytest.mark.parametrize("prompt_tokens", [0, -5, 1.5, None, True, "9"])
+def test_usage_is_a_number_of_tokens(prompt_tokens: object) -> None:
+    """Usage that is no number above 0 is refused, and so is usage before the first window."""
+    session = open_session()
+    talk(session, 1)
+    with pytest.raises(ConfigError, match="no window was asked for"):
+        session.report_usage(prompt_tokens=9)
+    session.window()
+    with pytest.raises(ConfigError, match="above 0"):
+        session.report_usage(prompt_tokens=prompt_tokens)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("budget", [0, -1, 1.5, True, "900"])
+def test_a_budget_is_a_number_of_tokens(budget: object) -> None:
+    """A budget that is no number above 0 is refused and nothing is written."""
+    session = open_session()
+    talk(session, 1)
+    seq = session.seq
+    with pytest.raises(ConfigError, match="above 0") as caught:
+        session.window(budget)  # type: ignore[arg-type]
+    assert ("budget", seq) == (caught.value.path, session.seq)
+
+
+def test_asking_again_writes_nothing() -> None:
+    """A window with the same arguments is the same bytes and no event; other arguments are an event."""
+    session = open_session()
+    talk(session, 3)
+    window = session.window(900, TOOLS)
+    seq = session.seq
+    assert window.to_json() == session.window(900, TOOLS).to_json()
+    assert (seq, seq) == (session.seq, window.seq)
+    session.window(901, TOOLS)
+    assert seq + 1 == session.seq
+
+
+def test_the_caller_owns_the_messages() -> None:
+    """What the caller does to a window reaches neither the session nor the bytes of the window."""
+    session = open_session()
+    talk(session, 1)
+    window = session.window()
+    before = window.to_json()
+    window.messages[0]["content"] = "changed"
+    window.messages.append(user("more"))
+    assert before == window.to_json() == session.window().to_json()
+    assert turn(1) == session.window().messages
+
+
+def test_a_window_that_cannot_fit_says_why() -> None:
+    """When all steps were taken the error gives the tokens by part, and the session goes on with a larger budget."""
+    session = open_session()
+    session.append(system("long " * 500))
+    talk(session, 5)
+    with pytest.raises(BudgetError, match="nothing is lost") as caught:
+        session.window(300)
+    assert (300, caught.value.tokens) == (caught.value.budget, sum(caught.value.breakdown.values()))
+    assert caught.value.breakdown["system"] > 500
+    assert session.window(5_000).tokens <= 5_000
+    assert [system("long " * 500), *(value for number in range(1, 6) for value in turn(number))] == list(session.messages())
+
+
+def test_pages_fold_before_anything_is_shortened() -> None:
+    """A window without room folds the oldest pages first, past the floor when it must, and keeps the newest."""
+    session = open_session()
+    talk(session, 10, words=20)
+    notices = heard(session)
+    window = session.window(500)
+    fold = notices[0]
+    assert isinstance(fold, Fold)
+    assert ("budget", "usr-1") == (fold.reason, fold.pages[0])
+    assert turn(10, 20) == window.messages[-2:]
+    assert window.tokens <= 500
+
+
+def test_large_entries_of_the_open_page_become_stubs() -> None:
+    """When all else was done, large entries are shown as stubs that tell their size and address; the store keeps them whole."""
+    session = open_session()
+    session.extend([user("read it"), calling("x"), result("x", "row " * 3_000), assistant("read")])
+    window = session.window(500)
+    assert window.tokens <= 500
+    stub = window.messages[2]
+    assert ("tool", "x") == (stub["role"], stub["tool_call_id"])
+    assert "usr-1/3" in stub["content"]
+    assert result("x", "row " * 3_000) == session.page(1).messages[2]
+    assert "row " * 3_000 == session.window(5_000).messages[2]["content"]
+
+
+def test_an_entry_over_its_size_is_a_stub_at_once() -> None:
+    """An entry over ``active.entry_tokens`` is a stub from the first window on, so that the prefix does not change."""
+    session = open_session(active={"entry_tokens": 300})
+    session.extend([user("read it"), calling("x"), result("x", "row " * 400), assistant("read")])
+    first = session.window()
+    assert first.tokens < 300
+    session.append(user("again"))
+    assert first.messages == session.window().messages[:4]
+
+
+def test_zones_follow_the_share_of_the_budget() -> None:
+    """A window below 0.50, 0.75 and 0.90 of its budget is green, yellow and orange, and red from there."""
+    session = open_session()
+    talk(session, 10)
+    tokens = session.window().tokens
+    shares = {Zone.GREEN: 0.49, Zone.YELLOW: 0.74, Zone.ORANGE: 0.89, Zone.RED: 0.98}
+    assert list(shares) == [session.window(round(tokens / share)).zone for share in shares.values()]
+
+
+def test_past_windows_render_again() -> None:
+    """Any window that was given renders again, byte for byte, after folds, other budgets and other settings."""
+    session = open_session()
+    given_windows = []
+    for number in range(1, 30):
+        talk(session, 1, first=number)
+        given_windows.append(session.window(300 + 37 * (number % 5), TOOLS if number % 2 else None))
+    for window in given_windows:
+        again = session.render(at=window.seq)
+        assert (window.to_json(), window.tokens, window.budget) == (again.to_json(), again.tokens, again.budget)
+        assert json.loads(window.to_json()) == window.messages
+
+
+@pytest.mark.parametrize("at", [-1, 10_000, None, 1.0, True])
+def test_an_unknown_event_cannot_be_rendered(at: object) -> None:
+    """Rendering at an event that is not there is an error that says where the session is."""
+    session = open_session()
+    talk(session, 1)
+    with pytest.raises(ConfigError, match=f"the session is at {session.seq}"):
+        session.render(at=at)  # type: ignore[arg-type]
+
+
+OTHER_SETTINGS: list[dict[str, Any]] = [
+    {"counter": "approximate"},
+    {"counter": "cl100k_base"},
+    {"recall": {"protocol": "attp"}},
+    {"active": {"entry_tokens": 260}},
+    {"budget": {"window": 700, "reserve": 100}},
+]
+
+
+@pytest.mark.parametrize("other", OTHER_SETTINGS, ids="-".join)
+def test_other_settings_hold_from_the_next_window_on(other: dict[str, Any]) -> None:
+    """A session that is opened with other settings renders by them at once, counts by them, and its past as it was."""
+    store = MemoryStore()
+    with open_session(store) as session:
+        session.append(system("be brief"))
+        talk(session, 12, words=40)
+        session.extend([user("read it"), calling("x"), result("x", "row " * 300)])
+        session.fold([1, 2, 3])
+        session.recall(2)
+        before = session.window()
+    session = open_session(store, **other)
+    window = session.window()
+    assert window.to_json() == session.render(at=window.seq).to_json()
+    assert window.tokens == session.render(at=window.seq).tokens <= window.budget
+    core = session._core
+    assert window.tokens >= core.state.scale * sum(count_message(value, core.counter) for value in window.messages)
+    assert before.to_json() == session.render(at=before.seq).to_json()
+    assert before.tokens == session.render(at=before.seq).tokens
+    assert () == session.verify().problems
+
+
+steps = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from([1, 4, 12, 20]), st.integers(0, 2)),
+    min_size=5,
+    max_size=40,
+)
+
+
+@given(steps, st.sampled_from([600, 900, 1_500]))
+def test_between_folds_the_prefix_only_grows(conversation: list[tuple[int, int, int]], budget: int) -> None:
+    """Each window begins with the messages of the one before, unless a fold came between them."""
+    session = open_session(budget={"window": budget, "reserve": 0}, active={"min_pages": 1, "page_tokens": 200})
+    session.append(system("be brief"))
+    notices = heard(session)
+    previous: list[Value] = []
+    for number, (calls, words, more) in enumerate(conversation):
+        text = " ".join(f"w{number}x{word}" for word in range(words))
+        values = [user(text)]
+        if calls:
+            values += [calling(*map(str, range(calls))), *(result(str(each), text) for each in range(calls))]
+        values += [assistant(text)] * more
+        for value in values:
+            session.append(value)
+            if session._core.state.active.open_page.open_calls:  # type: ignore[union-attr]
+                continue  # a call of the model comes when the results are there
+            folds = sum(isinstance(notice, Fold) for notice in notices)
+            window = session.window().messages
+            assert_paired(window)
+            if folds == sum(isinstance(notice, Fold) for notice in notices) == 0:
+                assert previous == window[: len(previous)]
+            previous = window
+            notices.clear()
