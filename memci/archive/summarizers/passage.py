@@ -1,15 +1,16 @@
 """Cuts a text into atoms: words, runs of characters and whole literal values, each with its worth and its cost."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import attrs
 
 from memci.archive.summarizers.estimate import CJK, estimate
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
-from memci.archive.summarizers.rarity import Told, chunks, pair_worth, told
+from memci.archive.summarizers.rarity import KNOWN, Told, chunks, pair_worth, word_worth
 
 READ_CHARACTERS = 20_000
 """How much of the beginning, and of the end, of a long text is read for rare words."""
@@ -113,7 +114,11 @@ def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
     """
     found: list[Atom] = []
     for start, end in _regions(text):
-        _cut(text, start, end, [unit for unit in units if start <= unit[0] and unit[1] <= end], found)
+        inside = units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
+        if inside and inside[-1][1] > end:
+            inside = inside[:-1]
+        cut = _cut(text, start, end, inside)
+        found += _joined(text, cut, inside) if inside else cut
     return found
 
 
@@ -170,49 +175,41 @@ def _gap(raw: str) -> _Gap:
     return gap, estimate(gap), opens
 
 
-def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], found: list[Atom]) -> None:
+def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]]) -> list[Atom]:
+    """Cut a region into words, runs of characters and literal values; no value reaches over the end of a unit."""
     region = text[start:end]
-    begin = len(found)
-    gaps: dict[str, tuple[str | None, float, bool]] = {}
+    found: list[Atom] = []
+    gaps: dict[str, _Gap] = {}
     gap = _START_GAP
     place = 0
-    for first, last, kind in (*_wholes(region, [(first - start, last - start) for first, last in units]), (len(region), 0, None)):
+    bounds = [bound - start for unit in units for bound in unit]
+    values = [value for value in literals(region) if bisect_right(bounds, value.start) == bisect_left(bounds, value.end)]
+    for first, last, kind in (*values, (len(region), 0, None)):
         position = start + place - len(gap)
         pieces = _WORD.split(gap + region[place:first])
         gap = pieces[-1]
         for before, word in zip(pieces[::2], pieces[1::2], strict=False):
             position += len(before)
             facts = gaps.get(before) or gaps.setdefault(before, _gap(before))
-            if word.isascii() or not _UNSPACED.match(word):
-                forms, cost = told(word, starts_sentence=facts[2])
-                found.append(Atom(position, position + len(word), 1, forms, cost, *facts))
+            end = position + len(word)
+            known = KNOWN.get(word) or KNOWN.get(word.lower())
+            if known is not None:
+                forms, cost = known
+                found.append(Atom(position, end, 1, forms, cost, *facts))
+            elif word.isascii() or not _UNSPACED.match(word):
+                plain = word.lower()
+                worth = word_worth(word, plain, starts_sentence=facts[2])
+                found.append(Atom(position, end, 1, ((plain, worth),), estimate(word), *facts))
             else:
                 _chop(word, position, facts, found)
-            position += len(word)
+            position = end
         if kind is not None:
             facts = gaps.get(gap) or gaps.setdefault(gap, _gap(gap))
             found.append(_whole(region[first : last + 1], start + first, start + last, kind, facts))
             gap = ""
             place = last
-    _stress(
-        found[begin:], [(start + match.start(), start + match.end(), match["error"]) for match in _TELLING_LINE.finditer(region)]
-    )
-
-
-def _wholes(region: str, units: Sequence[tuple[int, int]]) -> list[Literal]:
-    """Join what must stay whole: the units, and the literal values that no unit touches."""
-    if not units:
-        return literals(region)
-    merged: list[Literal] = []
-    number = 0
-    for literal in literals(region):
-        while number < len(units) and units[number][1] <= literal.start:
-            merged.append(Literal(*units[number], LiteralKind.PAIR))
-            number += 1
-        if number == len(units) or literal.end <= units[number][0]:
-            merged.append(literal)
-    merged.extend(Literal(*unit, LiteralKind.PAIR) for unit in units[number:])
-    return merged
+    _stress(found, [(start + match.start(), start + match.end(), match["error"]) for match in _TELLING_LINE.finditer(region)])
+    return found
 
 
 def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
@@ -232,18 +229,12 @@ def _whole(shown: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> At
     """Make the atom of a literal value or pair; *shown* holds the character behind it too."""
     behind = shown[end - start :]
     shown = shown[: end - start]
-    if kind is LiteralKind.PAIR:
-        forms = tuple(_pair_forms(shown))
-        words = max(1, len(forms))
-    else:
-        worth = _LITERAL_WORTH[kind]
-        if kind is LiteralKind.NUMBER and gap[2] and behind in _BEHIND_LIST_NUMBER:
-            worth = _LIST_NUMBER_WORTH
-        elif kind is LiteralKind.NUMBER and len(shown) < _TELLING_DIGITS:
-            worth /= 2
-        forms = ((shown.lower(), worth),)
-        words = shown.count(" ") + 1
-    return Atom(start, end, words, forms, estimate(shown), *gap, kind)
+    worth = _LITERAL_WORTH[kind]
+    if kind is LiteralKind.NUMBER and gap[2] and behind in _BEHIND_LIST_NUMBER:
+        worth = _LIST_NUMBER_WORTH
+    elif kind is LiteralKind.NUMBER and len(shown) < _TELLING_DIGITS:
+        worth /= 2
+    return Atom(start, end, shown.count(" ") + 1, ((shown.lower(), worth),), estimate(shown), *gap, kind)
 
 
 def _stress(atoms: Sequence[Atom], lines: Sequence[tuple[int, int, str | None]]) -> None:
@@ -258,13 +249,37 @@ def _stress(atoms: Sequence[Atom], lines: Sequence[tuple[int, int, str | None]])
             number += 1
 
 
-def _pair_forms(shown: str) -> Iterator[tuple[str, float]]:
-    """Yield what a key with its value says: the value as in any text, the key for a share, since keys repeat."""
+def _joined(text: str, atoms: list[Atom], units: Sequence[tuple[int, int]]) -> list[Atom]:
+    """Make one atom of the atoms of each unit."""
+    found: list[Atom] = []
+    number = 0
+    for start, end in (*units, (len(text) + 1, 0)):
+        while number < len(atoms) and atoms[number].start < start:
+            found.append(_behind(text, found, atoms, number, atoms[number]))
+            number += 1
+        first = number
+        while number < len(atoms) and atoms[number].end <= end:
+            number += 1
+        if first < number:
+            forms = _pair_forms(text[start:end], start, atoms[first:number])
+            gap = atoms[first].gap, atoms[first].gap_cost, atoms[first].opens
+            pair = Atom(start, end, max(1, len(forms)), forms, estimate(text[start:end]), *gap, LiteralKind.PAIR)
+            found.append(_behind(text, found, atoms, first, pair))
+    return found
+
+
+def _behind(text: str, found: list[Atom], atoms: list[Atom], number: int, atom: Atom) -> Atom:
+    """Correct what stands before an atom made of ``atoms[number]``, where it or the one before it has become longer."""
+    if atom.gap is not None and (atom.start < atoms[number].start or found[-1].end > atoms[number - 1].end):
+        atom.gap, atom.gap_cost, atom.opens = _gap(text[found[-1].end : atom.start])
+    return atom
+
+
+def _pair_forms(shown: str, start: int, parts: Sequence[Atom]) -> Told:
+    """Return what a key with its value says: the value as in any text, the key for a share, since keys repeat."""
     mark = _PAIR_MARK.search(shown)
     value = mark.end() if mark is not None else len(shown)
-    for atom in atoms(shown):
-        share = 1.0 if atom.start >= value else _KEY_SHARE
-        for form, worth in atom.forms:
-            yield form, worth * share
+    forms = [(form, worth if part.start >= start + value else worth * _KEY_SHARE) for part in parts for form, worth in part.forms]
     if value < len(shown) and TELLING_KEY.search(shown, 0, value):
-        yield shown[value:].lower(), _TELLING_VALUE_WORTH
+        forms.append((shown[value:].lower(), _TELLING_VALUE_WORTH))
+    return tuple(forms)

@@ -5,6 +5,9 @@ import re
 from memci.archive.summarizers.estimate import estimate
 from memci.archive.words import STOPWORDS
 
+Told = tuple[tuple[str, float], ...]
+"""What a stretch of text says, in lower case, each with its worth where it is said for the first time."""
+
 _COMMON = """
 able absolutely access across actually add added afternoon age ago agree ahead air allow alone along already alright although
 always amazing amount another answer anybody anymore anyone anything anyway anywhere apart appreciate area aren around ask asked
@@ -79,11 +82,12 @@ _FUNCTION_CHARACTERS = frozenset(
 STOP_WORTH = 0.04
 COMMON_WORTH = 0.3
 RARE_WORTH = 1.0
-_KNOWN = {
+KNOWN: dict[str, tuple[Told, float]] = {
     word: (((word, worth),), estimate(word))
     for words, worth in ((_COMMON.split(), COMMON_WORTH), (_OTHER_LANGUAGES.split(), STOP_WORTH), (sorted(STOPWORDS), STOP_WORTH))
     for word in words
 }
+"""Common words in lower case: what each says, and its estimated tokens."""
 _COMMON_PAIRS = frozenset(_COMMON_CHINESE.split()) | STOPWORDS
 _SHORT_WORTHS = (0.1, 0.1, 0.35, 0.6, 0.85)
 _LONGEST_WORD = 22
@@ -92,31 +96,21 @@ _CHUNK = re.compile("[{0}]|[^{0}]{{1,6}}".format("".join(sorted(_FUNCTION_CHARAC
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")
 
 
-Told = tuple[tuple[str, float], ...]
-"""What a stretch of text says, in lower case, each with its worth where it is said for the first time."""
-
-
-def told(word: str, *, starts_sentence: bool) -> tuple[Told, float]:
-    """Return what one word of a script with spaces says, and its estimated tokens.
-
-    The worth is 0 for nothing, 1 for a rare word, a little more for a name.
+def word_worth(word: str, plain: str, *, starts_sentence: bool) -> float:
+    """Return how much a word that is not in ``KNOWN`` tells: 0 for nothing, 1 for a rare word, a little more for a name.
 
     Args:
         word: As it is written.
+        plain: The word in lower case.
         starts_sentence: It is the first of a sentence, where a capital letter says nothing.
     """
-    plain = word.lower()
-    return _KNOWN.get(plain) or (((plain, _worth(word, plain, starts_sentence=starts_sentence)),), estimate(word))
-
-
-def _worth(word: str, plain: str, *, starts_sentence: bool) -> float:
     if not plain.isalpha():
         for suffix in _SUFFIXES:
             if plain.endswith(suffix):
                 plain = plain[: -len(suffix)] + ("n" if suffix.startswith("n") and plain != "can" + suffix[1:] else "")
                 break
-        if plain in _KNOWN:
-            return _KNOWN[plain][0][0][1]
+        if plain in KNOWN:
+            return KNOWN[plain][0][0][1]
     length = len(plain)
     if length <= 1 or length > _LONGEST_WORD or not (plain.isalnum() or any(character.isalnum() for character in plain)):
         return STOP_WORTH

@@ -22,7 +22,9 @@ _CLOSING = {")": "(", "）": "（", "]": "["}
 _NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
 _FEWEST_WORDS = 2
 _SMALLEST_RUN = 2.5
-_MISFITS = 24
+_MISFITS = 6
+_LEAST_WORTH = 0.05
+_BEYOND_SHARE = 0.5
 _APART = float("inf")
 
 
@@ -112,7 +114,8 @@ class _Choice:
         self.worths = [atom.worth for atom in self.atoms]
         self.taken = bytearray(len(self.atoms) + 1)
         self.bases = list(accumulate((len(passage.atoms) for passage in passages), initial=0))
-        self.seeds: list[list[tuple[float, int]]] = []
+        self.densities = [-worth / cost for worth, cost in zip(self.worths, self.costs, strict=True)]
+        self.seeds: list[list[int]] = []
         self.heap: list[tuple[float, int, int, int]] = []  # less worth a token, atom, passage, place among its seeds
 
     def make(self) -> list[list[Run] | None]:
@@ -140,10 +143,31 @@ class _Choice:
         self.is_open = bytearray(len(self.passages))
         for number, passage in enumerate(self.passages):
             base = self.bases[number]
-            seeds = sorted([(-self.worths[place] / self.costs[place], place) for place in range(base, base + len(passage.atoms))])
+            seeds = sorted(range(base, self.bases[number + 1]), key=self.densities.__getitem__)
             self.seeds.append(seeds)
             self.heap.append((self._opening_density(passage, seeds), -1, number, 0))
         heapify(self.heap)
+        for _ in range(2):
+            self._fill()
+            self._prune()
+
+    def _prune(self) -> None:
+        """Take back the words at both ends of longer runs that say nothing by themselves."""
+        for number in range(len(self.passages)):
+            base = self.bases[number]
+            for start, end in self._runs(number):
+                first, last = base + start, base + end
+                while last - first > _FEWEST_WORDS and self.worths[first] < _LEAST_WORTH:
+                    self.taken[first] = 0
+                    self.left += self.costs[first] + self.joins[first + 1]
+                    first += 1
+                while last - first > _FEWEST_WORDS and self.worths[last - 1] < _LEAST_WORTH:
+                    last -= 1
+                    self.taken[last] = 0
+                    self.left += self.costs[last] + self.joins[last]
+
+    def _fill(self) -> None:
+        """Take what tells most for its tokens, until nothing more fits."""
         misfits = 0
         while self.heap and self.left >= 1 and misfits < _MISFITS:
             bound, atom, number, place = heappop(self.heap)
@@ -165,14 +189,14 @@ class _Choice:
             else:
                 self._take(first, last, cost, number)
 
-    def _opening_density(self, passage: Passage, seeds: list[tuple[float, int]]) -> float:
+    def _opening_density(self, passage: Passage, seeds: list[int]) -> float:
         """Return the best worth a token that the opening can have together with the most telling atoms behind it."""
         worth, cost = -passage.opening_worth, passage.opening_cost
-        for density, place in seeds:
-            if density * cost >= worth:
+        for place in seeds:
+            if self.densities[place] * cost >= worth:
                 break
             worth -= self.worths[place]
-            cost += self.costs[place]
+            cost += self.costs[place] + JOIN_TOKENS
         return worth / cost
 
     def _open(self, number: int) -> None:
@@ -188,7 +212,7 @@ class _Choice:
     def _push_seed(self, number: int, place: int) -> None:
         seeds = self.seeds[number]
         if place < len(seeds):
-            heappush(self.heap, (*seeds[place], number, place))
+            heappush(self.heap, (self.densities[seeds[place]], seeds[place], number, place))
 
     def _span(self, atom: int) -> Run:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
@@ -202,17 +226,24 @@ class _Choice:
             or (self.loners and this.kind not in _NO_LONERS)
         ):
             return atom, atom + 1
-        if not behind:
-            return atom - 1, atom + 1
-        if not before:
-            return atom, atom + 2
-        one, two = self._added(atom - 1, atom + 1), self._added(atom, atom + 2)
-        left, right = self.worths[atom - 1] + this.worth, self.worths[atom + 1] + this.worth
-        return (atom - 1, atom + 1) if left * two > right * one else (atom, atom + 2)
+        if not (before and behind):
+            return (atom - 1, atom + 1) if before else (atom, atom + 2)
+        left, right = this.worth + self.worths[atom - 1], this.worth + self.worths[atom + 1]
+        left_cost, right_cost = self.costs[atom - 1] + self.joins[atom], self.costs[atom + 1] + self.joins[atom + 1]
+        if self.joins[atom - 1] != _APART:
+            left += _BEYOND_SHARE * self.worths[atom - 2]
+            left_cost += self.joins[atom - 1] - JOIN_TOKENS if self.taken[atom - 2] else 0.0
+        if self.joins[atom + 2] != _APART:
+            right += _BEYOND_SHARE * self.worths[atom + 2]
+            right_cost += self.joins[atom + 2] - JOIN_TOKENS if self.taken[atom + 2] else 0.0
+        alone = this.cost + JOIN_TOKENS
+        return (atom - 1, atom + 1) if left * (alone + right_cost) > right * (alone + left_cost) else (atom, atom + 2)
 
     def _added(self, first: int, last: int) -> float:
-        """Return how many tokens it adds to show a run of atoms of which none is shown yet."""
-        cost = JOIN_TOKENS + sum(self.costs[first:last]) + sum(self.joins[first + 1 : last])
+        """Return how many tokens it adds to show one atom, or two, that are not shown yet."""
+        cost = JOIN_TOKENS + self.costs[first]
+        if last > first + 1:
+            cost += self.joins[first + 1] + self.costs[first + 1]
         if self.taken[first - 1] and self.joins[first] != _APART:
             cost += self.joins[first] - JOIN_TOKENS
         if self.taken[last] and self.joins[last] != _APART:
@@ -229,4 +260,4 @@ class _Choice:
             if self.taken[beyond] and (cost := self._added(near, near + 1)) <= 0:
                 self._take(near, near + 1, cost, number)
             else:
-                heappush(self.heap, (-self.worths[near] / self.costs[near], near, number, -1))
+                heappush(self.heap, (self.densities[near], near, number, -1))

@@ -9,7 +9,7 @@ _SPEAKER_WORTH = {"user": 1.2, "assistant": 1.0, "call": 0.9, "tool": 0.8}
 _OTHER_WORTH = 0.5
 _REPEATED_SHARE = 0.25
 _EARLY_ATOMS = 20
-_LATE_POWER = 0.3
+_LATE = (1.0, *(min(1.0, (_EARLY_ATOMS / place) ** 0.3) for place in range(1, 2_000)))
 _LATE_KINDS = frozenset({None, LiteralKind.NUMBER, LiteralKind.PAIR})
 _SHORT_ATOMS = 40
 _LONG_POWER = 0.25
@@ -33,5 +33,5 @@ def weigh(passages: Sequence[Passage]) -> None:
                 worth += value * _REPEATED_SHARE if form in said else value
                 said.add(form)
             if place > _EARLY_ATOMS and atom.kind in _LATE_KINDS:
-                worth *= (_EARLY_ATOMS / place) ** _LATE_POWER
+                worth *= _LATE[place] if place < len(_LATE) else _LATE[-1]
             atom.worth = worth * weight
