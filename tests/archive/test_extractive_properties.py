@@ -1,5 +1,6 @@
 """Tests of what the extractive summariser promises for any page."""
 
+import json
 import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,6 +15,7 @@ from memci.archive.summarizers.estimate import estimate
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.archive.summarizers.passage import atoms
 from memci.archive.summarizers.selection import JOIN
+from memci.archive.summarizers.structure import flat
 from memci.archive.summary import Summary
 from memci.archive.words import words
 from memci.messages.formats.openai import facts
@@ -113,6 +115,24 @@ def test_lines_are_runs_of_the_source(text: str, max_tokens: int) -> None:
             assert all(pair in pairs for pair in pairwise(said))
             in_runs, alone = (in_runs + len(said), alone) if len(said) > 1 else (in_runs, alone + len(said))
     assert in_runs >= alone
+
+
+@given(st.lists(st.tuples(st.text(max_size=8), st.one_of(st.text(max_size=12), st.integers())), max_size=6))
+def test_pairs_of_structured_data_stay_whole(items: list[tuple[str, str | int]]) -> None:
+    """No atom of a JSON object reaches over the end of a key with its value, and none begins before one."""
+    written = flat(json.dumps(dict(items), ensure_ascii=False))
+    found = atoms(written.text, written.pairs)
+    assert all(before.end <= after.start for before, after in pairwise(found))
+    for start, end in written.pairs:
+        inside = [(atom.start, atom.end) for atom in found if atom.start < end and start < atom.end]
+        assert inside in ([], [(start, end)])
+
+
+@given(PAGES)
+def test_more_room_tells_no_less(page: list[dict[str, Any]]) -> None:
+    """A page with room for all its words says every word that it says in a tight room."""
+    tight, ample = (" ".join(summarize(page, room).lines) for room in (16, 4_000))
+    assert set(words(tight)) <= set(words(ample))
 
 
 @given(TEXTS)

@@ -7,6 +7,7 @@ in the text whatever it holds.
 import re
 from collections.abc import Iterator
 from enum import IntEnum
+from operator import itemgetter
 from typing import NamedTuple
 
 from memci.archive.summarizers.estimate import CJK
@@ -68,7 +69,7 @@ _TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
 
 # The characters that a match can begin with come first: most places of a text are passed over at once.
 _NUMERIC = re.compile(
-    "(?=[0-9+(JFMASONDUEGCRHIN$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-])(?:"
+    "(?=(?<![A-Za-z0-9_])[0-9]|[+(JFMASONDUEGCRHIN$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-])(?:"
     f"(?P<date>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
     "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
     "|[0-9]{1,2}([-/.])[0-9]{1,2}\\3(?:[0-9]{4}|[0-9]{2})(?![0-9])"
@@ -133,7 +134,7 @@ _SENTENCE_END = ".,:;!?*'"
 def literals(text: str) -> list[Literal]:
     """Return the literal values of a text, in order, none overlapping another; the longer one wins. O(its length)."""
     kept: list[Literal] = []
-    for literal in sorted(_candidates(text)):
+    for literal in sorted(_candidates(text), key=itemgetter(0, 1)):
         if not kept or literal.start >= kept[-1].end:
             kept.append(literal)
         elif literal.end > kept[-1].end and literal.end - literal.start > kept[-1].end - kept[-1].start:
@@ -198,6 +199,8 @@ def _kind(token: str) -> LiteralKind | None:
         kind = LiteralKind.BLOB
     elif _ERROR.fullmatch(token):
         kind = LiteralKind.ERROR
+    elif token.isalnum():
+        kind = LiteralKind.NUMBER if digits and _NUMBER.fullmatch(token) else _name(token, digits=digits)
     elif "@" in token and _EMAIL.fullmatch(token):
         kind = LiteralKind.EMAIL
     elif digits and _NUMBER.fullmatch(token):
@@ -206,8 +209,10 @@ def _kind(token: str) -> LiteralKind | None:
         kind = LiteralKind.PATH if _is_path(token) else None
     elif not token.startswith(".") and token.rpartition(".")[2].lower() in _EXTENSIONS and "." in token:
         kind = LiteralKind.PATH
-    elif _DOTTED.fullmatch(token) or _is_identifier(token, digits=digits):
+    elif _DOTTED.fullmatch(token):
         kind = LiteralKind.NAME
+    else:
+        kind = _name(token, digits=digits)
     return kind
 
 
@@ -219,10 +224,12 @@ def _is_path(token: str) -> bool:
     return token.rpartition(".")[2].lower() in _EXTENSIONS or _DIGIT.search(token) is not None
 
 
-def _is_identifier(token: str, *, digits: bool) -> bool:
+def _name(token: str, *, digits: bool) -> LiteralKind | None:
+    """Return ``NAME`` for an identifier: letters with digits, underscores or capitals among them."""
     inner = token.strip("_")
     if _NUMBERED.match(inner) or not _LETTER.search(inner):
-        return False
+        return None
     if digits or "_" in inner:
-        return _PLAIN.search(inner) is not None
-    return inner.isalpha() and not inner.isupper() and inner[1:] != inner[1:].lower()
+        return LiteralKind.NAME if _PLAIN.search(inner) else None
+    cased = inner.isalpha() and not inner.isupper() and inner[1:] != inner[1:].lower()
+    return LiteralKind.NAME if cased else None

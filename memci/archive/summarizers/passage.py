@@ -226,7 +226,7 @@ def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
 
 
 def _whole(shown: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
-    """Make the atom of a literal value or pair; *shown* holds the character behind it too."""
+    """Make the atom of a literal value; *shown* holds the character behind it too."""
     behind = shown[end - start :]
     shown = shown[: end - start]
     worth = _LITERAL_WORTH[kind]
@@ -250,7 +250,7 @@ def _stress(atoms: Sequence[Atom], lines: Sequence[tuple[int, int, str | None]])
 
 
 def _joined(text: str, atoms: list[Atom], units: Sequence[tuple[int, int]]) -> list[Atom]:
-    """Make one atom of the atoms of each unit."""
+    """Make one atom of the atoms of each unit. O(atoms)."""
     found: list[Atom] = []
     number = 0
     for start, end in (*units, (len(text) + 1, 0)):

@@ -113,18 +113,21 @@ class _Choice:
         self.costs = [atom.cost for atom in self.atoms]
         self.worths = [atom.worth for atom in self.atoms]
         self.taken = bytearray(len(self.atoms) + 1)
+        self.is_open = bytearray(len(passages))
+        self.has_run = bytearray(len(passages))
         self.bases = list(accumulate((len(passage.atoms) for passage in passages), initial=0))
         self.densities = [-worth / cost for worth, cost in zip(self.worths, self.costs, strict=True)]
         self.seeds: list[list[int]] = []
         self.heap: list[tuple[float, int, int, int]] = []  # less worth a token, atom, passage, place among its seeds
 
     def make(self) -> list[list[Run] | None]:
-        whole = sum(passage.opening_cost for passage in self.passages) + sum(self.costs)
-        whole += sum(JOIN_TOKENS if join == _APART else join for join in self.joins)
+        whole = sum(self.costs) + sum([JOIN_TOKENS if join == _APART else join for join in self.joins[:-1]])
+        whole += sum([passage.opening_cost - (JOIN_TOKENS if passage.atoms else 0.0) for passage in self.passages])
         if whole <= self.left:
             self.taken[:-1] = b"\1" * len(self.atoms)
-            return [self._runs(number) for number in range(len(self.passages))]
-        self._spend()
+            self.is_open[:] = b"\1" * len(self.is_open)
+        else:
+            self._spend()
         return [self._runs(number) if self.is_open[number] else None for number in range(len(self.passages))]
 
     def _runs(self, number: int) -> list[Run]:
@@ -140,7 +143,6 @@ class _Choice:
         return runs
 
     def _spend(self) -> None:
-        self.is_open = bytearray(len(self.passages))
         for number, passage in enumerate(self.passages):
             base = self.bases[number]
             seeds = sorted(range(base, self.bases[number + 1]), key=self.densities.__getitem__)
@@ -190,7 +192,7 @@ class _Choice:
                 self._take(first, last, cost, number)
 
     def _opening_density(self, passage: Passage, seeds: list[int]) -> float:
-        """Return the best worth a token that the opening can have together with the most telling atoms behind it."""
+        """Return, negative, about the best worth a token of the opening with the most telling atoms behind it."""
         worth, cost = -passage.opening_worth, passage.opening_cost
         for place in seeds:
             if self.densities[place] * cost >= worth:
@@ -201,12 +203,9 @@ class _Choice:
 
     def _open(self, number: int) -> None:
         passage = self.passages[number]
-        cost = passage.opening_cost
-        if cost + (0 if passage.opening_worth else _SMALLEST_RUN) <= self.left:
+        if passage.opening_cost + (0 if passage.opening_worth else _SMALLEST_RUN) <= self.left:
             self.is_open[number] = 1
-            self.left -= cost
-            if self.seeds[number]:
-                self.left += JOIN_TOKENS  # the first run is joined to nothing
+            self.left -= passage.opening_cost
             self._push_seed(number, 0)
 
     def _push_seed(self, number: int, place: int) -> None:
@@ -251,7 +250,9 @@ class _Choice:
         return cost
 
     def _take(self, first: int, last: int, cost: float, number: int) -> None:
-        self.left -= cost
+        """Show a run, and what fills a gap for no more than it costs to leave it; its neighbours come up for weighing again."""
+        self.left -= cost if self.has_run[number] else cost - JOIN_TOKENS  # the first run is joined to nothing
+        self.has_run[number] = 1
         for place in range(first, last):
             self.taken[place] = 1
         for near, beyond in ((first - 1, first - 2), (last, last + 1)):

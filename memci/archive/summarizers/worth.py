@@ -19,8 +19,9 @@ def weigh(passages: Sequence[Passage]) -> None:
     """Set the worth of every atom of a page. O(atoms).
 
     The worth of what an atom says, times the weight of who says it. Words and bare numbers behind the twentieth atom of their
-    passage count ``(20 / place) ** 0.3``, everything in a passage of more than forty atoms that the user did not say
-    ``(40 / atoms) ** 0.25``. What was said before in the page counts a quarter; the user is taken to speak first.
+    passage count ``(20 / place) ** 0.3`` (no less behind the two-thousandth), everything in a passage of more than forty atoms
+    that the user did not say ``(40 / atoms) ** 0.25``. What was said before in the page counts a quarter; the user is taken to
+    speak first.
     """
     said: set[str] = set()
     for passage in sorted(passages, key=lambda passage: passage.speaker != "user"):
