@@ -175,11 +175,14 @@ def _gap(raw: str) -> _Gap:
     return gap, estimate(gap), opens
 
 
+_COMMON_GAPS = {raw: _gap(raw) for raw in (" ", ", ", ". ", "! ", "? ", ": ", "\n", "，", "。", "、")}
+
+
 def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]]) -> list[Atom]:
     """Cut a region into words, runs of characters and literal values; no value reaches over the end of a unit."""
     region = text[start:end]
     found: list[Atom] = []
-    gaps: dict[str, _Gap] = {}
+    gaps = dict(_COMMON_GAPS)
     gap = _START_GAP
     place = 0
     bounds = [bound - start for unit in units for bound in unit]
