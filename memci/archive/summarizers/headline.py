@@ -73,7 +73,8 @@ def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence
     With *sentence*, the run lies in one sentence, of the first 400 atoms, and it is better to begin with the sentence.
     """
     atoms = passage.atoms[:_TITLE_ATOMS] if sentence else passage.atoms
-    best, best_first, best_last = -1.0, 0, 1
+    best = _Run(0.0, passage, 0, 1)
+    highest = -1.0
     start = 0
     words, cost, worth, bonus = 0, 0.0, 0.0, 0.0
     for number, atom in enumerate(atoms):
@@ -90,6 +91,7 @@ def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence
             worth -= gone.worth
             bonus = 0.0
             start += 1
-        if worth + bonus > best and cost <= 2 * most_tokens:
-            best, best_first, best_last = worth + bonus, start, number + 1
-    return _Run(best, passage, best_first, best_last)
+        if worth + bonus > highest and cost <= 2 * most_tokens:
+            highest = worth + bonus
+            best.worth, best.first, best.last = worth, start, number + 1
+    return best

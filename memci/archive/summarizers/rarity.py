@@ -39,7 +39,7 @@ sense sent serious set setting several shape share shared shares sharing shot sh
 single situation six size skill slow small somebody someone something sometimes somewhere soon sorry sort sound sounds space
 special specific spend spent spot staff stand start started starting state stay step steps stick still stop story strong stuff
 style suggest super support supportive sure surely surprise system take taken takes taking talk talking team tell ten term text
-thank thankful thanks that's thing things think thinking third thought thoughts thousand three thrilled throughout time times
+thank thankful thanks thing things think thinking third thought thoughts thousand three thrilled throughout time times
 today together told tomorrow tonight took top total totally touch tough toward track treat tried trip true truly try trying turn
 type understand unfortunately unique unless update use used useful user uses using usually value various version via view visit
 wait walk want wanted wants watch way ways week weekend weeks welcome well went whatever whenever white whole wish within
