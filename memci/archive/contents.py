@@ -114,7 +114,8 @@ class Directory:
         index: Its own index; directories take the next number of their segment.
         keywords: Rare words of its pages, from the pages themselves.
         covers: The pages it groups, as ranges of numbers of the segment, both ends included; pages that stand in the
-            contents page for themselves (a pinned one, a restored one) are not in it.
+            contents page for themselves (a pinned one, a restored one) are not in it. A range may go on over the number of a
+            directory that went into this one, so that neighbouring pages stay one range.
         pages: How many pages it groups.
         first_turn: The turn of its oldest page.
         last_turn: The turn of its newest page.
@@ -122,6 +123,7 @@ class Directory:
         archived_turn: The latest turn in which a page of it was folded.
         last_recall_turn: The latest turn in which a page of it was recalled.
         shown_tokens: Size of ``render()``, in tokens.
+        gaps: Numbers of directories that went into it, as far as no range goes on over them yet; the newest few.
     """
 
     index: str
@@ -134,6 +136,7 @@ class Directory:
     archived_turn: int
     last_recall_turn: int | None = None
     shown_tokens: int = 0
+    gaps: tuple[int, ...] = ()
 
     @property
     def pinned(self) -> bool:
@@ -176,7 +179,7 @@ class Directory:
     def from_mapping(cls, value: Mapping[str, Any]) -> "Directory":
         """Make a directory of what ``to_mapping`` gave."""
         covers = tuple((first, last) for first, last in value["covers"])
-        return cls(**{**value, "keywords": tuple(value["keywords"]), "covers": covers})
+        return cls(**{**value, "keywords": tuple(value["keywords"]), "covers": covers, "gaps": tuple(value["gaps"])})
 
 
 @attrs.frozen(kw_only=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 _BATCH_PAGES = 256
+_MOST = (1 << 63) - 1  # the largest integer that the database holds
 
 
 class PageIndex:
@@ -126,9 +127,9 @@ class PageIndex:
                 yield _facts(row[3:])
             last = rows[-1][:3]
 
-    def count_pages(self) -> int:
-        """Return how many pages there are. O(their number), at a few nanoseconds each."""
-        return int(self._one("SELECT count(*) FROM page")[0])
+    def count_pages(self, first: int = 0, last: int = _MOST) -> int:
+        """Return how many pages have these numbers, both ends included. O(their number), at a few nanoseconds each."""
+        return int(self._one("SELECT count(*) FROM page WHERE number BETWEEN ? AND ?", first, last)[0])
 
     def find_key(self, key: str) -> list[int]:
         """Return the sequence numbers of the entries that were appended under an idempotency key, in order."""

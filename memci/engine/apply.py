@@ -1,5 +1,6 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 import attrs
@@ -342,7 +343,8 @@ def _rewind(state: State, event: Rewound) -> None:
     for attached in state.recalled.pages():
         if page_number(attached.index) >= number:
             state.recalled.fade(attached.index)
-    state.archive.replace(entries_before_page(state, number))
+    directories = map(Directory.from_mapping, event.directories)
+    state.archive.replace(entries_before_page(state, number, {directory.index: directory for directory in directories}))
     state.pinned = {index for index in state.pinned if page_number(index) <= number}
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
@@ -355,18 +357,14 @@ def _rewind(state: State, event: Rewound) -> None:
         _publish(state, event.contents_tokens)
 
 
-def entries_before_page(state: State, number: int) -> list[Item]:
-    """Return the entries of the contents page for pages below a number. O(entries)."""
-    entries: list[Item] = []
-    for entry in state.archive.entries:
-        if isinstance(entry, ContentsEntry):
-            entries += [entry] if page_number(entry.index) < number else []
-            continue
-        covers = tuple((first, min(last, number - 1)) for first, last in entry.covers if first < number)
-        if covers:
-            pages = sum(last - first + 1 for first, last in covers)
-            entries.append(attrs.evolve(entry, covers=covers, pages=pages))
-    return entries
+def entries_before_page(state: State, number: int, left: Mapping[str, Directory]) -> list[Item]:
+    """Return the entries of the contents page for pages below a number, with what is left of directories. O(entries)."""
+    entries = (left.get(entry.index, entry) for entry in state.archive.entries)
+    return [entry for entry in entries if _last_number(entry) < number]
+
+
+def _last_number(entry: Item) -> int:
+    return page_number(entry.index) if isinstance(entry, ContentsEntry) else entry.covers[-1][1]
 
 
 def _configure(state: State, event: SessionConfigured) -> None:

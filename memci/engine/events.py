@@ -216,6 +216,7 @@ class Rewound:
         opening: The opening user messages of its turn, where the turn's first page is archived.
         opening_page: Index of the first page of the turn that is open from then on; empty for none.
         contents_tokens: Size of the contents page as the window shows it from then on; ``None`` where it does not change.
+        directories: What is left of the directories that listed some of what is gone.
     """
 
     kind: ClassVar = "rewound"
@@ -227,6 +228,7 @@ class Rewound:
     opening: dict[str, Any] | None
     opening_page: str
     contents_tokens: int | None
+    directories: list[dict[str, Any]]
 
 
 @attrs.frozen(kw_only=True)

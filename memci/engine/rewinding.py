@@ -1,5 +1,10 @@
 """Going back: the session continues before an entry; what came after stays in the journal."""
 
+from collections.abc import Sequence
+
+import attrs
+
+from memci.archive.contents import Directory
 from memci.archive.eviction import page_number
 from memci.chapters.page import Opening, Page
 from memci.engine import folding, pages
@@ -40,7 +45,8 @@ def rewind(core: Core, address: str) -> None:
             page.cut(position)
         content = page_value(page)
     opening_page, opening = _turn_before(core, page, removed=position == 1)
-    entries = entries_before_page(state, number)
+    left = _directories_before(core, number)
+    entries = entries_before_page(state, number, left)
     shown = any(page_number(each) >= number for each in state.archive.published)
     republish = shown or entries != list(state.archive.entries)
     core.commit(
@@ -53,9 +59,26 @@ def rewind(core: Core, address: str) -> None:
                 opening=None if opening is None else page_value(opening),
                 opening_page=opening_page,
                 contents_tokens=folding.contents_tokens(core, entries) if republish else None,
+                directories=[directory.to_mapping() for directory in left.values()],
             )
         ]
     )
+
+
+def _directories_before(core: Core, number: int) -> dict[str, Directory]:
+    """Return, by index, what is left of the directories that list pages from a number on, where something is left."""
+    left = {}
+    for entry in core.state.archive.entries:
+        if isinstance(entry, Directory) and entry.covers[0][0] < number <= entry.covers[-1][1]:
+            covers = tuple((first, min(last, number - 1)) for first, last in entry.covers if first < number)
+            directory = attrs.evolve(entry, covers=covers, pages=_count_pages(core, covers))
+            if directory.pages:
+                left[entry.index] = attrs.evolve(directory, shown_tokens=core.count_text(directory.render()) + 1)
+    return left
+
+
+def _count_pages(core: Core, ranges: Sequence[tuple[int, int]]) -> int:
+    return core.ask(lambda index: sum(index.count_pages(first, last) for first, last in ranges))
 
 
 def _page_before(core: Core, index: str) -> str | None:

@@ -1,6 +1,6 @@
 """How the contents page is brought below its limit: older entries lose detail first, then they are grouped."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import attrs
 
@@ -18,6 +18,9 @@ DIRECTORY_TOKENS = 48
 """What a directory is expected to take."""
 
 DIRECTORY_KEYWORDS = 10
+
+MOST_GAPS = 16
+"""Numbers of former directories that a directory keeps in mind until its ranges go on over them."""
 
 
 @attrs.define(kw_only=True)
@@ -125,9 +128,15 @@ def _group(result: Shrinkage, goal: float, next_index: str, count: Callable[[str
 def group(items: Sequence[Item], index: str, count: Callable[[str], int]) -> Directory:
     """Make one directory of entries and directories, from the words of the pages themselves. O(items)."""
     covers: list[tuple[int, int]] = []
+    gaps: set[int] = set()
     for item in items:
         number = page_number(item.index)
-        covers += item.covers if isinstance(item, Directory) else [(number, number)]
+        if isinstance(item, Directory):
+            covers += item.covers
+            gaps |= {number, *item.gaps}
+        else:
+            covers.append((number, number))
+    ranges = _joined(covers, gaps)
     words = _interleaved([item.keywords for item in items])
     recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
     firsts = [item.first_turn if isinstance(item, Directory) else item.turn for item in items]
@@ -135,13 +144,14 @@ def group(items: Sequence[Item], index: str, count: Callable[[str], int]) -> Dir
     directory = Directory(
         index=index,
         keywords=tuple(words[:DIRECTORY_KEYWORDS]),
-        covers=_joined(covers),
+        covers=ranges,
         pages=sum(item.pages if isinstance(item, Directory) else 1 for item in items),
         first_turn=min(firsts),
         last_turn=max(lasts),
         first_seq=min(item.first_seq for item in items),
         archived_turn=max(item.archived_turn for item in items),
         last_recall_turn=max(recalls, default=None),
+        gaps=tuple(sorted(gap for gap in gaps if not any(first <= gap <= last for first, last in ranges)))[-MOST_GAPS:],
     )
     return attrs.evolve(directory, shown_tokens=count(directory.render()) + 1)
 
@@ -152,10 +162,11 @@ def _interleaved(lists: Sequence[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(words[place] for place in range(longest) for words in lists if place < len(words)))
 
 
-def _joined(covers: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _joined(covers: Iterable[tuple[int, int]], gaps: Collection[int]) -> tuple[tuple[int, int], ...]:
+    """Join ranges that meet, or that only numbers without a page lie between."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(covers):
-        if joined and first <= joined[-1][1] + 1:
+        if joined and all(number in gaps for number in range(joined[-1][1] + 1, first)):
             joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
             joined.append((first, last))
