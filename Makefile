@@ -70,7 +70,7 @@ BENCH_JSON := .benchmarks/memci.json
 
 bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the history
 	mkdir -p $(dir $(BENCH_JSON))
-	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet --benchmark-disable-gc \
+	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet \
 	  --benchmark-json $(BENCH_JSON) --bench-turns $(BENCH_TURNS) $(if $(BENCH_DIR),--bench-dir $(BENCH_DIR))
 
 format: $(BIN)/.installed-dev ## let ruff write what it can

@@ -32,6 +32,8 @@ class Bench:
     ) -> None:
         """Time *rounds* rounds and note the median of one operation; then count what a fifth as many rounds ask for.
 
+        The time is that of the process on the processor: other processes, and a disk that is slow, are not in it.
+
         Args:
             operation: What is done.
             turns: Length of the history.

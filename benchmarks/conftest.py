@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import pytest
@@ -78,7 +79,11 @@ def bench_dir(pytestconfig: pytest.Config) -> Iterator[Path]:
 def histories(pytestconfig: pytest.Config, bench_dir: Path) -> dict[int, Path]:
     """Return the stores of the histories by length in turns."""
     lengths = [int(length) for length in pytestconfig.getoption("--bench-turns").split(",")]
-    return history.build(bench_dir, lengths)
+    start, start_cpu = perf_counter(), process_time()
+    found = history.build(bench_dir, lengths)
+    spent = {"histories": lengths, "built_in_s": perf_counter() - start, "CPU_s": process_time() - start_cpu}
+    pytestconfig.stash[REPORT].growth.append(spent)
+    return found
 
 
 @pytest.fixture

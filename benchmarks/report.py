@@ -17,7 +17,7 @@ class Row:
     Attributes:
         operation: What was done.
         turns: Length of the history.
-        median_us: Median time of one operation, in microseconds.
+        median_us: Median time of one operation on the processor, in microseconds.
         counts: What one operation asked of the store and the counter; ``None`` where neither is used.
     """
 
@@ -47,7 +47,7 @@ class Report:
         """Yield it for people."""
         if self.rows:
             yield ""
-            yield _FORMAT.format("operation", "turns", "median µs", "syncs", "reads", "written B", "counts")
+            yield _FORMAT.format("operation", "turns", "CPU µs", "syncs", "reads", "written B", "counted")
         last = ""
         for row in self.rows:
             yield _FORMAT.format(

@@ -9,11 +9,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from time import process_time
 
 import attrs
+import pytest
 
 from benchmarks import history
 from benchmarks.bench import Bench
+
+pytestmark = pytest.mark.benchmark(timer=process_time, disable_gc=True)
 
 MESSAGE_TOKENS = 105
 TURN_ROUND = 50

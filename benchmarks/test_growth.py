@@ -18,6 +18,8 @@ ROUNDS = 12
 ROUND_TURNS = 50
 MOST_TIMES_AS_MUCH = 1.5
 MOST_MEMORY_SHARE = 1.1
+FULL_TURNS = 1_000
+"""From here on window and contents page are full, and an open session holds all that it ever holds."""
 
 Pair = tuple[int, int]
 
@@ -75,9 +77,8 @@ def test_an_open_session_takes_the_same_memory(pair: Pair, histories: dict[int, 
             },
         }
     )
-    for pairs in found.values():
-        small, large = pairs
-        assert all(large[step] <= MOST_MEMORY_SHARE * small[step] for step in small), (small, large)
+    for small, large in found.values():
+        assert pair[0] < FULL_TURNS or all(large[step] <= MOST_MEMORY_SHARE * small[step] for step in small), (small, large)
 
 
 def _round(opened: Opened) -> float:

@@ -1,6 +1,9 @@
 """What each operation costs, at each length of the history."""
 
 import itertools
+from time import process_time
+
+import pytest
 
 from benchmarks import history
 from benchmarks.bench import Bench
@@ -11,6 +14,8 @@ from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
 from memci.messages.message import Message
+
+pytestmark = pytest.mark.benchmark(timer=process_time, disable_gc=True)
 
 TURN_ROUND = 50
 FOLDED_PAGES = 20
