@@ -17,7 +17,8 @@ from memci.engine.page_codec import file_name, page_file, page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.shrink import shrink
 from memci.engine.state import USER, Item
-from memci.errors import MemciError
+from memci.errors import MemciError, SummaryError
+from memci.messages.message import Message
 
 
 def fold_at_marks(core: Core) -> None:
@@ -142,7 +143,7 @@ def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
 def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int = 0) -> ContentsEntry:
     """Summarise a page, for a contents page of *limit* tokens. O(its size)."""
     messages = [node.message for node in page.nodes()]
-    summary = core.summarizer.summarize(messages, max_tokens=planner.entry_room(limit, page.tokens))
+    summary = _summary(core, page, messages, planner.entry_room(limit, page.tokens))
     head, tail = page.head, page.tail
     entry = _of_summary(
         summary,
@@ -161,6 +162,17 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
     shown = {detail: core.count_text(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
     smaller = (detail for detail in Detail if shown[detail] < page.tokens)
     return attrs.evolve(entry, shown_tokens=shown, detail=next(smaller, Detail.BARE))
+
+
+def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: int) -> Summary:
+    """Return the summary of a page; whatever goes wrong in a summariser is a ``SummaryError``, so that it harms no append."""
+    try:
+        return core.summarizer.summarize(messages, max_tokens=max_tokens)
+    except MemciError:
+        raise
+    except Exception as error:
+        message = f"page {page.index} could not be summarised ({error!r}); it stays in view"
+        raise SummaryError(message) from error
 
 
 def _of_summary(summary: Summary, *, title: str, **facts: object) -> ContentsEntry:

@@ -4,6 +4,7 @@ Greedy by worth for each token, with a heap of upper bounds (the lazy form of th
 weighed with what it takes to show it only when it comes first.
 """
 
+import math
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
@@ -199,7 +200,7 @@ class _Choice:
                 break
             worth -= self.worths[place]
             cost += self.costs[place] + JOIN_TOKENS
-        return worth / cost
+        return worth / cost if cost > 0 else -math.inf
 
     def _open(self, number: int) -> None:
         passage = self.passages[number]

@@ -1,0 +1,287 @@
+"""What becomes of a session whose files are lost, damaged or cannot be written."""
+
+import errno
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from memci.archive.page_facts import PageState
+from memci.archive.stores.file import FileStore
+from memci.archive.summary import Summary
+from memci.engine.engine import Engine
+from memci.engine.monitor import Fold, FoldFailed, PageRebuilt
+from memci.engine.session import Session
+from memci.errors import CorruptError, StoreError, SummaryError, UnavailableError
+from memci.messages.message import Message
+from memci.testing.faulty_io import FaultyIo
+from tests.engine.sessions import config_of, heard, indexes, talk, turn
+from tests.engine.wire import Value, assistant, user
+
+
+@pytest.fixture
+def io() -> FaultyIo:
+    return FaultyIo()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "default" / "chat"
+
+
+def open_on(root: Path, io: FaultyIo | None = None) -> Session:
+    config = config_of(active={"min_pages": 2, "max_pages": 4}, snapshot_every=10, durability="fsync")
+    return Engine(FileStore(root, io=io), config).session("chat")
+
+
+def turns(count: int) -> list[Value]:
+    return [value for number in range(1, count + 1) for value in turn(number)]
+
+
+def begun(root: Path, count: int = 12) -> list[Value]:
+    """Make a session of some turns, close it, and return its messages."""
+    with open_on(root) as session:
+        talk(session, count)
+        assert indexes(session, PageState.ARCHIVED)
+        return list(session.messages())
+
+
+@pytest.mark.parametrize("call", ["rename", "write", "open", "sync_directory"])
+def test_a_fold_that_fails_never_fails_the_append(tmp_path: Path, io: FaultyIo, call: str) -> None:
+    """When page files cannot be written the message is stored, the failure is told, no page leaves, and it is tried again."""
+    session = open_on(tmp_path, io)
+    session.extend(turns(4))
+    notices = heard(session)
+    # The append itself is one write and one sync; the page files come after it.
+    io.fail(call, errno.ENOSPC, skip=1 if call == "write" else 0)
+    entry = session.append(user("one too many"))
+    assert "usr-5/1" == entry.address
+    assert [FoldFailed] == [type(notice) for notice in notices]
+    assert isinstance(notices[0].error, StoreError)  # type: ignore[union-attr]
+    assert [*turns(4), user("one too many")] == list(session.messages())
+    assert [] == indexes(session, PageState.ARCHIVED)
+    io.mend()
+    session.extend([turn(5)[1], user("and again")])
+    assert [FoldFailed, Fold] == [type(notice) for notice in notices][:2]
+    assert ("usr-1", "usr-2", "usr-3", "usr-4") == notices[1].pages  # type: ignore[union-attr]
+    assert () == session.verify().problems
+
+
+class BrokenSummarizer:
+    """Fails on every page, as no summariser should."""
+
+    def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:
+        return Summary(title=str(max_tokens // (len(messages) - len(messages))))
+
+
+def test_a_broken_summarizer_harms_no_append(tmp_path: Path) -> None:
+    """Whatever a summariser raises, the message is stored, the failure is told, and a fold by command is a ``SummaryError``."""
+    session = open_on(tmp_path)
+    session._core.summarizer = BrokenSummarizer()
+    notices = heard(session)
+    session.extend(turns(7))
+    assert turns(7) == list(session.messages())
+    assert [FoldFailed] == [type(notice) for notice in notices]
+    with pytest.raises(SummaryError, match="usr-1 could not be summarised"):
+        session.fold("all")
+    assert [] == indexes(session, PageState.ARCHIVED)
+
+
+def test_a_fold_by_command_that_fails_says_so(tmp_path: Path, io: FaultyIo) -> None:
+    """``fold()`` raises what the store raised, and nothing was folded."""
+    session = open_on(tmp_path, io)
+    session.extend(turns(4))
+    io.fail("rename", errno.EIO)
+    with pytest.raises(UnavailableError):
+        session.fold("all")
+    assert [] == indexes(session, PageState.ARCHIVED)
+    io.mend()
+    assert 3 == len(session.fold("all").pages)
+
+
+def test_an_append_that_is_not_safe_is_no_append(tmp_path: Path, io: FaultyIo) -> None:
+    """When the record cannot be synced the append raises, and a session opened again does not show the message."""
+    session = open_on(tmp_path, io)
+    session.extend(turns(2))
+    io.fail("sync", errno.EIO)
+    with pytest.raises(UnavailableError):
+        session.append(user("lost"))
+    assert turns(2) == list(session.messages())
+    io.mend()
+    with pytest.raises(UnavailableError):
+        session.append(user("still poisoned"))
+    session.close()
+    session = open_on(tmp_path, io)
+    session.append(user("kept"))
+    assert [*turns(2), user("kept")] == list(session.messages())
+
+
+def test_a_lost_session_is_loaded_again(tmp_path: Path, io: FaultyIo) -> None:
+    """After a failed sync the same engine opens the session anew, and the old handle stays refused."""
+    engine = Engine(FileStore(tmp_path, io=io), config_of())
+    old = engine.session("chat")
+    old.extend(turns(1))
+    io.fail("sync", errno.EIO)
+    with pytest.raises(UnavailableError):
+        old.append(user("lost"))
+    io.mend()
+    new = engine.session("chat")
+    new.append(user("kept"))
+    assert [*turns(1), user("kept")] == list(new.messages())
+    with pytest.raises(StoreError):
+        old.append(user("never"))
+    engine.close()
+
+
+def test_a_disk_that_is_full_loses_nothing_acknowledged(tmp_path: Path, io: FaultyIo) -> None:
+    """While the disk fills up, appends are stored or refused; with room again the session goes on."""
+    session = open_on(tmp_path, io)
+    said: list[Value] = []
+    for number in range(1, 40):
+        io.room_bytes = 1_500 if number % 3 else None
+        for value in turn(number):
+            try:
+                session.append(value)
+            except UnavailableError:
+                session.close()
+                session = open_on(tmp_path, io)
+            else:
+                said.append(value)
+    io.mend()
+    assert said == list(session.messages())
+    session.append(user("room again"))
+    assert () == session.verify().problems
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"v":1}', None], ids=["empty", "cut", "other", "missing"])
+def test_a_damaged_page_file_is_made_again(tmp_path: Path, directory: Path, damage: bytes | None) -> None:
+    """A page whose file is damaged or gone is read from the journal, told as rebuilt, and its file is as it was."""
+    begun(tmp_path)
+    file = directory / "pages" / "usr-2.json"
+    before = file.read_bytes()
+    if damage is None:
+        file.unlink()
+    else:
+        file.write_bytes(damage)
+    with open_on(tmp_path) as session:
+        notices = heard(session)
+        assert 1 == len([problem for problem in session.verify().problems if "usr-2" in problem])
+        assert turn(2) == session.page(2).messages
+        assert [PageRebuilt(page="usr-2")] == notices
+        assert turn(2) == session.recall(2).messages
+        assert () == session.verify().problems
+    assert before == file.read_bytes()
+
+
+def test_one_changed_byte_is_noticed(tmp_path: Path, directory: Path) -> None:
+    """A page file that is still JSON but says something else is not believed."""
+    begun(tmp_path)
+    file = directory / "pages" / "usr-1.json"
+    file.write_bytes(file.read_bytes().replace(b"question1", b"question7"))
+    with open_on(tmp_path) as session:
+        assert turn(1) == session.page(1).messages
+
+
+def test_all_derived_files_can_be_lost(tmp_path: Path, directory: Path) -> None:
+    """With the journal alone everything is as before: pages, facts, contents, search, keys and windows."""
+    with open_on(tmp_path) as session:
+        session.append(user("keyed"), key="k")
+        session.append(assistant("so be it"))
+        talk(session, 12, first=2)
+        session.recall(3)
+        session.evict(4)
+        session.pin(5)
+        session.set_system([{"role": "system", "content": "be brief"}])
+        before = (session.pages(), session.contents, session.window().to_json(), session.search("say3x4"))
+    for path in sorted(directory.iterdir()):
+        if path.name != "journal.jsonl":
+            (shutil.rmtree if path.is_dir() else Path.unlink)(path)
+    with open_on(tmp_path) as session:
+        assert before == (session.pages(), session.contents, session.window().to_json(), session.search("say3x4"))
+        assert "usr-1/1" == session.append(user("keyed"), key="k").address
+        assert turn(2) == session.page(2).messages
+        for facts in session.pages():
+            session.page(facts.index)
+        assert () == session.verify().problems
+        talk(session, 6, first=20)
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5_000])
+def test_a_damaged_index_is_made_again(tmp_path: Path, directory: Path, damage: bytes) -> None:
+    """An index that is no database is made from the journal when the session is opened."""
+    said = begun(tmp_path)
+    for path in directory.glob("index.sqlite*"):
+        path.unlink()
+    (directory / "index.sqlite").write_bytes(damage)
+    with open_on(tmp_path) as session:
+        assert said == list(session.messages())
+        assert "usr-2" == session.search("say2x4")[0].index
+        assert () == session.verify().problems
+
+
+def test_an_index_of_another_session_is_not_believed(tmp_path: Path, directory: Path) -> None:
+    """An index that belongs to another journal is emptied and filled from this one."""
+    said = begun(tmp_path)
+    other = Engine(FileStore(tmp_path), config_of()).session("other")
+    talk(other, 3, first=70)
+    other.pages()
+    other.close()
+    for path in directory.glob("index.sqlite*"):
+        path.unlink()
+    shutil.copy(tmp_path / "default" / "other" / "index.sqlite", directory / "index.sqlite")
+    with open_on(tmp_path) as session:
+        assert said == list(session.messages())
+        assert [] == session.search("say71x4")
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 99, None], ids=["empty", "garbage", "cut"])
+def test_damaged_snapshots_are_passed_over(tmp_path: Path, directory: Path, damage: bytes | None) -> None:
+    """A damaged snapshot costs time and nothing else; verifying names it."""
+    said = begun(tmp_path)
+    files = sorted((directory / "snapshots").iterdir())
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-20] if damage is None else damage)
+    with open_on(tmp_path) as session:
+        assert said == list(session.messages())
+        assert len(files) == len(session.verify().problems)
+        talk(session, 3, first=13)
+        assert [*said, *turns(15)[-6:]] == list(session.messages())
+
+
+def test_a_snapshot_that_cannot_be_written_fails_nothing(tmp_path: Path, io: FaultyIo) -> None:
+    """Appends go on while snapshots fail."""
+    session = open_on(tmp_path, io)
+    session.extend(turns(2))
+    io.fail("rename", errno.ENOSPC)
+    for number in range(20):
+        session.append(user(f"more {number}"))
+    assert 24 == len(list(session.messages()))
+
+
+def test_a_damaged_journal_is_one_sessions_trouble(tmp_path: Path, directory: Path) -> None:
+    """A damaged record is a typed error that names the session; others open as ever."""
+    begun(tmp_path)
+    journal = directory / "journal.jsonl"
+    data = journal.read_bytes()
+    place = data.index(b"question3")
+    journal.write_bytes(data[:place] + b"X" + data[place + 1 :])
+    shutil.rmtree(directory / "snapshots")
+    engine = Engine(FileStore(tmp_path), config_of())
+    with pytest.raises(CorruptError) as caught:
+        engine.session("chat")
+    assert "chat" == caught.value.session
+    engine.session("other").append(user("fine"))
+    assert {"chat", "other"} == set(engine.sessions())
+
+
+def test_a_torn_tail_is_cut(tmp_path: Path, directory: Path) -> None:
+    """What a crash left after the last whole commit is not there, and the next append takes its place."""
+    said = begun(tmp_path)
+    with (directory / "journal.jsonl").open("ab") as journal:
+        journal.write(b'{"seq":99,"kind":"appended"')
+    with open_on(tmp_path) as session:
+        assert said == list(session.messages())
+        session.append(user("next"))
+        assert () == session.verify().problems
