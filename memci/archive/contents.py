@@ -162,6 +162,18 @@ class Directory:
         """Return whether a page of this number is in its ranges."""
         return any(first <= number <= last for first, last in self.covers)
 
+    def without(self, number: int) -> "Directory | None":
+        """Return the directory without one of its pages; ``None`` when nothing is left."""
+        if self.pages <= 1:
+            return None
+        covers: list[tuple[int, int]] = []
+        for first, last in self.covers:
+            if not first <= number <= last:
+                covers.append((first, last))
+                continue
+            covers += [(low, high) for low, high in ((first, number - 1), (number + 1, last)) if low <= high]
+        return attrs.evolve(self, covers=tuple(covers), pages=self.pages - 1)
+
     def render(self) -> str:
         """Return its line as the model reads it."""
         segment = self.index.rpartition("-")[0]

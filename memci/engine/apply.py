@@ -1,6 +1,6 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 import attrs
@@ -251,25 +251,20 @@ def _evict(state: State, event: PagesEvicted) -> None:
 def _restore(state: State, event: PageRestored) -> None:
     directory = state.archive.find_directory(event.page)
     if directory is not None:
-        rest = without(directory, page_number(event.page))
+        rest = directory.without(page_number(event.page))
         if rest is None:
             state.archive.drop(directory.index)
         else:
             state.archive.put(rest)
+    if state.last_fold is not None:
+        state.last_fold = attrs.evolve(state.last_fold, entries=_ungrouped(state.last_fold.entries, page_number(event.page)))
     state.archive.put(ContentsEntry.from_mapping(event.entry))
 
 
-def without(directory: Directory, number: int) -> Directory | None:
-    """Return a directory without one of its pages; ``None`` when nothing is left."""
-    covers = []
-    for first, last in directory.covers:
-        if not first <= number <= last:
-            covers.append((first, last))
-            continue
-        covers += [(low, high) for low, high in ((first, number - 1), (number + 1, last)) if low <= high]
-    if directory.pages <= 1:
-        return None
-    return attrs.evolve(directory, covers=tuple(covers), pages=directory.pages - 1)
+def _ungrouped(entries: Iterable[Item], number: int) -> tuple[Item, ...]:
+    """Return the entries with no directory that groups the page of this number. O(entries)."""
+    left = (entry.without(number) if isinstance(entry, Directory) and entry.holds(number) else entry for entry in entries)
+    return tuple(entry for entry in left if entry is not None)
 
 
 def _pin(state: State, event: PagePinned) -> None:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from memci.archive.contents import Directory
 from memci.archive.page_facts import PageState
 from memci.engine import planner
 from memci.engine.folding import layout
@@ -189,6 +190,27 @@ def test_what_happened_since_a_fold_outlives_its_undoing() -> None:
     assert facts["usr-2"].pinned
     assert ("attached", 1) == (facts["usr-3"].state, facts["usr-3"].recall_count)
     assert "active" == facts["usr-4"].state
+
+
+@pytest.mark.parametrize("evicted", [False, True])
+def test_a_page_is_listed_once_after_undoing(evicted: bool) -> None:  # noqa: FBT001 (a parameter)
+    """A page that left its directory since the fold that merged directories does not come back into the older one."""
+    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 110})
+    number = 0
+    while len(indexes(session, PageState.HIDDEN)) < 6:
+        number += 3
+        talk(session, 3, first=number)
+        session.fold("all")
+    index = indexes(session, PageState.HIDDEN)[2]
+    session.restore(index)
+    if evicted:
+        session.evict(index)
+    session.undo_fold()
+    entries = session.contents.entries
+    grouped = [entry for entry in entries if isinstance(entry, Directory) and entry.holds(int(index[4:]))]
+    assert [] == grouped
+    assert (not evicted) is any(entry.index == index for entry in entries)
+    session._core.state._check()
 
 
 def test_without_a_fold_there_is_nothing_to_undo() -> None:
