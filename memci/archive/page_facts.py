@@ -4,7 +4,6 @@ from enum import StrEnum
 
 import attrs
 
-
 INDEX_PLACE = "index.sqlite"
 """What an error names as its place when the index of page facts is damaged."""
 

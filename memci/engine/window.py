@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -13,10 +13,14 @@ from memci.engine.core import Core
 from memci.engine.events import PagesFaded, WindowSettled
 from memci.engine.layout import RENDERER, Layout, lay_out
 from memci.engine.monitor import Zone, zone
+from memci.engine.shrink import DIRECTORY_TOKENS
 from memci.engine.state import State
 from memci.errors import BudgetError, ConfigError, StoreError
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
+
+LEAST_CONTENTS = DIRECTORY_TOKENS
+"""The contents page is not brought below so many tokens as long as stubs may make the room that a window needs."""
 
 
 @attrs.frozen(kw_only=True)
@@ -101,46 +105,76 @@ def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
     layout = _lay_out(core.state, wanted, stub_tokens)
     if layout.tokens <= wanted.budget:
         return layout, stub_tokens
-    _refuse_hopeless(core.state, wanted)
+    stub_tokens = _unavoidable_stubs(core.state, wanted)
+    layout = _lay_out(core.state, wanted, stub_tokens)
     for step in (_fold, _shorten_contents, _fade):
-        step(core, layout, wanted.budget)
-        layout = _lay_out(core.state, wanted, None)
         if layout.tokens <= wanted.budget:
-            return layout, None
-    limit = core.config.active.entry_tokens
+            return layout, stub_tokens
+        step(core, layout, wanted.budget)
+        layout = _lay_out(core.state, wanted, stub_tokens)
+    if layout.tokens > wanted.budget:
+        layout, stub_tokens = _stubbed(core, wanted)
+    if layout.tokens > wanted.budget:
+        _shorten_contents(core, layout, wanted.budget, least=0)
+        layout, stub_tokens = _stubbed(core, wanted)
+    if layout.tokens > wanted.budget:
+        raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
+    return layout, stub_tokens
+
+
+def _stub_limits(state: State) -> Iterator[int]:
+    """Yield ever smaller sizes above which entries are shown as stubs."""
+    limit = state.config.active.entry_tokens
     while limit > STUB_MIN_TOKENS:
         limit = max(limit // 2, STUB_MIN_TOKENS)
-        layout = _lay_out(core.state, wanted, limit)
-        if layout.tokens <= wanted.budget:
-            return layout, limit
-    raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
+        yield limit
 
 
-def _refuse_hopeless(state: State, wanted: WindowSettled) -> None:
-    """Refuse a budget that no step can meet before any step is taken: the steps last, and would bring nothing.
+def _unavoidable_stubs(state: State, wanted: WindowSettled) -> int | None:
+    """Return the largest size above which entries have to be stubs whatever else gives way; ``None`` for no such size.
 
     Raises:
-        BudgetError: The system part and the open page alone are larger, with all large entries as stubs.
+        BudgetError: The system part and the open page alone are larger, with all large entries as stubs. It is raised before
+            any step is taken, as the steps last and would bring nothing.
     """
-    layout = _lay_out(state, wanted, STUB_MIN_TOKENS)
-    least = {part: tokens if part in ("tools", "open", "reply") else 0 for part, tokens in layout.breakdown.items()}
-    least["system"] = math.ceil(state.system.tokens * state.scale)
-    if sum(least.values()) > wanted.budget:
-        raise BudgetError(budget=wanted.budget, tokens=sum(least.values()), breakdown=least)
+    for limit in (None, *_stub_limits(state)):
+        layout = _lay_out(state, wanted, limit)
+        least = {part: tokens if part in ("tools", "open", "reply") else 0 for part, tokens in layout.breakdown.items()}
+        least["system"] = math.ceil(state.system.tokens * state.scale)
+        tokens = sum(least.values())
+        if tokens <= wanted.budget:
+            return limit
+    raise BudgetError(budget=wanted.budget, tokens=tokens, breakdown=least)
+
+
+def _stubbed(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
+    """Show ever smaller entries as stubs until the window fits, or there is no smaller one."""
+    limit = None
+    layout = _lay_out(core.state, wanted, limit)
+    for limit in _stub_limits(core.state):
+        layout = _lay_out(core.state, wanted, limit)
+        if layout.tokens <= wanted.budget:
+            break
+    return layout, limit
 
 
 def _fold(core: Core, layout: Layout, budget: int) -> None:
     folding.fold(core, planner.plan_budget(core.state, core.config, layout, budget))
 
 
-def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
-    """Leave the contents page what the other parts leave, and less than it has."""
+def _shorten_contents(core: Core, layout: Layout, budget: int, *, least: int = LEAST_CONTENTS) -> None:
+    """Leave the contents page what the other parts leave, and less than it has.
+
+    Where they leave less than *least* tokens nothing happens: what it lost would be lost for good, and another step is
+    needed anyway.
+    """
     shown = layout.breakdown["contents"]
     if not shown:
         return
     room = int((budget - layout.tokens + shown) / core.state.scale)
     heading = core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
-    folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=max(room - heading, 0))
+    if room - heading >= least or not least:
+        folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=max(room - heading, 0))
 
 
 def _fade(core: Core, layout: Layout, budget: int) -> None:

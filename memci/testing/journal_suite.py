@@ -1,6 +1,6 @@
 """What the journal of every store has to do; a part of ``memci.testing.store_suite``."""
 # It is a test, though it is distributed: it asserts, with the expected value on the left.
-# ruff: noqa: PLR2004, S101, SIM300
+# ruff: noqa: PLR2004, SIM300
 
 import orjson
 import pytest

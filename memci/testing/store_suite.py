@@ -8,7 +8,7 @@ To test one, inherit and say how it is made::
             return MyStore()
 """
 # It is a test, though it is distributed: it asserts, with the expected value on the left.
-# ruff: noqa: PLR2004, S101, SIM300
+# ruff: noqa: PLR2004, SIM300
 
 from typing import TYPE_CHECKING
 

@@ -8,7 +8,7 @@ from memci.archive.stores.contract import Store
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.config import Config
 from memci.engine.engine import Engine
-from memci.engine.monitor import Notice
+from memci.engine.monitor import Fold, Notice
 from memci.engine.session import Session
 from tests.engine.wire import Value, assistant, user
 
@@ -57,4 +57,4 @@ def indexes(session: Session, *wanted: PageState) -> list[str]:
 
 def folded(notices: Iterable[Notice]) -> list[tuple[str, ...]]:
     """Return the pages of each fold."""
-    return [notice.pages for notice in notices if type(notice).__name__ == "Fold"]  # type: ignore[union-attr]
+    return [notice.pages for notice in notices if isinstance(notice, Fold)]
