@@ -12,7 +12,7 @@ from memci.engine import folding, pages, planner, state_codec
 from memci.engine.apply import apply, find_seq
 from memci.engine.config import Config
 from memci.engine.core import Core
-from memci.engine.events import Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded
+from memci.engine.events import Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded, from_record
 from memci.engine.monitor import Eviction
 from memci.engine.state import SYSTEM, USER, State
 from memci.errors import ConflictError, InvalidIdError, InvalidMessageError
@@ -265,4 +265,15 @@ def _archived_entry(core: Core, seq: int) -> Entry:
     place = core.ask(lambda index: index.find_entry(seq))
     assert place is not None, seq
     index, position = place
+    if index.startswith(f"{SYSTEM}-"):
+        return _replaced_entry(core, seq)
     return pages.load(core, index).entries[position - 1]
+
+
+def _replaced_entry(core: Core, seq: int) -> Entry:
+    """Return the entry of a system message whose page was replaced since, from the journal."""
+    event = next(from_record(record) for record in core.store.journal.read(seq - 1, seq))
+    assert isinstance(event, MessageAppended), seq
+    page = Page(index=event.page, turn=event.turn)
+    page.add(MessageNode(message=core.state.wire.facts(event.message), tokens=event.tokens, seq=seq, at=event.at))
+    return page.entries[0]

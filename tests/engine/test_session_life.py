@@ -225,6 +225,16 @@ def test_a_key_gives_the_first_answer_again() -> None:
     repeat()
 
 
+def test_a_key_outlives_its_page() -> None:
+    """A system message that was replaced since is not said again under its key."""
+    session = open_session()
+    first = session.append(system("one"), key="s")
+    session.set_system([system("two")])
+    again = session.append(system("one"), key="s")
+    assert (first.address, first.message) == (again.address, again.message)
+    assert [system("two")] == list(session.messages())
+
+
 def test_a_key_is_for_one_command() -> None:
     """Another message, or other messages, under a known key are refused."""
     session = open_session()
