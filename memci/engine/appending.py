@@ -40,6 +40,10 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     messages = [_read(core, value, number, len(values)) for number, value in enumerate(values)]
     time = core.now() if at is None else utc_text(at)
     while True:
+        if not core.is_current():
+            if not retry:
+                raise core.conflict()
+            core.refresh()
         known = [] if key is None else _first_answer(core, messages, key)
         if known:
             return known
@@ -50,7 +54,6 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
         except ConflictError:
             if not retry:
                 raise
-            core.refresh()
     entries = _entries(core, _seqs(core, events))
     after_turn(core, events)
     return entries
@@ -74,12 +77,12 @@ def utc_text(at: object) -> str:
     """
     try:
         time = datetime.fromisoformat(at) if isinstance(at, str) else at
-    except ValueError:
-        time = None
-    if not isinstance(time, datetime):
-        message = f"{at!r} is not a time: give a datetime, or ISO 8601 text such as 2026-03-01T12:30:00+00:00"
-        raise InvalidMessageError(message, path="at")
-    return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)).isoformat()
+        if isinstance(time, datetime):
+            return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)).isoformat()
+    except (ValueError, OverflowError):
+        pass
+    message = f"{at!r} is not a time: give a datetime, or ISO 8601 text such as 2026-03-01T12:30:00+00:00"
+    raise InvalidMessageError(message, path="at")
 
 
 def turn_events(state: State, config: Config, turn: int) -> list[Event]:
@@ -181,25 +184,30 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
     found = state.active.find_call(first)
     if found is not None:
         page, call = found
-        answers = [(call_id, _call_seq(page, call_id)) for call_id in message.answers]
+        answers = _answers(page, message)
         return _Place(page.index, _position_behind(page, page.results_end(call)), None, state.turn, answers)
     known = core.ask(lambda index: index.find_call(first)) if state.seq else None
     if known is None or known[0] in state.active:
         raise _orphan(first)
-    index, call_seq = known
-    late = state.late.get(index, ())
-    page = pages.load(core, index, late=late)
-    if any(call_seq == result.call_seq and first in result.node.message.answers for result in late):
-        raise _orphan(first)
-    answers = [(call_id, call_seq) for call_id in message.answers]
-    return _Place(index, _position_behind(page, page.results_end(find_seq(page, call_seq))), None, state.turn, answers)
+    index = known[0]
+    page = pages.load(core, index, late=state.late.get(index, ()))
+    answers = _answers(page, message)
+    call = find_seq(page, answers[0][1])
+    return _Place(index, _position_behind(page, page.results_end(call)), None, state.turn, answers)
 
 
-def _call_seq(page: Page, call_id: str) -> int:
-    nodes = page.open_calls.get(call_id)
-    if not nodes:
-        raise _orphan(call_id)
-    return nodes[-1].seq
+def _answers(page: Page, message: Message) -> list[tuple[str, int]]:
+    """Return the ids that a message answers, each with the sequence number of its call; all are calls of one message."""
+    answers = []
+    for call_id in message.answers:
+        nodes = page.open_calls.get(call_id)
+        if not nodes:
+            raise _orphan(call_id)
+        answers.append((call_id, nodes[-1].seq))
+    if len({call_seq for _, call_seq in answers}) > 1:
+        text = "one message answers the calls of one message: send the results of each assistant message for themselves"
+        raise InvalidMessageError(text, path="content")
+    return answers
 
 
 def _orphan(call_id: str) -> InvalidMessageError:

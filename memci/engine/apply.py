@@ -206,8 +206,10 @@ def _take_in_late(state: State, index: str, block_tokens: int) -> None:
     page = state.recalled.find_page(index)
     if page is None:
         return
+    known = {node.seq for node in page.nodes()}
     for result in late:
-        join(page, result.node, [(call_id, result.call_seq) for call_id in result.node.message.answers])
+        if result.node.seq not in known:  # a page that was recalled since has it already
+            join(page, result.node, [(call_id, result.call_seq) for call_id in result.node.message.answers])
     attachment = state.recalled.attachments[index]
     block = state.wire.block(blocks.page_block(page))
     state.recalled.attach(page, attrs.evolve(attachment, block=block, tokens=block_tokens))
@@ -366,6 +368,8 @@ def _configure(state: State, event: SessionConfigured) -> None:
     state.session = event.session
     if not state.configured or event.counted is not None:
         state.scale = event.scale
+        if state.settled is not None:  # tools are counted anew by the next window
+            state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0)
     state.config = Config.from_mapping(event.config)
     state.configured = event.config
     state.instruction_tokens = event.instruction_tokens

@@ -57,9 +57,9 @@ def stub_text(page: Page, position: int, node: MessageNode) -> str:
 def no_result_tokens(call_id: str) -> int:
     """Return at most how many tokens the message has that answers a call without a result.
 
-    A token is at least one byte, and the fixed text and framing stay below 40 tokens in every encoding.
+    A token is at least one byte, an estimate stays below two a byte, and the fixed text and framing stay below 40 tokens.
     """
-    return 40 + len(call_id.encode("utf-8", "replace"))
+    return 40 + 2 * len(call_id.encode("utf-8", "replace"))
 
 
 def _quoted(node: MessageNode) -> Iterable[str]:

@@ -21,7 +21,7 @@ from memci.engine.events import Event, SessionConfigured, from_record, to_record
 from memci.engine.monitor import Monitor, logger
 from memci.engine.projection import project
 from memci.engine.state import State
-from memci.errors import CorruptError, StoreError, UnavailableError
+from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
@@ -92,8 +92,26 @@ class Core:
         self._last_snapshot = self.state.seq
         self.refresh()
 
+    def is_current(self) -> bool:
+        """Return whether nobody wrote since the state's last event. O(1)."""
+        return self.store.journal.head() == self.state.seq
+
+    def conflict(self) -> ConflictError:
+        """Return the error of a session that is behind."""
+        head = self.store.journal.head()
+        message = f"the journal is at {head} and this session at {self.state.seq}: refresh() and do it again; nothing was written"
+        return ConflictError(message, expected=self.state.seq, head=head)
+
     def refresh(self) -> None:
-        """Apply what others wrote since. O(what they wrote)."""
+        """Apply what others wrote since. O(what they wrote).
+
+        Raises:
+            CorruptError: The journal ends before what this session knows to be in it.
+        """
+        head = self.store.journal.head()
+        if head < self.state.seq:
+            message = f"it ends at {head}, and {self.state.seq} was safe: it was cut; restore it from a backup"
+            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
         for record in self.store.journal.read(self.state.seq):
             apply(self.state, from_record(record), record.seq)
 
@@ -139,6 +157,10 @@ class Core:
         """
         try:
             return question(self._current_index())
+        except UnavailableError as error:
+            logger().warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
+            self._indexed = self._private_index()
+            return question(self._current_index())
         except CorruptError as error:
             if error.place != INDEX_PLACE or self.read_only or self._indexed is None:
                 raise
@@ -170,6 +192,10 @@ class Core:
         if self._indexed is None:
             self._indexed = self._checked_index()
         index = self._indexed
+        if index.seq > self.state.seq:  # another process went on
+            if not self.read_only:
+                raise self.conflict()
+            self.refresh()
         while index.seq < self.state.seq:
             with index.write() as writer:
                 last = min(writer.seq + INDEX_CHUNK, self.state.seq)
@@ -182,15 +208,26 @@ class Core:
 
     def _checked_index(self) -> "PageIndex":
         """Return the stored index, emptied where it belongs to another journal; a private copy where nothing may be written."""
-        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
-
-        index = self.store.index
-        known = not index.seq or (index.seq <= self.store.journal.head() and index.mark == self._mark(index.seq))
         if self.read_only:
-            return index.copy_in_memory() if known else PageIndex(None)
-        if not known:
+            return self._private_index()
+        index = self.store.index
+        if not self._belongs(index):
             index.reset()
         return index
+
+    def _private_index(self) -> "PageIndex":
+        """Return a copy of the stored index in memory, or an empty one where it cannot be read."""
+        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
+
+        try:
+            index = self.store.index
+            return index.copy_in_memory() if self._belongs(index) else PageIndex(None)
+        except StoreError:
+            return PageIndex(None)
+
+    def _belongs(self, index: "PageIndex") -> bool:
+        """Return whether an index was made from this journal."""
+        return not index.seq or (index.seq <= self.store.journal.head() and index.mark == self._mark(index.seq))
 
     def facts(self, index: str) -> PageFacts | None:
         """Return the facts of a page, ``None`` where there is none. O(1)."""
@@ -198,15 +235,13 @@ class Core:
         if page is not None:
             return self._active_facts(page)
         found = self.ask(lambda pages: pages.find_page(index))
-        return None if found is None or found.first_seq > self.state.seq else self.place(found)
+        return None if found is None else self.place(found)
 
     def all_facts(self) -> Iterator[PageFacts]:
         """Yield the facts of all pages, oldest first."""
         for page in self.state.system.pages():
             yield self._active_facts(page)
         for facts in self.ask(lambda index: list(index.pages())):
-            if facts.first_seq > self.state.seq:
-                continue  # another process went on, and this one did not refresh yet
             shown = self.state.active.find_page(facts.index)
             yield self.place(facts) if shown is None else self._active_facts(shown, facts.title)
 

@@ -69,7 +69,7 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
     legacy = value.get("function_call")
     if isinstance(legacy, dict):
         call = Call(
-            id=_function_id(legacy.get("name")), name=str(legacy.get("name", "")), arguments=_as_text(legacy.get("arguments"))
+            id=function_id(legacy.get("name")), name=str(legacy.get("name", "")), arguments=_as_text(legacy.get("arguments"))
         )
         yield Part(PartKind.CALL, f"{call.name} {call.arguments}", legacy, call=call)
     for key, item in value.items():
@@ -94,7 +94,7 @@ def text_of(value: dict[str, Any]) -> str:
 def answered_id(value: dict[str, Any]) -> str:
     """Return the id of the call that a ``tool`` or ``function`` message answers."""
     if value.get("role") == "function":
-        return _function_id(value.get("name"))
+        return function_id(value.get("name"))
     return str(value.get("tool_call_id", ""))
 
 
@@ -102,6 +102,9 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
     for block in content:
         if isinstance(block, str):
             yield Part(PartKind.TEXT, block, block)
+            continue
+        if not isinstance(block, dict):
+            yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
             continue
         kind = block.get("type")
         if kind in _TEXT_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
@@ -134,7 +137,8 @@ def _tool_call(item: dict[str, Any]) -> Call:
     return Call(id=str(item.get("id", "")), name=str(function.get("name", "")), arguments=_as_text(arguments))
 
 
-def _function_id(name: object) -> str:
+def function_id(name: object) -> str:
+    """Return the id of a call in the older form, which has none of its own: one such call stands open at a time."""
     return f"function:{name}"
 
 

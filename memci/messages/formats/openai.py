@@ -3,12 +3,13 @@
 Source of the shapes: the ``messages`` parameter of the Chat Completions API reference.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from memci.errors import InvalidMessageError
 from memci.messages import codec
 from memci.messages.message import Call, Message
-from memci.messages.parts import PartKind, parts
+from memci.messages.parts import PartKind, function_id, parts
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -19,13 +20,14 @@ def read(value: object) -> Message:
     Raises:
         InvalidMessageError: The provider would refuse it, or it is not JSON; the error names the place.
     """
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         message = f"a message is a dict, not a {type(value).__name__} (SDK objects have model_dump())"
         raise InvalidMessageError(message)
-    copy: dict[str, Any] = codec.checked_copy(value)  # type: ignore[assignment]  # a dict stays a dict
+    copy: dict[str, Any] = codec.checked_copy(dict(value))  # type: ignore[assignment]  # a dict stays a dict
     role = _role(copy)
     _check_content(copy, role)
     _check_calls(copy, role)
+    _check_distinct(copy)
     if role == "tool" and not (isinstance(copy.get("tool_call_id"), str) and copy["tool_call_id"]):
         message = "a tool message names the call it answers: give the id of the assistant's tool call"
         raise InvalidMessageError(message, path="tool_call_id")
@@ -63,7 +65,7 @@ def block(text: str) -> Message:
 
 def result(call: Call, text: str) -> Message:
     """Make a message that answers a call with a text."""
-    if call.id.startswith("function:"):
+    if call.id == function_id(call.name):
         return facts({"role": "function", "name": call.name, "content": text})
     return facts({"role": "tool", "tool_call_id": call.id, "content": text})
 
@@ -116,6 +118,10 @@ def _check_content(value: dict[str, Any], role: str) -> None:
             message = "a text part has its text under 'text'"
             raise InvalidMessageError(message, path=f"content[{number}].text")
         id_key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(part["type"])
+        allowed = {"tool_use": "assistant", "tool_result": "user"}.get(part["type"], role)
+        if role != allowed:
+            message = f"a {part['type']} block stands in {allowed} messages, not in a {role} message"
+            raise InvalidMessageError(message, path=f"content[{number}]")
         if id_key and not isinstance(part.get(id_key), str):
             message = f"a {part['type']} block carries the id of its call"
             raise InvalidMessageError(message, path=f"content[{number}].{id_key}")
@@ -149,6 +155,20 @@ def _check_calls(value: dict[str, Any], role: str) -> None:
             if not isinstance(function.get("arguments", ""), str):
                 message = "the arguments are JSON as text: json.dumps them"
                 raise InvalidMessageError(message, path=f"{path}.function.arguments")
+
+
+def _check_distinct(value: dict[str, Any]) -> None:
+    """Refuse a message in which two calls, or two results, have one id."""
+    content = value.get("content")
+    for kind, key in (("tool_use", "id"), ("tool_result", "tool_use_id")):
+        seen = set()
+        for number, part in enumerate(content if isinstance(content, list) else ()):
+            if part["type"] != kind:
+                continue
+            if part[key] in seen:
+                message = f"the id {part[key]!r} stands twice in one message: give each {kind} its own"
+                raise InvalidMessageError(message, path=f"content[{number}].{key}")
+            seen.add(part[key])
 
 
 def _shortened_call(item: dict[str, Any]) -> dict[str, Any]:
