@@ -23,6 +23,14 @@ An error carries its data as attributes; its text says what to do next.
 from collections.abc import Mapping
 
 
+def shown(value: object) -> str:
+    """Return a value as an error text shows it: its ``repr``, cut to 80 characters."""
+    try:
+        return repr(value)[:80]
+    except ValueError:  # an integer of more than 4,300 digits
+        return "such a number"
+
+
 class MemciError(Exception):
     """The root: catch this to catch all of them."""
 

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     import sqlite3
 
 _BATCH_PAGES = 256
+_ALL_ROWS = (
+    f"SELECT {COLUMNS} FROM page ORDER BY number, name",  # noqa: S608 names of columns
+    "SELECT seq, page, position, role, at, key, text FROM entry ORDER BY seq",
+    "SELECT call_id, seq, page, answered FROM call ORDER BY seq, id",
+    "SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id) ORDER BY number, name",
+)
 _MOST = (1 << 63) - 1  # the largest integer that the database holds
 
 
@@ -93,6 +99,23 @@ class PageIndex:
         if self._path is not None:
             index_file.remove(self._path)
         self._opened = self._open()
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield all that it holds, in an order that depends on nothing else: two indexes of one journal yield the same."""
+        connection = self._connection()
+        for sql in _ALL_ROWS:
+            with mapped_errors():
+                yield from connection.execute(sql)
+
+    def check(self) -> None:
+        """Compare the full-text index with the texts that it was made from. O(their size).
+
+        Raises:
+            CorruptError: They differ.
+        """
+        if not self._read_only:
+            with mapped_errors():
+                self._connection().execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
 
     def copy_in_memory(self) -> "PageIndex":
         """Return a copy that lives in memory and can be written to. O(size of the file)."""

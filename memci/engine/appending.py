@@ -1,6 +1,6 @@
 """How messages come in: which page each one joins, and what happens with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -57,6 +57,18 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     entries = _entries(core, _seqs(core, events))
     after_turn(core, events)
     return entries
+
+
+def as_list(messages: object) -> list[object]:
+    """Return several messages as a list.
+
+    Raises:
+        InvalidMessageError: They are not a list, or another sequence or iterable, of messages.
+    """
+    if isinstance(messages, Iterable) and not isinstance(messages, str | bytes | Mapping):
+        return list(messages)
+    text = f"give a list of messages, not a {type(messages).__name__}"
+    raise InvalidMessageError(text)
 
 
 def after_turn(core: Core, events: Sequence[Event]) -> None:

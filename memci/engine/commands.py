@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memci.engine import appending
+from memci.engine.config import MOST
 from memci.engine.core import Core
 from memci.engine.events import Event, PageBegan, SystemSet, UsageReported
 from memci.engine.state import SYSTEM, USER
-from memci.errors import ConfigError, InvalidMessageError
+from memci.errors import ConfigError, InvalidMessageError, shown
 
 SCALE_LIMITS = (0.5, 4.0)
 """What the provider's usage may scale counts by; beyond it, the report is about something else than the window."""
@@ -22,7 +23,7 @@ def set_system(core: Core, values: Sequence[Mapping[str, Any]]) -> None:
     Raises:
         InvalidMessageError: One of them is not a system or developer message; nothing changed.
     """
-    messages = [core.state.wire.read(value) for value in values]
+    messages = [core.state.wire.read(value) for value in appending.as_list(values)]
     for number, message in enumerate(messages):
         if message.role not in ("system", "developer"):
             text = f"message {number} has the role {message.role!r}: the system part holds system and developer messages"
@@ -62,8 +63,8 @@ def report_usage(core: Core, prompt_tokens: int) -> None:
     Raises:
         ConfigError: It is not a number above 0, or no window was asked for yet.
     """
-    if type(prompt_tokens) is not int or prompt_tokens < 1:
-        message = f"{prompt_tokens!r} is not a number of tokens above 0"
+    if type(prompt_tokens) is not int or not 0 < prompt_tokens <= MOST:
+        message = f"{shown(prompt_tokens)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="prompt_tokens")
     if not core.last_counted:
         message = "no window was asked for yet: report the usage of a call whose window came from this session"

@@ -22,7 +22,8 @@ DURABILITIES: Final = ("fsync", "flush")
 _LATER_FORMATS = ("responses", "anthropic")
 _PLACE_KEYS = ("store", "durability", "snapshot_every")
 
-_MOST = 10**12  # more tokens, pages or turns than anybody has; small enough for every reader of JSON
+MOST: Final = 10**12
+"""The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
 
 Validator: TypeAlias = Callable[[Any, Any, Any], None]
 
@@ -34,8 +35,8 @@ def _integer(path: str, *, at_least: int, otherwise: str | None = "") -> Validat
     def check(_instance: object, _attribute: object, value: object) -> None:
         if otherwise != "" and value == otherwise:
             return
-        if type(value) is not int or not at_least <= value <= _MOST:
-            raise _refusal(path, value, f"a whole number from {at_least} to {_MOST}{also}")
+        if type(value) is not int or not at_least <= value <= MOST:
+            raise _refusal(path, value, f"a whole number from {at_least} to {MOST}{also}")
 
     return check
 

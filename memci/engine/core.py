@@ -88,7 +88,7 @@ class Core:
 
     def load(self) -> None:
         """Bring the state to the journal's head: the newest snapshot and the events behind it."""
-        self.state = self._snapshot(self.store.journal.head())
+        self.state = self._snapshot(None)
         self._last_snapshot = self.state.seq
         self.refresh()
 
@@ -117,8 +117,7 @@ class Core:
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""
-        head = self.store.journal.head()
-        state = self._snapshot(head if seq is None else min(seq, head))
+        state = self._snapshot(seq)
         for record in self.store.journal.read(state.seq, seq):
             apply(state, from_record(record), record.seq)
         return state
@@ -278,14 +277,32 @@ class Core:
         """Return the time, in UTC, as ISO 8601."""
         return self.clock().isoformat()
 
-    def _snapshot(self, at_most: int) -> State:
-        found = self.store.snapshots.find(at_most)
+    def _snapshot(self, at_most: int | None) -> State:
+        """Return the newest stored state that is not behind *at_most*, an empty one where there is none.
+
+        Raises:
+            CorruptError: The journal was longer once: a snapshot is only taken of what is safe in it.
+        """
+        head = self.store.journal.head()
+        found = self._find_snapshot(at_most)
+        if found is not None and found[0] > head:
+            if self.store.durability == "fsync":
+                message = f"it ends at {head}, and a snapshot of {found[0]} is there: it was cut; restore it from a backup"
+                raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
+            found = self._find_snapshot(head)
         if found is not None:
             seq, body = found
             value = codec.decode(body)
             if value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
                 return state_codec.from_mapping(value["state"])
         return State(session=self.session_id)
+
+    def _find_snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
+        try:
+            return self.store.snapshots.find(at_most)
+        except UnavailableError as error:
+            logger().warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
+            return None
 
     def _mark(self, seq: int) -> str:
         """Return what tells the record *seq* from another one that could stand in its place."""

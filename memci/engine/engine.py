@@ -8,10 +8,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from memci.archive.stores.contract import Store
+from memci.archive.stores.names import check_identifier
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.session import Session
-from memci.errors import SessionClosedError
+from memci.errors import ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.version import VERSION
@@ -45,8 +46,11 @@ class Engine:
         formats.get(self._config.format)
         self._counter = get_counter(self._config.counter)
         chosen = self._config.store if store is None else store
+        if not isinstance(chosen, str) and not callable(getattr(chosen, "open", None)):
+            message = f"{chosen!r} is no store: give a URL, such as file:./chats or memory:, or a store"
+            raise ConfigError(message, path="store")
         self._store = _opened(chosen, self._config.durability) if isinstance(chosen, str) else chosen
-        self._tenant = tenant
+        self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
         self._clock = clock
         self._lock = threading.Lock()  # protects the table of open sessions
@@ -91,6 +95,7 @@ class Engine:
             InvalidIdError: The id is not text, is empty, or UTF-8 cannot encode it.
             CorruptError: What is stored of it is damaged; other sessions are not affected.
         """
+        check_identifier(session_id, "session id")
         with self._lock:
             self._check_open()
             core = self._cores.get(session_id)
@@ -112,7 +117,14 @@ class Engine:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.
 
         Handles on it that are open are closed.
+
+        Raises:
+            PermissionDeniedError: The engine only reads.
         """
+        if self._read_only:
+            message = "the engine was opened to read only: delete with one that writes"
+            raise PermissionDeniedError(message)
+        check_identifier(session_id, "session id")
         with self._lock:
             self._check_open()
             core = self._cores.pop(session_id, None)

@@ -39,7 +39,8 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -
     elif wanted is None:
         named = None
     else:
-        named = {pages.page_index(index) for index in ([wanted] if isinstance(wanted, str | int) else wanted)}
+        several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+        named = {pages.page_index(index) for index in several}
         for index in named:
             pages.get_facts(core, index)
     return fold(core, planner.plan_command(core.state, core.config, named))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
+from memci.errors import ConfigError
+
 if TYPE_CHECKING:
     import logging
 
@@ -116,6 +118,17 @@ class Monitor:
 
     observers: list[Callable[[Notice], None]] = attrs.field(factory=list)
     zone: Zone | None = None
+
+    def add(self, observer: object) -> None:
+        """Add an observer.
+
+        Raises:
+            ConfigError: It cannot be called.
+        """
+        if not callable(observer):
+            message = f"{observer!r} cannot be called: give a function of one argument"
+            raise ConfigError(message, path="callback")
+        self.observers.append(observer)
 
     def tell(self, notice: Notice) -> None:
         """Tell every observer."""

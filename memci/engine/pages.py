@@ -10,12 +10,13 @@ from memci.archive.page_facts import PageFacts
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
 from memci.engine.apply import join
+from memci.engine.config import MOST
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
 from memci.engine.monitor import PageRebuilt, logger
 from memci.engine.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.state import USER, LateResult
-from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, StoreError
+from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, StoreError, shown
 from memci.messages import codec
 
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
@@ -28,11 +29,11 @@ def page_index(index: object) -> str:
     Raises:
         InvalidIdError: It is neither.
     """
-    if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
+    if type(index) is int and 0 <= index <= MOST:
         return f"{USER}-{index}"
     if isinstance(index, str) and _INDEX.fullmatch(index):
         return index
-    message = f"{index!r} is not a page index: give one such as 'usr-12', or the number alone"
+    message = f"{shown(index)} is not a page index: give one such as 'usr-12', or the number alone"
     raise InvalidIdError(message, value=index)
 
 

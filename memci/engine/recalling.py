@@ -9,7 +9,7 @@ from memci.engine.core import Core
 from memci.engine.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.monitor import Eviction, Recall
 from memci.engine.page_codec import page_value
-from memci.errors import PageEvictedError, PageNotFoundError
+from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
 
 
 def recall(core: Core, index: str) -> Page:
@@ -64,8 +64,12 @@ def evict(core: Core, index: str) -> None:
     Raises:
         PageNotFoundError: No archived page has this index.
         PageEvictedError: It is evicted already.
+        PermissionDeniedError: It is pinned.
     """
     facts = _archived(core, index)
+    if facts.pinned:
+        message = f"page {index} is pinned: unpin it first"
+        raise PermissionDeniedError(message)
     if core.state.archive.find_entry(index) is None:
         _restore(core, facts)
     faded = [PagesFaded(pages=[index], reason="evicted")] if index in core.state.recalled else []

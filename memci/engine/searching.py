@@ -7,10 +7,14 @@ import attrs
 from memci.archive.page_facts import PageState
 from memci.engine.core import Core
 from memci.engine.projection import entry_text
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 
 if TYPE_CHECKING:
     from memci.archive.search import ExtraPage
+
+
+MOST_HITS = 10_000
+"""The largest limit of one search."""
 
 
 @attrs.frozen(kw_only=True)
@@ -41,8 +45,8 @@ def search(core: Core, query: object, *, limit: int, include_visible: bool) -> l
     if not isinstance(query, str):
         message = f"a query is text, not {type(query).__name__}"
         raise ConfigError(message, path="query")
-    if type(limit) is not int or limit < 1:
-        message = f"{limit!r} is not a number above 0"
+    if type(limit) is not int or not 0 < limit <= MOST_HITS:
+        message = f"{shown(limit)} is not a number from 1 to {MOST_HITS}"
         raise ConfigError(message, path="limit")
     state = core.state
     visible = {page.index for chapter in (state.active, state.system, state.recalled) for page in chapter.pages()}

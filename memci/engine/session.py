@@ -16,7 +16,7 @@ from memci.engine.monitor import Fold, Notice
 from memci.engine.searching import Hit, search
 from memci.engine.verify import Report, verify
 from memci.engine.window import Window, make_window, render_at
-from memci.errors import ConfigError, SessionClosedError
+from memci.errors import ConfigError, SessionClosedError, shown
 
 OnConflict = Literal["raise", "retry"]
 
@@ -26,8 +26,8 @@ class Session:
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
     ``SessionClosedError`` on a closed handle, and every call that writes raises ``ConflictError`` when another process wrote
-    first (``refresh`` brings that in), ``UnavailableError`` when the store fails, and ``PermissionDeniedError`` on an engine
-    that only reads. Page indexes are text such as ``usr-12``, or the number alone.
+    first (``refresh`` brings that in; reading facts of pages raises it too), ``UnavailableError`` when the store fails, and
+    ``PermissionDeniedError`` on an engine that only reads. Page indexes are text such as ``usr-12``, or the number alone.
     """
 
     def __init__(self, core: Core, release: Callable[["Session", Core], None]) -> None:
@@ -117,7 +117,8 @@ class Session:
             message = f"{on_conflict!r} is not known: give raise or retry"
             raise ConfigError(message, path="on_conflict")
         with self._open() as core:
-            return appending.append(core, list(messages), at=at, key=key, retry=on_conflict == "retry") if messages else []
+            several = appending.as_list(messages)
+            return appending.append(core, several, at=at, key=key, retry=on_conflict == "retry") if several else []
 
     def refresh(self) -> None:
         """Apply what others wrote since. O(what they wrote)."""
@@ -148,7 +149,7 @@ class Session:
         """
         with self._open() as core:
             if type(at) is not int or not 0 <= at <= core.state.seq:
-                message = f"there is no event {at!r}: the session is at {core.state.seq}"
+                message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
                 raise ConfigError(message, path="at")
             return render_at(core, at)
 
@@ -279,9 +280,13 @@ class Session:
             commands.report_usage(core, prompt_tokens)
 
     def observe(self, callback: Callable[[Notice], None]) -> None:
-        """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock."""
+        """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock.
+
+        Raises:
+            ConfigError: It cannot be called.
+        """
         with self._open() as core:
-            core.monitor.observers.append(callback)
+            core.monitor.add(callback)
 
     def verify(self) -> Report:
         """Compare the journal with page files, snapshots and index. O(history)."""

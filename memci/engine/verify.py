@@ -2,6 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -11,9 +13,13 @@ from memci.engine.apply import apply
 from memci.engine.core import Core
 from memci.engine.events import from_record
 from memci.engine.page_codec import file_name, page_file
+from memci.engine.projection import project
 from memci.engine.state import State
 from memci.errors import CorruptError
 from memci.messages import codec
+
+if TYPE_CHECKING:
+    from memci.archive.page_index import PageIndex
 
 
 @attrs.frozen(kw_only=True)
@@ -44,13 +50,19 @@ class Report:
 
 def verify(core: Core) -> Report:
     """Read the journal from its beginning, and compare everything that is derived from it. O(history)."""
+    from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
+
     problems: list[str] = []
     events = files = 0
+    index = PageIndex(None)
     snapshots = dict(_snapshots(core))
     state = State(session=core.session_id)
     try:
         for record in core.store.journal.read():
-            apply(state, from_record(record), record.seq)
+            event = from_record(record)
+            apply(state, event, record.seq)
+            with index.write() as writer:
+                project(event, record.seq, writer, state.wire)
             events += 1
             if record.seq in snapshots:
                 problems += _snapshot_problems(state, record.seq, snapshots[record.seq])
@@ -59,6 +71,7 @@ def verify(core: Core) -> Report:
             problems.append(
                 "the state in memory differs from the one that the journal makes: close the session and open it again"
             )
+        problems += core.ask(lambda stored: list(_index_problems(index, stored)))
         for facts in core.all_facts():
             if facts.state not in (PageState.OPEN, PageState.ACTIVE):
                 files += 1
@@ -73,6 +86,18 @@ def verify(core: Core) -> Report:
         durability=core.store.durability,
         problems=tuple(problems),
     )
+
+
+def _index_problems(index: "PageIndex", stored: "PageIndex") -> Iterator[str]:
+    advice = "delete index.sqlite, it is made again from the journal"
+    for expected, found in zip_longest(index.rows(), stored.rows()):
+        if expected != found:
+            yield f"the index differs from what the journal makes, first at {(expected or found)[0]!r}: {advice}"
+            break
+    try:
+        stored.check()
+    except CorruptError as error:
+        yield f"the full-text index is not that of its texts ({error}): {advice}"
 
 
 def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:

@@ -3,19 +3,20 @@
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
 from memci.engine import folding, planner
 from memci.engine.blocks import STUB_MIN_TOKENS
+from memci.engine.config import MOST
 from memci.engine.core import Core
 from memci.engine.events import PagesFaded, WindowSettled
 from memci.engine.layout import RENDERER, Layout, lay_out
 from memci.engine.monitor import Zone, zone
 from memci.engine.shrink import DIRECTORY_TOKENS
 from memci.engine.state import State
-from memci.errors import BudgetError, ConfigError, StoreError
+from memci.errors import BudgetError, ConfigError, InvalidMessageError, StoreError, shown
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
@@ -59,17 +60,18 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     """
     core.configure()
     budget = core.config.budget.tokens if budget is None else budget
-    if type(budget) is not int or budget < 1:
-        message = f"{budget!r} is not a number of tokens above 0"
+    if type(budget) is not int or not 0 < budget <= MOST:
+        message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
-    wanted = _settling(core, budget, tools or ())
+    wanted = _settling(core, budget, _checked_tools(tools))
     layout, stub_tokens = _fitted(core, wanted)
     wanted = attrs.evolve(wanted, stub_tokens=stub_tokens)
     if wanted != core.state.settled:
         core.commit([wanted])
     core.last_counted = layout.counted
+    rendered = _rendered(layout, budget, core.state.seq)
     core.monitor.window(layout.tokens, budget)
-    return _rendered(layout, budget, core.state.seq)
+    return rendered
 
 
 def render_at(core: Core, seq: int) -> Window:
@@ -84,10 +86,25 @@ def render_at(core: Core, seq: int) -> Window:
     return _rendered(_lay_out(state, settled, settled.stub_tokens), settled.budget, seq)
 
 
+def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
+    if tools is None:
+        return []
+    if not isinstance(tools, list | tuple) or not all(isinstance(tool, Mapping) for tool in tools):
+        message = "tools are a list of tool schemas, each a dict"
+        raise InvalidMessageError(message, path="tools")
+    copy = codec.checked_copy([dict(tool) for tool in tools], "tools")
+    try:
+        codec.encode(copy)
+    except ValueError as error:
+        message = f"cannot be written as JSON: {error}"
+        raise InvalidMessageError(message, path="tools") from error
+    return cast("list[Mapping[str, Any]]", copy)
+
+
 def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> WindowSettled:
     """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
     last = core.state.settled
-    sha256 = hashlib.sha256(codec.encode(codec.checked_copy(list(tools)))).hexdigest() if tools else ""
+    sha256 = hashlib.sha256(codec.encode(tools)).hexdigest() if tools else ""
     tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
     return WindowSettled(
         budget=budget,

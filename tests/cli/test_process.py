@@ -128,7 +128,13 @@ def test_interrupt(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     command = [sys.executable, "-m", "memci", "replay", str(fifo)]
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process,  # noqa: S603
+        subprocess.Popen(  # noqa: S603
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (a background job ignores it)
+        ) as process,
         fifo.open("wb"),  # opens once the command waits for the conversation
     ):
         process.send_signal(signal.SIGINT)

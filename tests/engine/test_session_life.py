@@ -176,13 +176,14 @@ def test_a_conflict_can_be_retried_at_the_end(tmp_path: Path) -> None:
         second.append(user("a"), on_conflict="later")  # type: ignore[arg-type]
 
 
-def test_a_process_that_is_behind_sees_what_it_knows(tmp_path: Path) -> None:
-    """Before a refresh a session shows its own past, whole and consistent, though another wrote and folded since."""
+def test_a_process_that_is_behind_says_so(tmp_path: Path) -> None:
+    """Before a refresh a session that reads page facts which another has gone on writing learns that it is behind."""
     first, second = two_handles(tmp_path)
     talk(first, 4, first=2)
     first.fold("all")
-    assert {"usr-1": "open"} == states(second)
-    assert turn(1) == list(second.messages())
+    with pytest.raises(ConflictError) as caught:
+        second.pages()
+    assert (second.seq, first.seq) == (caught.value.expected, caught.value.head)
     second.refresh()
     assert states(first) == states(second)
     assert first.contents == second.contents
