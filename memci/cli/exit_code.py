@@ -30,7 +30,7 @@ EXPLAINED = {
     ExitCode.FAILED: "a check failed: verify found a problem, or a replay broke a promise",
     ExitCode.USAGE: "wrong usage, a configuration or a conversation that cannot be used",
     ExitCode.NOT_FOUND: "there is no such store, session, page or entry",
-    ExitCode.STORE: "the store is damaged, or cannot be read or written",
+    ExitCode.STORE: "the store is damaged, or it or the output cannot be read or written",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.PIPE_CLOSED: "whoever read the output closed it",
 }

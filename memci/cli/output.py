@@ -93,12 +93,12 @@ def write(words: str) -> None:
     """Write to standard output as it is.
 
     Raises:
-        CommandError: Whoever read it has closed it.
+        CommandError: Whoever read it has closed it, or it cannot be written.
     """
     try:
         sys.stdout.write(words)
-    except BrokenPipeError as error:
-        raise _closed() from error
+    except OSError as error:
+        raise _lost(error) from error
 
 
 def prepare() -> None:
@@ -115,8 +115,8 @@ def flush() -> None:
     """
     try:
         sys.stdout.flush()
-    except BrokenPipeError as error:
-        raise _closed() from error
+    except OSError as error:
+        raise _lost(error) from error
 
 
 def _escaped(character: str) -> str:
@@ -152,12 +152,14 @@ def _print(renderable: object) -> None:
     Console(markup=False, highlight=False, emoji=False).print(renderable)
 
 
-def _closed() -> CommandError:
+def _lost(error: OSError) -> CommandError:
     """Let what is still in the buffer go nowhere, so that the interpreter ends quietly, and return the error to raise."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
-    return CommandError("the output was closed", ExitCode.PIPE_CLOSED)
+    if isinstance(error, BrokenPipeError):
+        return CommandError("the output was closed", ExitCode.PIPE_CLOSED)
+    return CommandError(f"the output cannot be written: {error.strerror}", ExitCode.STORE)
 
 
 def _reconfigure(stream: TextIO, *, encoding: str | None = None, errors: str | None = None) -> None:

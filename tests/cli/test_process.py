@@ -140,3 +140,17 @@ def test_interrupt(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (ExitCode.INTERRUPTED, b"", b"") == (process.returncode, out, err)
+
+
+def test_full_device(tmp_path: Path) -> None:
+    """Output that cannot be written ends the command with one line and the exit code of a store that fails."""
+    store = store_chat(tmp_path, "s", chat(3))
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(  # noqa: S603 (fixed words)
+            [sys.executable, "-m", "memci", "export", "--store", store],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+    assert (ExitCode.STORE, 1) == (done.returncode, done.stderr.count(b"\n"))
