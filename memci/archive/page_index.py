@@ -23,7 +23,9 @@ _ALL_ROWS = (
     f"SELECT {COLUMNS} FROM page ORDER BY number, name",  # noqa: S608 names of columns
     "SELECT seq, page, position, role, at, key, text FROM entry ORDER BY seq",
     "SELECT call_id, seq, page, answered FROM call ORDER BY seq, id",
-    "SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id) ORDER BY number, name",
+    # The newest page is searchable only once it is complete; until then its text may be of any time.
+    """SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id)
+    WHERE number < (SELECT max(number) FROM page) ORDER BY number, name""",
 )
 _MOST = (1 << 63) - 1  # the largest integer that the database holds
 

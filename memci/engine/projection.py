@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memci.archive.index_writer import IndexWriter
 
 
-def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:
+def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:  # noqa: C901 (one branch a kind of event)
     """Bring the index from before an event to behind it. Costs what the event holds."""
     match event:
         case MessageAppended():
@@ -44,7 +44,8 @@ def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None
             for value in pages:
                 writer.change_page(value["page"], state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)
         case PageBegan(page=index, turn=turn, name=name):
-            _complete_newest(writer)
+            if writer.newest_page() != index:
+                _complete_newest(writer)
             writer.put_page(_opened(index, turn, seq, name or ""))
         case Rewound(page=index, position=position):
             writer.drop_from(index, position)
@@ -66,6 +67,8 @@ def _append(event: MessageAppended, seq: int, writer: "IndexWriter", message: Me
     writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
     for call_id, call_seq in event.answers:
         writer.answer_call(call_id, seq=seq, call_seq=call_seq)
+    if event.answers and writer.newest_page() != event.page:
+        writer.index_page(event.page)  # a late result is found before the next fold
     for call in message.calls:
         writer.add_call(call.id, seq=seq, page=event.page)
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from memci.archive.page_facts import PageState
+from memci.archive.stores.memory import MemoryStore
 from memci.errors import InvalidMessageError
 from tests.engine.sessions import heard, indexes, open_session, states, talk, turn
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
@@ -295,3 +296,23 @@ def test_many_turns_may_come_in_one_command() -> None:
     assert notices
     talk(session, 1, first=30)
     assert () == session.verify().problems
+
+
+def test_a_late_result_is_not_taken_twice_after_a_recall() -> None:
+    """A page recalled while its late result waits for a fold has it once, before and after the fold and a reopening."""
+    store = MemoryStore()
+    session = open_session(store, active={"min_pages": 1})
+    session.extend([user("start " + "word " * 50), calling("c1")])
+    talk(session, 6)
+    session.window(150)
+    assert session.page("usr-1").chapter is None
+    session.append(result("c1", "done late"))
+    session.restore("usr-1")
+    session.recall("usr-1")
+    session.append(user("next"))
+    session.fold("all")
+    for reopened in (False, True):
+        each = open_session(store, active={"min_pages": 1}) if reopened else session
+        assert 1 == sum(message.get("tool_call_id") == "c1" for message in each.page("usr-1").messages)
+        blocks = [str(message["content"]) for message in each.window().messages if "[recalled page" in str(message["content"])]
+        assert [1] == [block.count("done late") for block in blocks]

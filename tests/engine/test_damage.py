@@ -2,7 +2,9 @@
 
 import errno
 import shutil
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -285,3 +287,44 @@ def test_a_torn_tail_is_cut(tmp_path: Path, directory: Path) -> None:
         assert said == list(session.messages())
         session.append(user("next"))
         assert () == session.verify().problems
+
+
+def test_a_changed_index_is_found_by_verify(tmp_path: Path, directory: Path) -> None:
+    """An index whose rows are not those of the journal is reported, though SQLite finds nothing wrong with it."""
+    begun(tmp_path)
+    with closing(sqlite3.connect(directory / "index.sqlite")) as connection:
+        connection.execute("DELETE FROM page WHERE name = 'usr-3'")
+        connection.commit()
+    with open_on(tmp_path) as session:
+        assert any("usr-3" in problem for problem in session.verify().problems)
+    (directory / "index.sqlite").unlink()
+    with open_on(tmp_path) as session:
+        assert () == session.verify().problems
+
+
+def test_a_journal_cut_at_a_line_is_told_from_a_short_one(tmp_path: Path, directory: Path) -> None:
+    """Where a snapshot tells of events that the journal no longer has, the session is not opened as if it were whole."""
+    begun(tmp_path)
+    journal = directory / "journal.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:12]))
+    with pytest.raises(CorruptError, match="cut"):
+        open_on(tmp_path)
+
+
+def test_a_journal_cut_under_an_open_session_ends_its_retries(tmp_path: Path, directory: Path) -> None:
+    """Appending with retries to a journal that lost acknowledged events fails instead of trying for ever."""
+    with open_on(tmp_path) as session:
+        talk(session, 3)
+        journal = directory / "journal.jsonl"
+        journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:4]))
+        with pytest.raises(CorruptError, match="cut"):
+            session.append(user("on"), on_conflict="retry")
+
+
+def test_what_stands_in_the_place_of_a_snapshot_is_passed_over(tmp_path: Path, directory: Path) -> None:
+    """A directory where a snapshot should be only makes loading slower."""
+    messages = begun(tmp_path)
+    shutil.rmtree(directory / "snapshots")
+    (directory / "snapshots" / "10.json").mkdir(parents=True)
+    with open_on(tmp_path) as session:
+        assert messages == list(session.messages())

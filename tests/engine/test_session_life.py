@@ -377,3 +377,21 @@ def test_notices_of_a_closed_fold_are_not_repeated() -> None:
     notices = heard(session)
     session.append(assistant("more"))
     assert [] == notices
+
+
+def test_keys_hold_between_processes(tmp_path: Path) -> None:
+    """A command that another process carried out under the same key gives that answer, once this one catches up by itself."""
+    first, second = two_handles(tmp_path)
+    address = first.append(assistant("once"), key="k").address
+    first.search("once")
+    assert address == second.append(assistant("once"), key="k", on_conflict="retry").address
+    assert first.seq == second.seq
+
+
+def test_tools_are_counted_anew_by_another_counter() -> None:
+    """A session that goes on with another counter does not keep the size that the old one gave the tools."""
+    store, tools = MemoryStore(), [{"type": "function", "function": {"name": "look", "description": "word " * 50}}]
+    open_session(store).window(tools=tools)
+    session = open_session(store, counter="approximate")
+    fresh = open_session(counter="approximate").window(tools=tools)
+    assert fresh.breakdown["tools"] == session.window(tools=tools).breakdown["tools"]
