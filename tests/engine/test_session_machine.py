@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -480,6 +481,6 @@ class FileSessionMachine(SessionMachine):
         shutil.rmtree(self.root)
 
 
-TestSessionMachine = SessionMachine.TestCase
-TestFileSessionMachine = FileSessionMachine.TestCase
-TestFileSessionMachine.settings = settings(max_examples=10)
+TestSessionMachine = pytest.mark.timeout(600)(SessionMachine.TestCase)  # finding the smallest failure takes its time
+FileSessionMachine.TestCase.settings = settings(max_examples=10)
+TestFileSessionMachine = pytest.mark.timeout(600)(FileSessionMachine.TestCase)
