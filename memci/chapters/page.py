@@ -1,6 +1,6 @@
 """A page: a view on a run of nodes in a chapter's message list."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +151,34 @@ class Page:
         for call in node.message.calls:
             self.open_calls.setdefault(call.id, []).append(node)
         return position
+
+    def join(self, node: MessageNode, answers: Sequence[tuple[str, int]]) -> int:
+        """Add a message and return its position: a result behind the call it answers, any other at the end.
+
+        Args:
+            node: The message.
+            answers: For each call that it answers: the id, and the ``seq`` of the message that made the call.
+        """
+        if not answers:
+            return self.add(node)
+        position = self.add(node, after=self.results_end(self.find_seq(answers[0][1])))
+        for call_id, _ in answers:
+            self.answer(call_id)
+        return position
+
+    def find_seq(self, seq: int) -> MessageNode:
+        """Return the node that came with the event *seq*. O(entries behind it).
+
+        Raises:
+            ValueError: It is not in the page.
+        """
+        node, left = self.run.tail, self.run.length
+        while node is not None and left and node.seq != seq:
+            node, left = node.previous, left - 1
+        if node is None or not left:
+            message = f"page {self.index} has no entry of event {seq}"
+            raise ValueError(message)
+        return node
 
     def answer(self, call_id: str) -> None:
         """Note that the latest open call of this id has its result."""

@@ -9,7 +9,7 @@ from memci.archive.eviction import Policy, Stale, ZeroRecall, evictions
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Entry, Opening, Page
 from memci.engine import folding, pages, planner, state_codec
-from memci.engine.apply import apply, find_seq
+from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.events import Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded, from_record
@@ -204,7 +204,7 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
     index = known[0]
     page = pages.load(core, index, late=state.late.get(index, ()))
     answers = _answers(page, message)
-    call = find_seq(page, answers[0][1])
+    call = page.find_seq(answers[0][1])
     return _Place(index, _position_behind(page, page.results_end(call)), None, state.turn, answers)
 
 

@@ -8,7 +8,7 @@ from memci.archive.contents import ContentsEntry, Detail
 from memci.archive.summary import Summary
 from memci.chapters.page import Page
 from memci.engine import blocks, pages, planner
-from memci.engine.apply import entries_before_fold
+from memci.engine.apply_fold import entries_before_fold
 from memci.engine.core import Core
 from memci.engine.events import FoldUndone, PagesFolded
 from memci.engine.layout import Layout, lay_out

@@ -9,7 +9,6 @@ import attrs
 from memci.archive.page_facts import PageFacts
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
-from memci.engine.apply import join
 from memci.engine.config import MOST
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
@@ -92,7 +91,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
         page = _parse(core, data)
     for result in core.state.late.get(index, ()) if late is None else late:
         node = attrs.evolve(result.node, previous=None, next=None)
-        join(page, node, [(call_id, result.call_seq) for call_id in node.message.answers])
+        page.join(node, [(call_id, result.call_seq) for call_id in node.message.answers])
     return page
 
 

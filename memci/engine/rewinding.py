@@ -8,7 +8,7 @@ from memci.archive.contents import Directory
 from memci.archive.eviction import page_number
 from memci.chapters.page import Opening, Page
 from memci.engine import folding, pages
-from memci.engine.apply import entries_before_page, opening_nodes
+from memci.engine.apply_fold import entries_before_page, opening_nodes
 from memci.engine.core import Core
 from memci.engine.events import Rewound
 from memci.engine.page_codec import page_value

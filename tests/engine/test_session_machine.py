@@ -25,7 +25,7 @@ from memci.engine.engine import Engine
 from memci.engine.events import from_record
 from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice
 from memci.engine.state import State
-from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError
+from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from tests.engine.conversation_model import Model
@@ -287,6 +287,10 @@ class SessionMachine(RuleBasedStateMachine):
         before = self.state_of(index)
         try:
             getattr(self.session, command)(index)
+        except PermissionDeniedError:
+            assert "evict" == command
+            assert index in self.pinned
+            return
         except PageEvictedError:
             listed = self.core.state.archive
             assert command in ("evict", "pin", "unpin")
@@ -300,7 +304,6 @@ class SessionMachine(RuleBasedStateMachine):
                 assert after is not PageState.ATTACHED
             case "evict":
                 self.attached.pop(index, None)
-                self.pinned.discard(index)
                 assert after is PageState.EVICTED
             case "restore":
                 assert after in (PageState.ARCHIVED, PageState.ATTACHED)
