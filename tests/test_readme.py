@@ -82,7 +82,7 @@ def test_commands_are_there() -> None:
     assert set() == set(commands) - set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["docs/concepts.md", "examples/README.md"])
+@pytest.mark.parametrize("name", [*PAGES, "examples/README.md"])
 def test_links_lead_somewhere(name: str) -> None:
     """Every link inside the project names a file that is there, and a heading of it where it names one."""
     links = list(local_links(name))
