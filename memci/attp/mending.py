@@ -6,8 +6,10 @@ from memci.attp.statement import CODE, Span
 
 _TEXT_FIELDS = {("thought",), ("tool_call", "thought"), ("tool_call", "target"), ("tool_call", "message"), CODE}
 
-# The escapes of TOML 1.1.
-_ESCAPE = re.compile(r"\\(?:[btnfre\"\\]|[ \t]*\n|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|(?P<unknown>))")
+# A backslash that begins none of the escapes of TOML 1.1; those of backslashes are out of the way when this is asked for.
+_UNKNOWN_ESCAPE = re.compile(r"\\(?![btnfre\"]|[ \t]*\n|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2})")
+_PAIR = "\\\\"
+_PAIR_MARK = "\0\0"
 _PYTHON_TOKEN = re.compile(r"""#[^\n]*+|(?P<text>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|(?P<outside>\\[^\n])""")
 _NEWLINE_ESCAPE = re.compile(r"(?:[^\\]|\\[^n])*+\\n")
 
@@ -29,16 +31,18 @@ def mend(source: str, span: Span) -> tuple[str, str | None]:
             code = body.removeprefix("\n")
             mended = "\n" * body.count("\n")
         else:
-            mended = _ESCAPE.sub(_double, body)
+            mended = _with_known_escapes(body)
         pieces += [source[position : statement.value], statement.quote, mended]
         position = statement.close
     pieces.append(source[position : span.end])
     return "".join(pieces), code
 
 
-def _double(found: re.Match[str]) -> str:
-    """Return the escape; one that TOML does not know, such as that of a pattern, with its backslash made plain."""
-    return "\\\\" if found["unknown"] is not None else found[0]
+def _with_known_escapes(body: str) -> str:
+    """Return the body of a string, where an escape that TOML does not know, such as a pattern has, is a plain backslash."""
+    if "\\" not in body or "\0" in body:  # no TOML string may hold a NUL
+        return body
+    return _UNKNOWN_ESCAPE.sub(_PAIR_MARK, body.replace(_PAIR, _PAIR_MARK)).replace(_PAIR_MARK, _PAIR)
 
 
 def _is_python(body: str) -> bool:
@@ -49,7 +53,7 @@ def _is_python(body: str) -> bool:
     """
     if "\\" not in body:
         return False
-    found = any(escape["unknown"] is not None for escape in _ESCAPE.finditer(body))
+    found = _UNKNOWN_ESCAPE.search(body.replace(_PAIR, _PAIR_MARK)) is not None
     for token in _PYTHON_TOKEN.finditer(body):
         if token["outside"]:
             return False
