@@ -38,11 +38,10 @@ _OPENING = re.compile(rf"^[ \t]*+(?:thought[ \t]*=|{_CALL})", re.MULTILINE)
 _RESULT = re.compile(r"^[ \t]*+\[\[?[ \t]*tool_result[ \t]*\]", re.MULTILINE)
 _REASONING = re.compile(r"\s*+<(think|thinking|reasoning)>")
 _BARE_OPENING = re.compile(
-    r"\s*+(?P<fence>(?:```|~~~)[ \t]*(?:toml|TOML)?[ \t]*\n\s*+)?"
+    r"\s*+(?P<fence>(?:```|~~~)[ \t]*+(?:(?:toml|TOML)[ \t]*+)?\n\s*+)?"
     r"(?=(?P<key>thought|status|target|code|message)[ \t]*=[ \t]*[\"'])"
 )
 _FENCE_LINE = re.compile(r"\A\s*(?:```|~~~)[^\n]*(?:\n|\Z)")
-_CODE_FENCE = re.compile(r"\s*+(?P<fence>```+|~~~+)[^\n]*\n(?P<code>[\s\S]*?)\n?[ \t]*(?P=fence)\s*")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -69,8 +68,10 @@ class CodeCall:
     @property
     def program(self) -> str:
         """The code without a code fence around it and without the indentation that all its lines share. O(its length)."""
-        fenced = _CODE_FENCE.fullmatch(self.code) if self.code.lstrip().startswith(("```", "~~~")) else None
-        return textwrap.dedent(fenced["code"] if fenced else self.code)
+        lines = self.code.strip().split("\n")
+        if lines[0].startswith(("```", "~~~")) and lines[-1].strip() == lines[0][:3]:
+            return textwrap.dedent("\n".join(lines[1:-1]) + "\n")
+        return textwrap.dedent(self.code)
 
 
 @attrs.frozen(kw_only=True)
@@ -164,9 +165,14 @@ def _find(source: str) -> Span:
 def _checked(source: str, span: Span) -> Span:
     """Return the span, longer where its code seems to end too early; refuse what else the reply says about tools."""
     code = next((statement for statement in span.statements if statement.table + statement.key == CODE), None)
-    if code and len(code.quote) == 3 and source.startswith("\n", code.value + 3) and code.quote in source[span.end :]:  # noqa: PLR2004
-        span = scan(source, span.start, code_as_block=True)
     second = _MARKER.search(source, span.end)
+    if code and len(code.quote) == 3 and source.startswith("\n", code.value + 3) and code.quote in source[span.end :]:  # noqa: PLR2004
+        try:
+            span = scan(source, span.start, code_as_block=True)
+            second = _MARKER.search(source, span.end)
+        except AttpSyntaxError:
+            if not second:
+                raise
     if second:
         raise syntax_error(source, second.start(), "this is a second tool call", _ONE_CALL)
     invented = [statement.start for statement in span.statements if statement.key[0] == "tool_result"]

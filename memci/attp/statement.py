@@ -14,7 +14,7 @@ MAX_STATEMENTS = 50
 MAX_KEY_PARTS = 8
 MAX_KEY_CHARS = 200
 MAX_NESTING = 16
-MAX_VALUE_TOKENS = 100
+MAX_VALUE_TOKENS = 200
 MAX_BARE_CHARS = 100
 
 _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
@@ -53,6 +53,7 @@ class Statement:
         quote: What its string begins and ends with; empty where it holds no string, and for a header.
         close: Offset of the closing quote.
         block: Its string was read as a block, and may hold the quotes that enclose it.
+        tokens: Of how many parts its value consists, where it is no string.
     """
 
     table: tuple[str, ...]
@@ -63,6 +64,7 @@ class Statement:
     quote: str = ""
     close: int = 0
     block: bool = False
+    tokens: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -110,7 +112,8 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
             assignment = _ASSIGNMENT.match(text, position)
             if not assignment:
                 break
-            statements.append(_assignment(text, table, assignment, as_block=code_as_block))
+            room = MAX_VALUE_TOKENS - sum(statement.tokens for statement in statements)
+            statements.append(_assignment(text, table, assignment, as_block=code_as_block, room=room))
         if len(statements) > MAX_STATEMENTS:
             raise syntax_error(
                 text, position, f"more than {MAX_STATEMENTS} lines of keys", "write thought and one [tool_call] only"
@@ -132,12 +135,12 @@ def _parts(text: str, offset: int, key: str) -> tuple[str, ...]:
     return tuple(part.strip("\"'") for part in _PARTS.findall(key))
 
 
-def _assignment(text: str, table: tuple[str, ...], found: re.Match[str], *, as_block: bool) -> Statement:
+def _assignment(text: str, table: tuple[str, ...], found: re.Match[str], *, as_block: bool, room: int) -> Statement:
     key = _parts(text, found.start("key"), found["key"])
     value = found.end()
     quoted = _QUOTES.match(text, value)
     quote = quoted[0] if quoted else ""
-    end = _string_end(text, value, quote) if quote else _plain_end(text, value)
+    end, tokens = (_string_end(text, value, quote), 0) if quote else _plain_end(text, value, room)
     line_end = _LINE_END.match(text, end)
     opens_block = table + key == CODE and len(quote) == 3 and text.startswith("\n", value + 3)  # noqa: PLR2004 (three quotes)
     block = opens_block and (as_block or not line_end)
@@ -155,6 +158,7 @@ def _assignment(text: str, table: tuple[str, ...], found: re.Match[str], *, as_b
         quote=quote,
         close=end - len(quote),
         block=block,
+        tokens=tokens,
     )
 
 
@@ -200,15 +204,15 @@ def _trailing(text: str, end: int, quote: str) -> tuple[str, str]:
     return f"{rest!r} follows the closing {quote}", f"do not write {quote} inside of a text that {quote} encloses"
 
 
-def _plain_end(text: str, value: int) -> int:
-    """Return where a number, date, boolean, array or inline table ends."""
+def _plain_end(text: str, value: int, room: int) -> tuple[int, int]:
+    """Return where a number, date, boolean, array or inline table ends, and of how many parts it consists."""
     depth = 0
     tokens = 0
     position = value
     while token := _TOKEN.match(text, position):
         tokens += 1
-        if tokens > MAX_VALUE_TOKENS or (token["bare"] and len(token["bare"]) > MAX_BARE_CHARS):
-            raise syntax_error(text, value, "this value is larger than any that is needed here", "leave the key out")
+        if tokens > room or (token["bare"] and len(token["bare"]) > MAX_BARE_CHARS):
+            raise syntax_error(text, value, "the values are larger than any that are needed here", "leave the key out")
         if depth == 0 and token["space"]:
             break
         depth += bool(token["open"]) - bool(token["close"])
@@ -221,4 +225,4 @@ def _plain_end(text: str, value: int) -> int:
         raise syntax_error(text, value, "there is no value here", _QUOTE_HINT)
     if depth > 0:
         raise syntax_error(text, value, "a bracket that is opened here is not closed", _QUOTE_HINT)
-    return position
+    return position, tokens
