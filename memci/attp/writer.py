@@ -22,13 +22,17 @@ def call_toml(call: CodeCall, *, thought: str = "") -> str:
     return _dumps(({"thought": thought} if thought else {}) | {"tool_call": table})
 
 
-def result_toml(value: object) -> str:
+def result_toml(value: object, *, printed: str = "") -> str:
     """Return the document that tells the model what its code gave; without ``result`` where that is ``None``.
+
+    Args:
+        value: What the code assigned to ``__result__``.
+        printed: What it printed; left out where that is nothing.
 
     Raises:
         TypeError, ValueError: The value is not plain data and cannot become it.
     """
-    return _dumps({"tool_result": {"status": "success", "result": plain(value)}})
+    return _dumps({"tool_result": {"status": "success", "result": plain(value), "printed": printed or None}})
 
 
 def error_toml(*, kind: str, message: str, line: int | None = None, hint: str = "") -> str:
