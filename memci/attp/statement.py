@@ -10,12 +10,14 @@ import attrs
 
 from memci.errors import AttpSyntaxError
 
-MAX_STATEMENTS = 50
+MAX_STATEMENTS = 30
 MAX_KEY_PARTS = 8
 MAX_KEY_CHARS = 200
 MAX_NESTING = 16
 MAX_VALUE_TOKENS = 200
 MAX_BARE_CHARS = 100
+MAX_ESCAPES = 4_000
+"""Backslashes where TOML reads them; each costs as much as a hundred plain characters."""
 
 _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _KEY = rf"{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART})*+"
@@ -102,6 +104,8 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
     """
     statements: list[Statement] = []
     table: tuple[str, ...] = ()
+    escapes = 0
+    room = MAX_VALUE_TOKENS
     position = _skip_blank(text, start)
     while position < len(text):
         header = _HEADER.match(text, position)
@@ -112,13 +116,19 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
             assignment = _ASSIGNMENT.match(text, position)
             if not assignment:
                 break
-            room = MAX_VALUE_TOKENS - sum(statement.tokens for statement in statements)
             statements.append(_assignment(text, table, assignment, as_block=code_as_block, room=room))
         if len(statements) > MAX_STATEMENTS:
             raise syntax_error(
                 text, position, f"more than {MAX_STATEMENTS} lines of keys", "write thought and one [tool_call] only"
             )
-        position = _skip_blank(text, statements[-1].end)
+        last = statements[-1]
+        room -= last.tokens
+        escapes += 0 if last.block or last.quote in {"'", "'''"} else text.count("\\", last.value, last.end)
+        if escapes > MAX_ESCAPES:
+            raise syntax_error(
+                text, last.start, f"more than {MAX_ESCAPES} backslashes", "put code between ''', where a backslash is just that"
+            )
+        position = _skip_blank(text, last.end)
     return Span(statements=tuple(statements), start=start, end=statements[-1].end if statements else start)
 
 

@@ -101,7 +101,7 @@ class Tool:
         schema = object_schema(tuple(fields))
         for parameter in self.parameters:
             if not parameter.required:
-                schema["properties"][parameter.name]["default"] = parameter.default
+                schema["properties"][parameter.name]["default"] = plain(parameter.default)
         return schema
 
     def records(self) -> tuple[Record, ...]:

@@ -69,7 +69,8 @@ BROKEN = {
     "long key": (DOCUMENT.replace("target", "a." * 20_000 + "target"), 5, "only keys"),
     "deep value": (DOCUMENT.replace('"find the page"', "[" * 20_000), 5, "leave the key out"),
     "long value": (DOCUMENT.replace('"find the page"', f"[{'1,' * 500}]"), 5, "leave the key out"),
-    "many keys": (HEAD + "".join(f"k{number} = 1\n" for number in range(60)), 51, "only"),
+    "many backslashes": (with_code("\\n" * 5_000 + "\n", '"""'), 4, "between '''"),
+    "many keys": (HEAD + "".join(f"k{number} = 1\n" for number in range(40)), 31, "only"),
 }
 """Replies that are refused: the text, the line that is blamed, and a part of the hint."""
 
@@ -87,11 +88,12 @@ HOSTILE = {
     "arrays in arrays": _filled(f"{HEAD}x = ", "["),
     "tables in tables": _filled(f"{HEAD}x = ", "{a="),
     "one array": _filled(f"{HEAD}x = [", "1,", f"]\n{CALL}"),
-    "many arrays": HEAD + "".join(f"x{number} = [{'1,' * 49}]\n" for number in range(44)) + CALL.removeprefix(HEAD),
-    "many tables": HEAD
-    + "".join(f"x{number} = {{{','.join(f'k{key}=1' for key in range(24))}}}\n" for number in range(44))
-    + CALL.removeprefix(HEAD),
-    "many dates": HEAD + f"x = [{'2020-01-01T00:00:00.123456Z,' * 12}]\n" * 40 + CALL.removeprefix(HEAD),
+    "arrays": HEAD + "".join(f"x{number} = [1, 1, 1]\n" for number in range(24)) + CALL.removeprefix(HEAD),
+    "tables": HEAD + "".join(f"x{number} = {{a=1,b=1}}\n" for number in range(24)) + CALL.removeprefix(HEAD),
+    "dates": HEAD + f"x = [{'2020-01-01T00:00:00.123456Z,' * 12}]\n" * 8 + CALL.removeprefix(HEAD),
+    "keys": HEAD + "".join(f"k{number} = 1\n" for number in range(24)) + CALL.removeprefix(HEAD),
+    "dotted keys": HEAD + "".join(f"k{number}.a.b.c.d.e.f = 1\n" for number in range(24)) + CALL.removeprefix(HEAD),
+    "headers": CALL + "".join(f"[a.b.c.d.e.f.t{number}]\n" for number in range(24)),
     "many keys": HEAD + "".join(f"k{number} = 1\n" for number in range(3_000)),
     "many headers": HEAD + "".join(f"[t{number}]\n" for number in range(3_000)),
     "digits": _filled(f"{HEAD}x = ", "1", "\n"),
@@ -121,4 +123,4 @@ HOSTILE = {
     "prose": _filled("", "word "),
     "a thought and prose": _filled('thought = "x"\n', "word "),
 }
-"""Texts of about 32,000 characters that would cost a careless parser much."""
+"""Texts that would cost a careless parser much, most of them of about 32,000 characters."""
