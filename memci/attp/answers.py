@@ -67,5 +67,7 @@ class Answers:
 
     def _forget_old(self) -> None:
         """Forget the oldest answers above the limit; runs that are under way stay."""
-        for call_id in [known for known, kept in self._kept.items() if kept.result is not None][: len(self._kept) - self._limit]:
-            del self._kept[call_id]
+        too_many = len(self._kept) - self._limit
+        if too_many > 0:
+            for call_id in [known for known, kept in self._kept.items() if kept.result is not None][:too_many]:
+                del self._kept[call_id]

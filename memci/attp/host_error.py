@@ -15,6 +15,7 @@ _KNOWN = frozenset({
     "PermissionError", "RuntimeError", "StopIteration", "TimeoutError", "TypeError", "ValueError", "ZeroDivisionError",
 })  # fmt: skip
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):[\s\S]*")
 _ADDRESS = re.compile(r"(?:\s+at)?\s*\b0x[0-9a-fA-F]{6,}\b")
 _QUOTED_PATH = re.compile(r"(['\"])(?:~?/|[A-Za-z]:[\\/]|\\\\|file:)[^'\"\n]*\1")
@@ -36,8 +37,13 @@ def safe_message(error: Exception) -> str:
     text = _TRACEBACK.sub("", text[: 20 * MAX_MESSAGE_CHARS])
     for pattern, instead in ((_QUOTED_PATH, r"\1…\1"), (_PATH, "…"), (_ADDRESS, ""), (_HOST, "…")):
         text = pattern.sub(instead, text)
-    text = text.strip()
+    text = whole_characters(text.strip())
     return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
+
+
+def whole_characters(text: str) -> str:
+    """Return the text with each half of a surrogate pair as its escape: workers take UTF-8, which has none. O(its length)."""
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _text(error: Exception) -> str:

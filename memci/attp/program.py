@@ -38,11 +38,24 @@ _REFUSED = {
 # length that was checked, or as that length.
 _TEXT = """\
 from json import dumps as __memci_dumps
-def __memci_text(value):
+def __memci_text(value, __memci_len=len):
     text = __memci_dumps(value, ensure_ascii=False, allow_nan=False)
-    return text if len(text) <= {limit} else len(text)
+    return text if __memci_len(text) <= {limit} else __memci_len(text)
 __result__ = None
 """
+# Generator expressions are lists in the sandbox: next() takes from them what it would take from a generator.
+_NEXT = """\
+def next(iterator, *default, __memci_next=next, __memci_isinstance=isinstance, __memci_list=list):
+    if not __memci_isinstance(iterator, __memci_list):
+        return __memci_next(iterator, *default)
+    if iterator:
+        return iterator.pop(0)
+    if default:
+        return default[0]
+    raise StopIteration
+"""
+_BRIDGES = {"next": _NEXT, "statistics": STATISTICS}
+"""What the sandbox lacks and the code may use, by the name that needs it."""
 _TOOL = """\
 {keyword} {name}(*args, **kwargs):
     return __memci_call("{name}", __memci_text([args, kwargs]))
@@ -94,7 +107,8 @@ def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Pro
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     names = _check(_parse(code), tools)
     before = [_TEXT.format(limit=output_bytes)]
-    before += [STATISTICS if name == "statistics" else f"import {name}\n" for name in MODULES if name in names.used]
+    before += [f"import {name}\n" for name in MODULES if name in names.used and name not in _BRIDGES]
+    before += [bridge for name, bridge in _BRIDGES.items() if name in names.used]
     before += [
         _TOOL.format(keyword="async def" if name in names.awaited else "def", name=name) for name in tools if name in names.used
     ]

@@ -12,7 +12,7 @@ from memci.errors import AttpError, AttpSyntaxError, LimitExceededError, Sandbox
 _HINTS = {
     "ImportError": f"no import is needed: {', '.join(MODULES)} are just there, and nothing else is",
     "AttributeError": "use the methods and attributes that have no underscore in front",
-    "NotImplementedError": "write it with functions, loops, lists and dicts",
+    "NotImplementedError": "write it with loops, comprehensions, plain functions, lists and dicts; pop(key) does what del would",
     "SyntaxError": "mend the code and send the whole call again",
     "TypeError": "tools take and give plain data: text, numbers, booleans, None, lists and dicts",
     "WorkerCrashedError": "send the call again, with less work in it",

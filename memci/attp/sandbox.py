@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from memci.attp.host_error import safe_message, sandbox_name
+from memci.attp.host_error import safe_message, sandbox_name, whole_characters
 from memci.attp.limits import Limit, Limits, exceeded
 from memci.attp.plain import plain
 from memci.attp.program import CALL, Program, make_program
@@ -183,7 +183,7 @@ class _Run:
         start = time.monotonic()
         answer: ExternalReturnValue | ExternalExceptionData
         try:
-            answer = {"return_value": plain(self.tools[name](*positional, **named))}
+            answer = {"return_value": _sendable(plain(self.tools[name](*positional, **named)))}
         except Exception as error:  # noqa: BLE001 (raised again, inside: there the code may catch it)
             self.crossed = CrossedError(name=type(error).__name__, raised=sandbox_name(error), message=safe_message(error))
             answer = self.crossed.data()
@@ -201,3 +201,14 @@ class _Run:
         except (ValueError, RecursionError) as error:
             message = f"the value cannot leave the sandbox: {error}"
             raise SandboxError(message, kind="ValueError") from None
+
+
+def _sendable(value: Any) -> Any:  # noqa: ANN401 (plain data)
+    """Return plain data with each half of a surrogate pair as its escape, which is how results are written to a model as well."""
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, list):
+        return [_sendable(inner) for inner in value]
+    if isinstance(value, dict):
+        return {whole_characters(key): _sendable(inner) for key, inner in value.items()}
+    return value

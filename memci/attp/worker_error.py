@@ -22,6 +22,7 @@ _STOPS = (
     ("RuntimeError", "suspension limit", Limit.CALLS),
 )
 _MISSING = "The monty syntax parser does not yet support "
+_SUSPENDED = "cannot suspend in this synchronous context"
 _INTERNAL = "Internal error in monty: "
 
 
@@ -67,6 +68,8 @@ def from_worker(
     if crossed and (kind, message) == (crossed.raised, crossed.message):
         kind = crossed.name
     if message.startswith(_MISSING):
-        message = f"this Python has no {message.removeprefix(_MISSING)}"
+        message = f"this Python has no {message.removeprefix(_MISSING).removeprefix('the ')}"
+    if message.endswith(_SUSPENDED):
+        message = "no tool can be called from inside map, filter, sorted or another function that is given a function"
     message = message.removeprefix(_INTERNAL)
     return SandboxError(message[:MAX_MESSAGE_CHARS] or kind, kind=kind, line=line)
