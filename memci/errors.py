@@ -15,12 +15,19 @@ The tree::
     │   ├── CorruptError
     │   └── UnavailableError
     ├── SummaryError
-    └── SessionClosedError
+    ├── SessionClosedError
+    └── AttpError
+        ├── AttpSyntaxError
+        ├── ToolDefinitionError
+        ├── ToolNotFoundError
+        ├── ToolArgumentError
+        ├── SandboxError
+        └── LimitExceededError
 
 An error carries its data as attributes; its text says what to do next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def shown(value: object) -> str:
@@ -165,3 +172,98 @@ class SummaryError(MemciError):
 
 class SessionClosedError(MemciError):
     """The session or its engine was closed; open it again with ``engine.session(session_id)``."""
+
+
+class AttpError(MemciError):
+    """A model's tool call could not be read or carried out. The text is written for the model: it says what to change."""
+
+
+class AttpSyntaxError(AttpError):
+    """A reply tries to call a tool and cannot be read; nothing was run.
+
+    Attributes:
+        problem: What is wrong.
+        line: Where in the reply, from 1.
+        column: The character in that line, from 1.
+        hint: What to write instead.
+    """
+
+    def __init__(self, problem: str, *, line: int, column: int, hint: str) -> None:
+        super().__init__(f"line {line}, column {column}: {problem}; {hint}")
+        self.problem = problem
+        self.line = line
+        self.column = column
+        self.hint = hint
+
+
+class ToolDefinitionError(AttpError):
+    """A function cannot be offered as a tool, as its signature does not say what a model has to know.
+
+    Attributes:
+        tool: The tool's name.
+        parameter: The parameter at fault; ``return`` for the result, empty when it is the whole function.
+    """
+
+    def __init__(self, problem: str, *, tool: str, parameter: str = "") -> None:
+        super().__init__(f"{tool}: {parameter}: {problem}" if parameter else f"{tool}: {problem}")
+        self.tool = tool
+        self.parameter = parameter
+
+
+class ToolNotFoundError(AttpError):
+    """No tool has this name.
+
+    Attributes:
+        name: What was asked for.
+        nearest: Names that there are and that look like it, the most alike first.
+    """
+
+    def __init__(self, name: str, *, nearest: Sequence[str] = ()) -> None:
+        advice = f"did you mean {' or '.join(nearest)}?" if nearest else "use one of the tools that the prompt describes"
+        super().__init__(f"there is no tool {name!r}: {advice}")
+        self.name = name
+        self.nearest = tuple(nearest)
+
+
+class ToolArgumentError(AttpError):
+    """A tool was called with arguments that it does not take; it was not run.
+
+    Attributes:
+        tool: The tool's name.
+        parameter: The parameter at fault; empty when it is none in particular.
+        signature: How the tool is called, as Python writes it.
+    """
+
+    def __init__(self, problem: str, *, tool: str, parameter: str = "", signature: str = "") -> None:
+        super().__init__(f"{tool}: {problem}; call it as {signature}" if signature else f"{tool}: {problem}")
+        self.tool = tool
+        self.parameter = parameter
+        self.signature = signature
+
+
+class SandboxError(AttpError):
+    """The model's code failed, or the worker that ran it did.
+
+    Attributes:
+        kind: The Python exception's name, or what became of the worker.
+        line: The line of the code, from 1; ``None`` where it is not known.
+    """
+
+    def __init__(self, message: str, *, kind: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.line = line
+
+
+class LimitExceededError(AttpError):
+    """A call went past one of its limits and was stopped.
+
+    Attributes:
+        limit: The limit's name, such as ``time_s``.
+        value: How much it allows.
+    """
+
+    def __init__(self, message: str, *, limit: str, value: float) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.value = value

@@ -1,0 +1,8 @@
+from memci.attp.document import CodeCall, Reply, parse
+from memci.attp.limits import Limits
+from memci.attp.result import Result
+from memci.attp.runtime import Runtime
+from memci.attp.tool import Tool
+from memci.attp.toolbox import Toolbox
+
+__all__ = ["CodeCall", "Limits", "Reply", "Result", "Runtime", "Tool", "Toolbox", "parse"]

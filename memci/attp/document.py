@@ -1,0 +1,256 @@
+"""What a model writes: a reply with a thought and a tool call in TOML, or a plain answer.
+
+The form::
+
+    thought = "why, with which tool"
+
+    [tool_call]
+    status = "success"            # or "fail", then with a message
+    target = "what this call is for"
+    code = '''
+    __result__ = read_page("usr-12")
+    '''
+
+Read are also replies in a code fence or between prose, code between three double quotes that was not escaped, and code that
+holds the quotes around it, as long as there is one way to read them.
+"""
+
+import re
+import textwrap
+from collections.abc import Mapping
+from typing import Any, Literal, NoReturn
+
+import attrs
+
+from memci.attp.mending import mend
+from memci.attp.statement import CODE, Span, scan, syntax_error
+from memci.errors import AttpSyntaxError, LimitExceededError
+
+MAX_REPLY_BYTES = 65_536
+"""How large a reply with a tool call may be, in bytes of UTF-8. A plain answer may be of any size."""
+
+_MAX_OPENINGS = 20
+_FIELDS = {"status", "target", "code", "message"}
+
+_CALL = r"""\[\[?[ \t]*(?:tool_call|"tool_call"|'tool_call')[ \t]*\]|(?:tool_call|"tool_call"|'tool_call')[ \t]*[.=]"""
+_MARKER = re.compile(rf"^[ \t]*+(?:{_CALL})", re.MULTILINE)
+_OPENING = re.compile(rf"^[ \t]*+(?:thought[ \t]*=|{_CALL})", re.MULTILINE)
+_RESULT = re.compile(r"^[ \t]*+\[\[?[ \t]*tool_result[ \t]*\]", re.MULTILINE)
+_REASONING = re.compile(r"\s*+<(think|thinking|reasoning)>")
+_BARE_OPENING = re.compile(
+    r"\s*+(?P<fence>(?:```|~~~)[ \t]*+(?:(?:toml|TOML)[ \t]*+)?\n\s*+)?"
+    r"(?=(?P<key>thought|status|target|code|message)[ \t]*=[ \t]*[\"'])"
+)
+_FENCE_LINE = re.compile(r"\A\s*(?:```|~~~)[^\n]*(?:\n|\Z)")
+_NOT_NEWLINE = re.compile(r"[^\n]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_FORM = "write thought = \"…\", then a line [tool_call], then status = \"success\", target = \"…\" and code = '''…'''"
+_ONE_CALL = "write one [tool_call] in a reply; its code may call several tools"
+
+
+@attrs.frozen(kw_only=True)
+class CodeCall:
+    """A tool call: code that calls tools, or the model's word that no tool can do it.
+
+    Attributes:
+        status: ``success``: there is code to run. ``fail``: the message says what is missing.
+        target: What the call is for, in the model's words; may be empty.
+        code: Python, as it was written; empty when the status is ``fail``.
+        message: What is missing, and what to do instead; may be empty when the status is ``success``.
+    """
+
+    status: Literal["success", "fail"]
+    target: str = ""
+    code: str = ""
+    message: str = ""
+
+    @property
+    def program(self) -> str:
+        """The code without a code fence around it and without the indentation that all its lines share. O(its length)."""
+        lines = self.code.strip().split("\n")
+        if lines[0].startswith(("```", "~~~")) and lines[-1].strip() == lines[0][:3]:
+            return textwrap.dedent("\n".join(lines[1:-1]) + "\n")
+        return textwrap.dedent(self.code)
+
+
+@attrs.frozen(kw_only=True)
+class Reply:
+    """A model's reply, read.
+
+    Attributes:
+        thought: Why it does what it does; may be empty.
+        call: The tool call; ``None`` when the reply is a plain answer.
+        answer: The plain answer, without blanks at both ends; empty when there is a call.
+    """
+
+    thought: str = ""
+    call: CodeCall | None = None
+    answer: str = ""
+
+
+def parse(text: str) -> Reply:
+    """Read a model's reply. O(its length).
+
+    A reply in which no line opens the table ``tool_call`` is a plain answer, whatever else it holds.
+
+    Raises:
+        AttpSyntaxError: It tries to call a tool, and cannot be read or can be read in more than one way. Lines and columns are
+            those of the reply, without a byte order mark.
+        LimitExceededError: It has a tool call and is larger than 64 KiB.
+    """
+    source = _normalised(text)
+    if not _MARKER.search(source):
+        return _plain(source)
+    if len(source) > MAX_REPLY_BYTES or len(source.encode("utf-8", "surrogatepass")) > MAX_REPLY_BYTES:
+        message = f"a reply with a tool call holds at most {MAX_REPLY_BYTES} bytes: write shorter code"
+        raise LimitExceededError(message, limit="reply_bytes", value=MAX_REPLY_BYTES)
+    span = _find(source)
+    values = _load(source, span)
+    return Reply(thought=_thought(source, span, values), call=_call(source, span, values))
+
+
+def _normalised(text: str) -> str:
+    """Return the text with line feeds alone, without a byte order mark, and with blanks for what a model reasoned aloud."""
+    source = text.replace("\r\n", "\n")
+    if source.lstrip().startswith("\ufeff"):
+        source = source.replace("\ufeff", "", 1)
+    reasoning = _REASONING.match(source)
+    closing = source.find(f"</{reasoning[1]}>", reasoning.end()) if reasoning else -1
+    if closing > 0 and _MARKER.search(source, closing):
+        source = _NOT_NEWLINE.sub(" ", source[:closing]) + source[closing:]
+    return source
+
+
+def _plain(source: str) -> Reply:
+    """Read a reply in which no line opens the table ``tool_call``."""
+    answer = source.strip()
+    opening = _BARE_OPENING.match(source)
+    if not opening or len(source) > MAX_REPLY_BYTES:
+        return Reply(answer=answer)
+    try:
+        span = scan(source, opening.end())
+    except AttpSyntaxError:
+        if opening["key"] == "thought":
+            raise
+        return Reply(answer=answer)
+    keys = [statement.key[0] for statement in span.statements]
+    first = span.statements[0]
+    if ("thought" in keys and not _FIELDS.isdisjoint(keys)) or ("status" in keys and not {"code", "message"}.isdisjoint(keys)):
+        raise syntax_error(source, first.start, "the keys of a tool call stand here, and no line [tool_call] above them", _FORM)
+    if keys[0] != "thought":
+        return Reply(answer=answer)
+    only = Span(statements=(first,), start=first.start, end=first.end)
+    answer = source[first.end :]
+    answer = (_FENCE_LINE.sub("", answer) if opening["fence"] else answer).strip()
+    if not answer:
+        raise syntax_error(source, first.start, "this is a thought, with neither a tool call nor an answer", _FORM)
+    return Reply(thought=_thought(source, only, _load(source, only)), answer=answer)
+
+
+def _find(source: str) -> Span:
+    """Return the statements of the one document in a reply that has a line which opens the table ``tool_call``."""
+    position = 0
+    for _ in range(_MAX_OPENINGS):
+        opening = _OPENING.search(source, position)
+        if not opening:
+            break
+        span = scan(source, opening.start())
+        if any(statement.key[0] == "tool_call" for statement in span.statements):
+            return _checked(source, span)
+        position = max(span.end, opening.end())
+    raise syntax_error(source, 0, "no tool call can be told from the text around it", f"{_FORM}, and nothing else")
+
+
+def _checked(source: str, span: Span) -> Span:
+    """Return the span, longer where its code seems to end too early; refuse what else the reply says about tools."""
+    code = next((statement for statement in span.statements if statement.table + statement.key == CODE), None)
+    second = _MARKER.search(source, span.end)
+    if code and len(code.quote) == 3 and source.startswith("\n", code.value + 3) and code.quote in source[span.end :]:  # noqa: PLR2004
+        try:
+            span = scan(source, span.start, code_as_block=True)
+            second = _MARKER.search(source, span.end)
+        except AttpSyntaxError:
+            if not second:
+                raise
+    if second:
+        raise syntax_error(source, second.start(), "this is a second tool call", _ONE_CALL)
+    invented = [statement.start for statement in span.statements if statement.key[0] == "tool_result"]
+    invented += [found.start() for found in _RESULT.finditer(source, span.end)]
+    if invented:
+        raise syntax_error(source, invented[0], "this result comes from no tool", "end the reply after [tool_call], and wait")
+    return span
+
+
+def _load(source: str, span: Span) -> dict[str, Any]:
+    """Parse the statements of a span."""
+    import tomli  # noqa: PLC0415 (5 ms, for those who read documents only)
+
+    surrogate = _SURROGATE.search(source, span.start, span.end)
+    if surrogate:
+        problem = f"the character U+{ord(surrogate[0]):04X} is half of a pair"
+        raise syntax_error(source, surrogate.start(), problem, "write the whole character, or leave it out")
+    document, code = mend(source, span)
+    try:
+        values = tomli.loads(document)
+    except tomli.TOMLDecodeError as error:
+        line = source.count("\n", 0, span.start) + error.lineno
+        raise AttpSyntaxError(error.msg, line=line, column=error.colno, hint=_hint(error.msg)) from None
+    if code is not None:
+        _table(source, span, values)["code"] = code
+    return values
+
+
+def _hint(problem: str) -> str:
+    if "invalid character" in problem or "Illegal character" in problem:
+        return 'leave control characters out, or write them as \\u0000 between "…"'
+    if "Cannot declare" in problem:
+        return _ONE_CALL
+    return "write each key once" if "Cannot overwrite" in problem else _FORM
+
+
+def _table(source: str, span: Span, values: Mapping[str, Any]) -> dict[str, Any]:
+    table = values.get("tool_call")
+    if isinstance(table, list) and len(table) == 1:
+        table = table[0]
+    if not isinstance(table, dict):
+        _refuse(source, span, "tool_call", "tool_call is not one table", _ONE_CALL)
+    return table
+
+
+def _thought(source: str, span: Span, values: Mapping[str, Any]) -> str:
+    table = values.get("tool_call")
+    thought = values.get("thought", table.get("thought", "") if isinstance(table, dict) else "")
+    if not isinstance(thought, str):
+        _refuse(source, span, "thought", "thought is no text", 'write thought = "…"')
+    return thought
+
+
+def _call(source: str, span: Span, values: Mapping[str, Any]) -> CodeCall:
+    table = _table(source, span, values)
+    texts = {name: table.get(name, "") for name in _FIELDS}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            _refuse(source, span, name, f"{name} is no text", f'write {name} = "…"')
+    code, message = texts["code"], texts["message"]
+    status = texts["status"].strip().lower() or ("success" if code.strip() else "fail")
+    match status:
+        case "success":
+            if not code.strip():
+                where = ", as it stands above [tool_call]" if "code" in values else ""
+                _refuse(source, span, "status", f"there is no code to run{where}", "below [tool_call] write code = '''…'''")
+            return CodeCall(status="success", target=texts["target"], code=code, message=message)
+        case "fail":
+            if code.strip():
+                _refuse(source, span, "status", "there is code, and the status is fail", 'write status = "success", or no code')
+            if not message.strip():
+                _refuse(source, span, "status", "there is no message", 'below [tool_call] write what is missing: message = "…"')
+            return CodeCall(status="fail", target=texts["target"], message=message)
+        case _:
+            return _refuse(source, span, "status", f"the status {status[:20]!r} is unknown", 'write status = "success" or "fail"')
+
+
+def _refuse(source: str, span: Span, name: str, problem: str, hint: str) -> NoReturn:
+    """Raise the error for a key of the document, or for its table where the key is missing."""
+    places = {statement.key[-1]: statement.start for statement in reversed(span.statements)}
+    raise syntax_error(source, places.get(name, places.get("tool_call", span.start)), problem, hint)

@@ -1,0 +1,51 @@
+"""What a tool's exception may tell a model: what happened, and nothing of the machine it happened on."""
+
+import builtins
+import re
+
+MAX_MESSAGE_CHARS = 500
+"""How much of an exception's message a model reads."""
+
+GENERIC = "RuntimeError"
+"""The exception that stands for one that the sandbox does not know."""
+
+_KNOWN = frozenset({
+    "ArithmeticError", "AssertionError", "AttributeError", "FileExistsError", "FileNotFoundError", "IndexError",
+    "IsADirectoryError", "KeyError", "LookupError", "NotADirectoryError", "NotImplementedError", "OSError", "OverflowError",
+    "PermissionError", "RuntimeError", "StopIteration", "TimeoutError", "TypeError", "ValueError", "ZeroDivisionError",
+})  # fmt: skip
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):[\s\S]*")
+_ADDRESS = re.compile(r"(?:\s+at)?\s*\b0x[0-9a-fA-F]{6,}\b")
+_QUOTED_PATH = re.compile(r"(['\"])(?:~?/|[A-Za-z]:[\\/]|\\\\|file:)[^'\"\n]*\1")
+_PATH = re.compile(r"(?<![\w./:~-])(?:~?(?:/[\w.+@%~-]+)+/?|[A-Za-z]:\\[\w.+@%~\\-]*|file:/[^\s'\"]*)")
+_HOST = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?![\w.]\d)")
+
+
+def sandbox_name(error: Exception) -> str:
+    """Return the name of the nearest exception that the sandbox knows, so that the code can catch it as what it is."""
+    for kind in type(error).__mro__:
+        if kind.__name__ in _KNOWN and getattr(builtins, kind.__name__, None) is kind:
+            return str(kind.__name__)
+    return GENERIC
+
+
+def safe_message(error: Exception) -> str:
+    """Return the message without paths, memory and network addresses, and tracebacks; at most 500 characters."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else _text(error)
+    text = _TRACEBACK.sub("", text[: 20 * MAX_MESSAGE_CHARS])
+    for pattern, instead in ((_QUOTED_PATH, r"\1…\1"), (_PATH, "…"), (_ADDRESS, ""), (_HOST, "…")):
+        text = pattern.sub(instead, text)
+    text = whole_characters(text.strip())
+    return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
+
+
+def whole_characters(text: str) -> str:
+    """Return the text with each half of a surrogate pair as its escape: workers take UTF-8, which has none. O(its length)."""
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _text(error: Exception) -> str:
+    # A KeyError's text is the repr of its key, which reads as a quoted word without more.
+    return str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)

@@ -1,0 +1,203 @@
+"""The model's code, checked before it runs and put between what the sandbox adds to it."""
+
+import ast
+import threading
+import warnings
+from collections.abc import Collection, Iterator
+from typing import NoReturn
+
+import attrs
+
+from memci.attp.limits import Limit, exceeded
+from memci.attp.statistics_source import STATISTICS
+from memci.attp.tool import MODULES
+from memci.errors import SandboxError
+
+MAX_CODE_BYTES = 65_536
+"""How large the code of one call may be, in bytes of UTF-8."""
+
+RESULT = "__result__"
+RESERVED = "__memci"
+"""Names that begin so belong to the sandbox: the code may not use them."""
+
+CALL = f"{RESERVED}_call"
+"""What the sandbox asks its host to do: run a tool, given its name and its arguments as JSON."""
+
+_REFUSED = {
+    "__import__": "ImportError",
+    "compile": "NameError",
+    "eval": "NameError",
+    "exec": "NameError",
+    "getattr": "NameError",
+    "open": "NameError",
+    "setattr": "NameError",
+}
+"""Built-ins with which code could reach what the check of its names does not see, and the error that each gives."""
+
+# Lists that hold themselves many times over are small in the sandbox and endless outside: values leave it as text only, of a
+# length that was checked, or as that length.
+_TEXT = """\
+from json import dumps as __memci_dumps
+def __memci_text(value, __memci_len=len):
+    text = __memci_dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if __memci_len(text) <= {limit} else __memci_len(text)
+__result__ = None
+"""
+# Generator expressions are lists in the sandbox: next() takes from them what it would take from a generator.
+_NEXT = """\
+def next(iterator, *default, __memci_next=next, __memci_isinstance=isinstance, __memci_list=list):
+    if not __memci_isinstance(iterator, __memci_list):
+        return __memci_next(iterator, *default)
+    if iterator:
+        return iterator.pop(0)
+    if default:
+        return default[0]
+    raise StopIteration
+"""
+_BRIDGES = {"next": _NEXT, "statistics": STATISTICS}
+"""What the sandbox lacks and the code may use, by the name that needs it."""
+_TOOL = """\
+{keyword} {name}(*args, **kwargs):
+    return __memci_call("{name}", __memci_text([args, kwargs]))
+"""
+
+_parsing = threading.Lock()
+"""Held while warnings are off: the list of their filters is the whole process's."""
+
+
+@attrs.frozen(kw_only=True)
+class Program:
+    """Code that is ready to run.
+
+    Attributes:
+        source: What the sandbox is fed. Its value is the JSON text of ``__result__``, or the length of a text that is too long.
+        first_line: The line of the source on which the model's code begins, from 1.
+        lines: How many lines the model's code has.
+    """
+
+    source: str
+    first_line: int
+    lines: int
+
+    @property
+    def last_line(self) -> int:
+        """The line of the source on which the model's code ends."""
+        return self.first_line + self.lines - 1
+
+    def line(self, number: int) -> int | None:
+        """Return the line of the model's code that a line of the source is, both from 1; ``None`` for a line of the sandbox."""
+        line = number - self.first_line + 1
+        return line if 1 <= line <= self.lines else None
+
+
+def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Program:
+    """Check the code and add the tools and modules that it names. O(size of the code).
+
+    Args:
+        code: Python that assigns ``__result__``.
+        tools: Names of the functions that it may call.
+        output_bytes: How long a text may be that leaves the sandbox.
+
+    Raises:
+        SandboxError: It does not parse, imports something, names what is out of reach, or assigns no ``__result__``.
+        LimitExceededError: It is larger than 64 KiB.
+    """
+    if len(code) > MAX_CODE_BYTES or len(code.encode("utf-8", "surrogatepass")) > MAX_CODE_BYTES:
+        raise exceeded(Limit.CODE, MAX_CODE_BYTES)
+    code = code.replace("\r\n", "\n").replace("\r", "\n")
+    names = _check(_parse(code), tools)
+    before = [_TEXT.format(limit=output_bytes)]
+    before += [f"import {name}\n" for name in MODULES if name in names.used and name not in _BRIDGES]
+    before += [bridge for name, bridge in _BRIDGES.items() if name in names.used]
+    before += [
+        _TOOL.format(keyword="async def" if name in names.awaited else "def", name=name) for name in tools if name in names.used
+    ]
+    prologue = "".join(before)
+    return Program(
+        source=f"{prologue}{code}\n__memci_text({RESULT})\n",
+        first_line=prologue.count("\n") + 1,
+        lines=code.count("\n") + 1,
+    )
+
+
+@attrs.frozen
+class _Names:
+    used: frozenset[str]
+    awaited: frozenset[str]
+
+
+def _parse(code: str) -> ast.Module:
+    line = None
+    try:
+        with _parsing, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the model wrote is no matter for the host's log
+            return ast.parse(code)
+    except SyntaxError as error:
+        problem, line = error.msg, error.lineno
+    except (MemoryError, RecursionError):
+        problem = "it nests too deeply"
+    except ValueError as error:
+        problem = str(error)
+    message = f"the code does not parse: {problem}"
+    raise SandboxError(message, kind="SyntaxError", line=line)
+
+
+def _check(tree: ast.Module, tools: Collection[str]) -> _Names:
+    used = set()
+    awaited = set()
+    assigned = set()
+    for node in ast.walk(tree):
+        _check_node(node)
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                if name in _REFUSED and name not in tools:
+                    _refuse(f"{name} is not available", _REFUSED[name], node)
+                used.add(name)
+            case ast.Name(id=name):
+                assigned.add(name)
+            case ast.Await(value=ast.Call(func=ast.Name(id=name))):
+                awaited.add(name)
+    if RESULT not in assigned:
+        message = f"the code never assigns {RESULT}, and so gives nothing"
+        raise SandboxError(message, kind="NameError")
+    return _Names(frozenset(used), frozenset(awaited))
+
+
+def _check_node(node: ast.AST) -> None:
+    for name in _identifiers(node):
+        if name.startswith(RESERVED):
+            _refuse(f"the name {name} belongs to the sandbox", "NameError", node)
+    match node:
+        case ast.Import() | ast.ImportFrom():
+            _refuse_import(node)
+        case ast.Attribute(attr=name) if name.startswith("_"):
+            _refuse(f"the attribute {name} is out of reach, as it begins with an underscore", "AttributeError", node)
+        case ast.MatchClass(kwd_attrs=names) if any(name.startswith("_") for name in names):
+            _refuse("an attribute that begins with an underscore is out of reach", "AttributeError", node)
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    """Yield every name that a node holds, whatever its part; the texts of constants are no names."""
+    if isinstance(node, ast.Constant):
+        return
+    for _, value in ast.iter_fields(node):
+        for name in value if isinstance(value, list) else (value,):
+            if isinstance(name, str):
+                yield name
+
+
+def _refuse_import(node: ast.Import | ast.ImportFrom) -> None:
+    asked = [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    there = [name for name in asked if name in MODULES]
+    if there != asked:
+        missing = next(name for name in asked if name not in MODULES)
+        _refuse(f"the module {missing} is not available", "ImportError", node)
+    if isinstance(node, ast.ImportFrom):
+        name = node.names[0].name
+        _refuse(f"{there[0]} is just there: leave the import out and write {there[0]}.{name}", "ImportError", node)
+    verb = "is" if len(there) == 1 else "are"
+    _refuse(f"{', '.join(there)} {verb} just there: leave the import out", "ImportError", node)
+
+
+def _refuse(message: str, kind: str, node: ast.AST) -> NoReturn:
+    raise SandboxError(message, kind=kind, line=getattr(node, "lineno", None))

@@ -1,0 +1,94 @@
+"""What came of a model's reply."""
+
+from typing import Any
+
+import attrs
+
+from memci.attp.document import Reply
+from memci.attp.tool import MODULES
+from memci.attp.writer import error_toml, result_toml
+from memci.errors import AttpError, AttpSyntaxError, LimitExceededError, SandboxError
+
+_HINTS = {
+    "ImportError": f"no import is needed: {', '.join(MODULES)} are just there, and nothing else is",
+    "AttributeError": "use the methods and attributes that have no underscore in front",
+    "NotImplementedError": "write it with loops, comprehensions, plain functions, lists and dicts; pop(key) does what del would",
+    "SyntaxError": "mend the code and send the whole call again",
+    "TypeError": "tools take and give plain data: text, numbers, booleans, None, lists and dicts",
+    "WorkerCrashedError": "send the call again, with less work in it",
+    "LimitExceededError": "do it in smaller steps, one call each",
+}
+
+
+@attrs.frozen(kw_only=True)
+class Problem:
+    """Why a call gave nothing, for the model to read.
+
+    Attributes:
+        kind: The error's name: one of memci's, of Python's, or of a tool's exceptions.
+        message: What went wrong.
+        line: The line of the code, or of the reply where that could not be read, from 1; ``None`` where it is not known.
+        hint: What to do instead; may be empty.
+        limit: The name of the limit that was passed, such as ``time_s``; empty if it was none.
+    """
+
+    kind: str
+    message: str
+    line: int | None = None
+    hint: str = ""
+    limit: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Result:
+    """What came of a reply.
+
+    Attributes:
+        reply: The reply; ``None`` where it could not be read.
+        value: What the code assigned to ``__result__``; ``None`` where there is an error or nothing ran.
+        error: Why it gave nothing; ``None`` if all went well.
+        printed: What the code printed.
+        calls: How many tools it called.
+    """
+
+    reply: Reply | None = None
+    value: Any = None
+    error: Problem | None = None
+    printed: str = ""
+    calls: int = 0
+
+    @property
+    def answer(self) -> str | None:
+        """What the model says to the user: its plain answer, or why no tool can do it. ``None`` if it waits for a result."""
+        if self.error or self.reply is None:
+            return None
+        if self.reply.call is None:
+            return self.reply.answer
+        return self.reply.call.message if self.reply.call.status == "fail" else None
+
+    def to_toml(self) -> str:
+        """Return the document to send back to the model; empty if it waits for none. O(its size)."""
+        if self.error:
+            problem = self.error
+            return error_toml(kind=problem.kind, message=problem.message, line=problem.line, hint=problem.hint)
+        return "" if self.answer is not None else result_toml(self.value, printed=self.printed)
+
+
+def problem_of(error: AttpError, tools: tuple[str, ...]) -> Problem:
+    """Return what a model is to read of an error.
+
+    Args:
+        error: Why a call gave nothing.
+        tools: Names of the tools that there are.
+    """
+    match error:
+        case AttpSyntaxError():
+            message = f"{error.problem} (line {error.line}, column {error.column} of the reply)"
+            return Problem(kind="AttpSyntaxError", message=message, line=error.line, hint=error.hint)
+        case LimitExceededError():
+            hint = _HINTS["LimitExceededError"]
+            return Problem(kind="LimitExceededError", message=str(error), hint=hint, limit=error.limit)
+        case SandboxError():
+            hint = f"the tools are {', '.join(tools)}" if error.kind == "NameError" and tools else _HINTS.get(error.kind, "")
+            return Problem(kind=error.kind, message=str(error), line=error.line, hint=hint)
+    return Problem(kind=type(error).__name__, message=str(error))

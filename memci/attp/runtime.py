@@ -1,0 +1,158 @@
+"""Carries out what a model writes: reads its reply, runs its code with the tools, and answers."""
+
+import functools
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from memci.attp.answers import Answers
+from memci.attp.document import parse
+from memci.attp.event import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, ToolCalled
+from memci.attp.limits import Limits
+from memci.attp.result import Result, problem_of
+from memci.attp.sandbox import Sandbox
+from memci.attp.toolbox import Toolbox
+from memci.errors import AttpError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+KEPT_ANSWERS = 256
+"""How many calls with an id a runtime remembers."""
+
+
+class Runtime:
+    """Runs the tool calls of models against one toolbox.
+
+    Safe to use from many threads. Its workers start with the first call::
+
+        with Runtime(toolbox) as runtime:
+            result = runtime.run(reply)
+            if result.answer is None:
+                messages.append({"role": "user", "content": result.to_toml()})
+    """
+
+    def __init__(self, toolbox: Toolbox, limits: Limits | None = None) -> None:
+        self.toolbox = toolbox
+        self.sandbox = Sandbox(limits)
+        self._answers = Answers(limit=KEPT_ANSWERS)
+        self._observers: list[Callable[[Event], None]] = []
+
+    def run(self, text: str, call_id: str | None = None) -> Result:
+        """Carry out a model's reply. Whatever the model did wrong is in the result; nothing is raised for it.
+
+        Args:
+            text: The reply, whole.
+            call_id: Runs once: the same text under the same id gives the stored result, as long as it is one of the last 256;
+                another text under it is refused. Without an id, every call runs.
+
+        Raises:
+            RuntimeError: A tool is async and this thread runs an event loop: await ``arun``.
+        """
+        if any(tool.is_async for tool in self.toolbox.tools.values()) and _runs_loop():
+            message = "a tool is async, and this thread runs an event loop: await arun instead of run"
+            raise RuntimeError(message)
+        return self._once(text, call_id, None)
+
+    async def arun(self, text: str, call_id: str | None = None) -> Result:
+        """Like ``run``, in a thread: async tools run in the loop of the caller, all others in that thread.
+
+        Where it is cancelled, the thread finishes the call within its limits, and a retry with its id gets what it gave.
+        """
+        import asyncio  # noqa: PLC0415 (46 ms, for those who have a loop)
+
+        return await asyncio.to_thread(self._once, text, call_id, asyncio.get_running_loop())
+
+    def observe(self, callback: Callable[[Event], None]) -> None:
+        """Call this for each event, in the thread in which it happens. If it raises, that is logged and the call goes on."""
+        self._observers.append(callback)
+
+    def close(self) -> None:
+        """End the workers; a later call starts others."""
+        self.sandbox.close()
+
+    def __enter__(self) -> Self:
+        """Return the runtime itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """End the workers."""
+        self.close()
+
+    def _once(self, text: str, call_id: str | None, loop: "AbstractEventLoop | None") -> Result:
+        if call_id is None:
+            return self._run(text, None, loop)
+        result, repeated = self._answers.once(call_id, text, lambda: self._run(text, call_id, loop))
+        if repeated:
+            self._tell(AnswerRepeated(call_id=call_id, result=result))
+        return result
+
+    def _run(self, text: str, call_id: str | None, loop: "AbstractEventLoop | None") -> Result:
+        start = time.monotonic()
+        reply = None
+        try:
+            reply = parse(text)
+            self._tell(ReplyParsed(call_id=call_id, reply=reply))
+            if reply.call is None or reply.call.status == "fail":
+                result = Result(reply=reply)
+            else:
+                code = reply.call.program
+                self._tell(CodeStarted(call_id=call_id, target=reply.call.target, code=code))
+                tools = {name: functools.partial(self._call, name, call_id, loop) for name in self.toolbox.tools}
+                outcome = self.sandbox.run(code, tools)
+                result = Result(reply=reply, value=outcome.value, printed=outcome.printed, calls=outcome.calls)
+        except AttpError as error:
+            result = Result(reply=reply, error=problem_of(error, tuple(self.toolbox.tools)))
+        self._tell(CallFinished(call_id=call_id, result=result, elapsed_s=time.monotonic() - start))
+        return result
+
+    def _call(
+        self, name: str, call_id: str | None, loop: "AbstractEventLoop | None", /, *positional: object, **named: object
+    ) -> Any:  # noqa: ANN401 (JSON data)
+        """Run a tool for the code, and tell of it."""
+        start = time.monotonic()
+        failed: Exception | None = None
+        try:
+            if self.toolbox.get(name).is_async:
+                return self._await(name, positional, named, loop)
+            return self.toolbox.call(name, named, positional=positional)
+        except Exception as error:
+            failed = error
+            raise
+        finally:
+            elapsed_s = time.monotonic() - start
+            self._tell(
+                ToolCalled(call_id=call_id, tool=name, positional=positional, named=named, error=failed, elapsed_s=elapsed_s)
+            )
+
+    def _await(
+        self, name: str, positional: tuple[object, ...], named: dict[str, object], loop: "AbstractEventLoop | None"
+    ) -> Any:  # noqa: ANN401 (JSON data)
+        """Run an async tool, in the loop of the caller or one of its own, and cancel it when the time of tools is over."""
+        import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
+
+        work = asyncio.wait_for(self.toolbox.acall(name, named, positional=positional), self.sandbox.limits.tools_s)
+        if loop is None:
+            return asyncio.run(work)
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    def _tell(self, event: Event) -> None:
+        for observer in self._observers:
+            try:
+                observer(event)
+            except Exception:  # what is observed has happened: an observer cannot undo it, and must not hide it
+                import logging  # noqa: PLC0415 (slow to load, and seldom needed)
+
+                logging.getLogger("memci").exception("an observer failed on %s", type(event).__name__)
+
+
+def _runs_loop() -> bool:
+    """Tell whether this thread runs an event loop."""
+    import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

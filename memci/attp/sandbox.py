@@ -1,0 +1,214 @@
+"""Where a model's code runs: a worker process that knows Python and nothing of this machine.
+
+The workers are those of pydantic-monty: processes with a bytecode machine of their own, without CPython, files, network or
+environment. What leaves a worker is text of a length that was checked; what comes in is plain data.
+"""
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from memci.attp.host_error import safe_message, sandbox_name, whole_characters
+from memci.attp.limits import Limit, Limits, exceeded
+from memci.attp.plain import plain
+from memci.attp.program import CALL, Program, make_program
+from memci.attp.worker_error import CrossedError, from_worker
+from memci.errors import SandboxError
+
+if TYPE_CHECKING:
+    from pydantic_monty import ExternalExceptionData, ExternalReturnValue, Monty, MontySession, ResourceLimits
+
+_GRACE_S = 0.25  # what no check inside the worker stops, such as the text of an endless value, is stopped by its end
+_LOOKUPS = 200  # names that nothing defines and that the code may ask for, beside its calls
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What a run gave.
+
+    Attributes:
+        value: ``__result__`` as JSON data: tuples are lists, keys are text.
+        printed: What it printed.
+        calls: How many tools it called.
+    """
+
+    value: Any
+    printed: str = ""
+    calls: int = 0
+
+
+class Sandbox:
+    """Runs code in worker processes, which start with the first run.
+
+    Safe to use from many threads. It need not be closed: the workers end with the process.
+
+    A process that was forked from one that has already run code cannot run any, as the library's threads do not survive a fork:
+    it gets an error, at once. Start such processes with the method ``spawn``, or fork before the first run.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._pool: Monty | None = None
+        self._opening = threading.Lock()  # one thread starts or ends the workers
+
+    def run(self, code: str, tools: Mapping[str, Callable[..., object]]) -> Outcome:
+        """Run code until it is done, and return what it gave. The caller's thread waits, and runs the tools.
+
+        An exception of a tool reaches the code as one that it can catch, without paths, addresses and traceback. One that is no
+        ``Exception``, such as ``KeyboardInterrupt``, ends the run and is raised here.
+
+        Args:
+            code: Python that assigns ``__result__``.
+            tools: What it may call, by name. They are given plain data and return what can become plain data.
+
+        Raises:
+            SandboxError: The code was refused or failed, or its worker ended.
+            LimitExceededError: It went past a limit.
+        """
+        program = make_program(code, tools, output_bytes=self.limits.output_bytes)
+        pool = self._open()
+        with contextlib.ExitStack() as stack:
+            try:
+                session = stack.enter_context(pool.checkout(limits=self._resource_limits()))
+            except TimeoutError:
+                raise exceeded(Limit.WORKERS, self.limits.workers) from None
+            return _Run(program=program, tools=tools, limits=self.limits).drive(session)
+
+    def close(self) -> None:
+        """End the workers. The next run, if there is one, starts others."""
+        with self._opening:
+            if self._pool is not None and _started.get("pid") == os.getpid():
+                self._pool.__exit__(None, None, None)
+                self._pool = None
+
+    def _open(self) -> "Monty":
+        with self._opening:
+            if _started.setdefault("pid", os.getpid()) != os.getpid():
+                message = "this process was forked from one that had run code: start it with the method spawn"
+                raise SandboxError(message, kind="ForkedProcessError")
+            if self._pool is None:
+                from pydantic_monty import Monty  # noqa: PLC0415 (66 ms, for those who run code)
+
+                longest = self.limits.time_s + _GRACE_S + self.limits.tools_s
+                pool = Monty(
+                    min_processes=0,
+                    max_processes=self.limits.workers,
+                    checkout_timeout=longest,
+                    request_timeout=self.limits.time_s + 2 * _GRACE_S,
+                    feed_duration_limit_grace=_GRACE_S,
+                )
+                self._pool = pool.__enter__()
+            return self._pool
+
+    def _resource_limits(self) -> "ResourceLimits":
+        return {
+            "max_feed_duration_secs": self.limits.time_s,
+            "max_memory": self.limits.memory_bytes,
+            "max_recursion_depth": self.limits.depth,
+            "max_suspensions": self.limits.calls + _LOOKUPS,
+            "max_total_sleep_secs": 0,
+        }
+
+
+_started: dict[str, int] = {}
+"""The process in which workers were first started. The library's threads are one process's: in a fork of it they are missing, and
+every sandbox there, this one or another, would wait for them for ever."""
+
+
+@attrs.define(kw_only=True, eq=False)
+class _Printed:
+    """What a run prints, up to a limit."""
+
+    limit: int
+    parts: list[str] = attrs.field(factory=list)
+    size: int = 0
+
+    def __call__(self, _stream: str, text: str) -> None:
+        self.size += len(text.encode("utf-8", "replace"))
+        if self.size > self.limit:
+            raise exceeded(Limit.OUTPUT, self.limit)
+        self.parts.append(text)
+
+
+@attrs.define(kw_only=True, eq=False)
+class _Run:
+    """One run: answers what the worker asks for, until it is done."""
+
+    program: Program
+    tools: Mapping[str, Callable[..., object]]
+    limits: Limits
+    calls: int = 0
+    tools_s: float = 0.0
+    crossed: CrossedError | None = None
+
+    def drive(self, session: "MontySession") -> Outcome:
+        from pydantic_monty import FunctionSnapshot, MontyComplete, MontyError, NameLookupSnapshot  # noqa: PLC0415 (as above)
+
+        printed = _Printed(limit=self.limits.output_bytes)
+        try:
+            snapshot = session.feed_start(self.program.source, print_callback=printed)
+            while not isinstance(snapshot, MontyComplete):
+                match snapshot:
+                    case FunctionSnapshot(function_name=name, is_os_function=False) if name == CALL:
+                        snapshot = snapshot.resume(self._call(*snapshot.args))
+                    # The arguments of any other call stay where they are: they can be endless out here.
+                    case FunctionSnapshot(function_name=name, is_os_function=False):
+                        snapshot = snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
+                    case FunctionSnapshot():
+                        snapshot = snapshot.resume({"exc_type": "PermissionError", "message": "there is nothing outside"})
+                    case NameLookupSnapshot():
+                        snapshot = snapshot.resume()
+                    case _:
+                        message = "the code waits for what never comes: call the tools as plain functions"
+                        raise SandboxError(message, kind="RuntimeError")
+            text = snapshot.output
+        except MontyError as error:
+            if printed.size > printed.limit:
+                raise exceeded(Limit.OUTPUT, printed.limit) from None
+            raise from_worker(error, program=self.program, limits=self.limits, crossed=self.crossed) from None
+        return Outcome(value=self._read(text), printed="".join(printed.parts), calls=self.calls)
+
+    def _call(self, name: str, text: str | int) -> "ExternalReturnValue | ExternalExceptionData":
+        """Run a tool for the code, and return what the code is to see of it."""
+        self.calls += 1
+        if self.calls > self.limits.calls:
+            raise exceeded(Limit.CALLS, self.limits.calls)
+        positional, named = self._read(text)
+        start = time.monotonic()
+        answer: ExternalReturnValue | ExternalExceptionData
+        try:
+            answer = {"return_value": _sendable(plain(self.tools[name](*positional, **named)))}
+        except Exception as error:  # noqa: BLE001 (raised again, inside: there the code may catch it)
+            self.crossed = CrossedError(name=type(error).__name__, raised=sandbox_name(error), message=safe_message(error))
+            answer = self.crossed.data()
+        self.tools_s += time.monotonic() - start
+        if self.tools_s >= self.limits.tools_s:
+            raise exceeded(Limit.TOOLS, self.limits.tools_s)
+        return answer
+
+    def _read(self, text: str | int) -> Any:  # noqa: ANN401 (JSON data)
+        """Return the value of a text from the sandbox; an integer is the length of a text that was too long."""
+        if isinstance(text, int) or len(text.encode("utf-8", "replace")) > self.limits.output_bytes:
+            raise exceeded(Limit.OUTPUT, self.limits.output_bytes)
+        try:
+            return plain(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            message = f"the value cannot leave the sandbox: {error}"
+            raise SandboxError(message, kind="ValueError") from None
+
+
+def _sendable(value: Any) -> Any:  # noqa: ANN401 (plain data)
+    """Return plain data with each half of a surrogate pair as its escape, which is how results are written to a model as well."""
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, list):
+        return [_sendable(inner) for inner in value]
+    if isinstance(value, dict):
+        return {whole_characters(key): _sendable(inner) for key, inner in value.items()}
+    return value

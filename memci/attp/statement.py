@@ -1,0 +1,238 @@
+"""Where a document stands in a reply, and its statements: found by looking, before TOML is parsed.
+
+A line of TOML is told from prose by its form alone, strings are skipped whole, and everything is bounded here, so that the
+parser never sees text that could cost it much. Each function is O(length of the text).
+"""
+
+import re
+
+import attrs
+
+from memci.errors import AttpSyntaxError
+
+MAX_STATEMENTS = 30
+MAX_KEY_PARTS = 8
+MAX_KEY_CHARS = 200
+MAX_NESTING = 16
+MAX_VALUE_TOKENS = 200
+MAX_BARE_CHARS = 100
+MAX_ESCAPES = 4_000
+"""Backslashes where TOML reads them; each costs as much as a hundred plain characters."""
+
+_KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_KEY = rf"{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART})*+"
+_BLANK = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?(?:\n|\Z))*+")
+_HEADER = re.compile(rf"[ \t]*+\[\[?[ \t]*+(?P<key>{_KEY})[ \t]*+\]\]?[ \t]*+(?:#[^\n]*+)?(?:\n|\Z)")
+_ASSIGNMENT = re.compile(rf"(?P<indent>[ \t]*+)(?P<key>{_KEY})[ \t]*+=[ \t]*+")
+_PARTS = re.compile(_KEY_PART)
+_LINE_END = re.compile(r"[ \t]*+(?:#[^\n]*+)?(?:\n|\Z)")
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\n,=]++|\#[^\n]*+)|(?P<open>[\[{])|(?P<close>[\]}])"""
+    r'''|(?P<string>"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"{3,5}|'{3}(?:[^']|'(?!''))*+'{3,5}|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')'''
+    r"""|(?P<bare>[^\s,\[\]{}"'#=]++)"""
+)
+_BASIC_BODY = re.compile(r'(?:[^"\\]++|\\[\s\S]|"(?!""))*+"{3,5}')
+_LITERAL_BODY = re.compile(r"(?:[^']++|'(?!''))*+'{3,5}")
+_BASIC_LINE = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
+_LITERAL_LINE = re.compile(r"'[^'\n]*+'")
+_QUOTES = re.compile(r"\"\"\"|'''|\"|'")
+
+CODE = ("tool_call", "code")
+
+_QUOTE_HINT = "put every text in quotes: one line in \"…\", several lines between two lines of '''"
+
+
+@attrs.frozen(kw_only=True)
+class Statement:
+    """One line of a document, or several where its value goes on.
+
+    Attributes:
+        table: The table it stands in, such as ``tool_call``; empty at the top.
+        key: Its own key as parts; of a header, the table's.
+        start: Offset of its first character.
+        value: Offset of its value; of a header, its end.
+        end: Offset behind its line end.
+        quote: What its string begins and ends with; empty where it holds no string, and for a header.
+        close: Offset of the closing quote.
+        block: Its string was read as a block, and may hold the quotes that enclose it.
+        tokens: Of how many parts its value consists, where it is no string.
+    """
+
+    table: tuple[str, ...]
+    key: tuple[str, ...]
+    start: int
+    value: int
+    end: int
+    quote: str = ""
+    close: int = 0
+    block: bool = False
+    tokens: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Span:
+    """A run of statements in a text.
+
+    Attributes:
+        statements: In order.
+        start: Offset of the first.
+        end: Offset behind the last.
+    """
+
+    statements: tuple[Statement, ...]
+    start: int
+    end: int
+
+
+def syntax_error(text: str, offset: int, problem: str, hint: str) -> AttpSyntaxError:
+    """Return the error for a place in a reply."""
+    line_start = text.rfind("\n", 0, offset) + 1
+    return AttpSyntaxError(problem, line=text.count("\n", 0, offset) + 1, column=offset - line_start + 1, hint=hint)
+
+
+def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
+    """Return the statements from *start*, the beginning of a line, to the first line that is none: prose, or a code fence.
+
+    Args:
+        text: The reply, lines ended by a line feed alone.
+        start: Where to begin.
+        code_as_block: The code is read as a block that ends at the one line that holds nothing but its three quotes, whatever
+            quotes stand in it. This is also done where the first closing quotes are followed by more on their line.
+
+    Raises:
+        AttpSyntaxError: A statement has no value, does not end, or is larger than any document needs.
+    """
+    statements: list[Statement] = []
+    table: tuple[str, ...] = ()
+    escapes = 0
+    room = MAX_VALUE_TOKENS
+    position = _skip_blank(text, start)
+    while position < len(text):
+        header = _HEADER.match(text, position)
+        if header:
+            table = _parts(text, header.start("key"), header["key"])
+            statements.append(Statement(table=(), key=table, start=position, value=header.end(), end=header.end()))
+        else:
+            assignment = _ASSIGNMENT.match(text, position)
+            if not assignment:
+                break
+            statements.append(_assignment(text, table, assignment, as_block=code_as_block, room=room))
+        if len(statements) > MAX_STATEMENTS:
+            raise syntax_error(
+                text, position, f"more than {MAX_STATEMENTS} lines of keys", "write thought and one [tool_call] only"
+            )
+        last = statements[-1]
+        room -= last.tokens
+        escapes += 0 if last.block or last.quote in {"'", "'''"} else text.count("\\", last.value, last.end)
+        if escapes > MAX_ESCAPES:
+            raise syntax_error(
+                text, last.start, f"more than {MAX_ESCAPES} backslashes", "put code between ''', where a backslash is just that"
+            )
+        position = _skip_blank(text, last.end)
+    return Span(statements=tuple(statements), start=start, end=statements[-1].end if statements else start)
+
+
+def _skip_blank(text: str, position: int) -> int:
+    blank = _BLANK.match(text, position)
+    return blank.end() if blank else position
+
+
+def _parts(text: str, offset: int, key: str) -> tuple[str, ...]:
+    if len(key) > MAX_KEY_CHARS or key.count(".") >= MAX_KEY_PARTS:
+        raise syntax_error(
+            text, offset, f"a key of {len(key)} characters", "the only keys are thought, status, target, code and message"
+        )
+    return tuple(part.strip("\"'") for part in _PARTS.findall(key))
+
+
+def _assignment(text: str, table: tuple[str, ...], found: re.Match[str], *, as_block: bool, room: int) -> Statement:
+    key = _parts(text, found.start("key"), found["key"])
+    value = found.end()
+    quoted = _QUOTES.match(text, value)
+    quote = quoted[0] if quoted else ""
+    end, tokens = (_string_end(text, value, quote), 0) if quote else _plain_end(text, value, room)
+    line_end = _LINE_END.match(text, end)
+    opens_block = table + key == CODE and len(quote) == 3 and text.startswith("\n", value + 3)  # noqa: PLR2004 (three quotes)
+    block = opens_block and (as_block or not line_end)
+    if block:
+        end = _block_close(text, value, quote, len(found["indent"])) + len(quote)
+        line_end = _LINE_END.match(text, end)
+    if not line_end:
+        raise syntax_error(text, end, *_trailing(text, end, quote))
+    return Statement(
+        table=table,
+        key=key,
+        start=found.start("key"),
+        value=value,
+        end=line_end.end(),
+        quote=quote,
+        close=end - len(quote),
+        block=block,
+        tokens=tokens,
+    )
+
+
+def _string_end(text: str, value: int, quote: str) -> int:
+    pattern, start = {
+        '"""': (_BASIC_BODY, value + 3),
+        "'''": (_LITERAL_BODY, value + 3),
+        '"': (_BASIC_LINE, value),
+        "'": (_LITERAL_LINE, value),
+    }[quote]
+    body = pattern.match(text, start)
+    if body:
+        return body.end()
+    if len(quote) == 1:
+        raise syntax_error(text, value, f"this string has no closing {quote} on its line", "for several lines use ''' … '''")
+    raise syntax_error(
+        text, value, f"the string that begins here has no closing {quote}", f"end it with a line that holds {quote} alone"
+    )
+
+
+def _block_close(text: str, value: int, quote: str, indent: int) -> int:
+    """Return where the block of *quote* ends: at the one line that holds nothing else, no deeper than its key."""
+    line = re.compile(rf"^[ \t]{{0,{indent}}}({quote})[ \t]*$", re.MULTILINE)
+    closings = [match.start(1) for match in line.finditer(text, value + len(quote))]
+    if len(closings) != 1:
+        other = "'''" if quote == '"""' else '"""'
+        raise syntax_error(
+            text,
+            value,
+            f"the text holds {quote}, so that its end is not clear",
+            f"use {other} or # comments inside of it, and end it with a line that holds {quote} alone",
+        )
+    return closings[0]
+
+
+def _trailing(text: str, end: int, quote: str) -> tuple[str, str]:
+    """Return what is wrong where something follows a value on its line, and what to do."""
+    rest = text[end : end + 20].split("\n", maxsplit=1)[0].strip()
+    if not quote:
+        return f"{rest!r} follows the value", _QUOTE_HINT
+    if len(quote) == 1:
+        return f"{rest!r} follows the closing {quote}", "enclose a text that holds quotes in three quotes: ''' … '''"
+    return f"{rest!r} follows the closing {quote}", f"do not write {quote} inside of a text that {quote} encloses"
+
+
+def _plain_end(text: str, value: int, room: int) -> tuple[int, int]:
+    """Return where a number, date, boolean, array or inline table ends, and of how many parts it consists."""
+    depth = 0
+    tokens = 0
+    position = value
+    while token := _TOKEN.match(text, position):
+        tokens += 1
+        if tokens > room or (token["bare"] and len(token["bare"]) > MAX_BARE_CHARS):
+            raise syntax_error(text, value, "the values are larger than any that are needed here", "leave the key out")
+        if depth == 0 and token["space"]:
+            break
+        depth += bool(token["open"]) - bool(token["close"])
+        if depth > MAX_NESTING:
+            raise syntax_error(text, value, f"values nested deeper than {MAX_NESTING}", "leave the key out")
+        position = token.end()
+        if depth <= 0:
+            break
+    if position == value:
+        raise syntax_error(text, value, "there is no value here", _QUOTE_HINT)
+    if depth > 0:
+        raise syntax_error(text, value, "a bracket that is opened here is not closed", _QUOTE_HINT)
+    return position, tokens

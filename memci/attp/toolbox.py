@@ -1,0 +1,143 @@
+"""The tools that a model may call, in every form in which they are offered to it."""
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from memci.attp import schemas
+from memci.attp.shape import Field, Record
+from memci.attp.tool import Tool, make_tool
+from memci.errors import ToolDefinitionError, ToolNotFoundError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Toolbox:
+    """Plain typed functions, offered to a model.
+
+    From a function's signature and docstring come the Python stub that a model reads, its JSON schemas, and the check of its
+    arguments::
+
+        toolbox = Toolbox()
+
+        @toolbox.register
+        def order_status(order: str) -> str:
+            \"\"\"Tell where an order is, by its number, such as A-17.\"\"\"
+            return database[order]
+
+    Registering is for one thread; calls may come from many.
+    """
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name, in the order in which they were registered; a live view."""
+        return MappingProxyType(self._tools)
+
+    def register(self, function: _Function, *, name: str | None = None) -> _Function:
+        """Add a function, sync or async, and return it unchanged, so that this can be used as a decorator.
+
+        Args:
+            function: Has an annotation for each parameter and for its result, and a docstring in Google's style: Args, Returns,
+                Raises, Example.
+            name: What the model calls it; the function's own name by default.
+
+        Raises:
+            ToolDefinitionError: Name, signature or docstring does not tell a model how to call it, or the name is taken.
+        """
+        tool = make_tool(function, name=name)
+        if tool.name in self._tools:
+            problem = "a tool of this name is registered already"
+            raise ToolDefinitionError(problem, tool=tool.name)
+        records = {record for known in (*self._tools.values(), tool) for record in known.records()}
+        if len(records) != len({record.name for record in records}):
+            problem = "two records that differ have the same name; rename one of the classes"
+            raise ToolDefinitionError(problem, tool=tool.name)
+        self._tools[tool.name] = tool
+        return function
+
+    def stubs(self) -> str:
+        """Return the tools as Python that a model reads: classes for the records, then a function each. O(size of the text)."""
+        records = dict.fromkeys(record for tool in self._tools.values() for record in tool.records())
+        return "\n\n".join([*map(_record_stub, records), *map(_tool_stub, self._tools.values())])
+
+    def openai(self) -> list[dict[str, Any]]:
+        """Return the tools as OpenAI's chat completions want them; new dicts."""
+        return schemas.openai(self._tools.values())
+
+    def anthropic(self) -> list[dict[str, Any]]:
+        """Return the tools as Anthropic's messages want them; new dicts."""
+        return schemas.anthropic(self._tools.values())
+
+    def mcp(self) -> list[dict[str, Any]]:
+        """Return the tools as an MCP server lists them; new dicts."""
+        return schemas.mcp(self._tools.values())
+
+    def get(self, name: str) -> Tool:
+        """Return the tool of this name.
+
+        Raises:
+            ToolNotFoundError: There is none.
+        """
+        if name not in self._tools:
+            from difflib import get_close_matches  # noqa: PLC0415 (needed for this error alone)
+
+            raise ToolNotFoundError(name, nearest=get_close_matches(name, self._tools))
+        return self._tools[name]
+
+    def call(self, name: str, arguments: Mapping[str, object], *, positional: Sequence[object] = ()) -> Any:  # noqa: ANN401 (JSON data)
+        """Run a tool and return its result as plain data. An async tool runs in an event loop of its own.
+
+        Args:
+            name: The tool's name.
+            arguments: By parameter.
+            positional: Arguments by position, before those.
+
+        Raises:
+            ToolNotFoundError: There is no such tool.
+            ToolArgumentError: The arguments are not those of the tool.
+            ToolDefinitionError: Its result is no plain data.
+            RuntimeError: The tool is async and this thread runs an event loop.
+            Exception: Whatever the function raises.
+        """
+        tool = self.get(name)
+        bound = tool.bind(positional, arguments)
+        if not tool.is_async:
+            return tool.plain_result(tool.function(**bound))
+        import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return tool.plain_result(asyncio.run(tool.function(**bound)))
+        message = f"{name} is async, and this thread runs an event loop: await acall instead"
+        raise RuntimeError(message)
+
+    async def acall(self, name: str, arguments: Mapping[str, object], *, positional: Sequence[object] = ()) -> Any:  # noqa: ANN401 (JSON data)
+        """Like ``call``; an async tool runs in the loop of the caller, any other in a thread."""
+        tool = self.get(name)
+        bound = tool.bind(positional, arguments)
+        if tool.is_async:
+            return tool.plain_result(await tool.function(**bound))
+        import asyncio  # noqa: PLC0415 (a caller without a loop does not need it)
+
+        return tool.plain_result(await asyncio.to_thread(tool.function, **bound))
+
+
+def _record_stub(record: Record) -> str:
+    lines = [f"class {record.name}(TypedDict):", *map(_field_stub, record.fields)]
+    return "\n".join(lines if record.fields else [*lines, "    pass"])
+
+
+def _field_stub(field: Field) -> str:
+    annotation = field.shape.stub() if field.required else f"NotRequired[{field.shape.stub()}]"
+    return f"    {field.name}: {annotation}" + (f"  # {field.description}" if field.description else "")
+
+
+def _tool_stub(tool: Tool) -> str:
+    text = tool.docstring.text.replace('"""', "'''")
+    text = f'"""{text}\n"""' if "\n" in text else f'"""{text}"""'
+    return f"def {tool.signature}:\n{textwrap.indent(text, '    ')}"
