@@ -180,7 +180,7 @@ def test_result_of_every_kind_becomes_plain() -> None:
     assert "class Receipt(TypedDict):\n    hits: list[Hit]\n    at: str" in toolbox.stubs()
 
 
-@pytest.mark.parametrize("result", [object(), b"bytes", [iter(())], {object(): 1}], ids=repr)
+@pytest.mark.parametrize("result", [object(), b"bytes", [iter(())], {object(): 1}], ids=["object", "bytes", "iterator", "key"])
 def test_result_that_is_no_data_is_named(result: object) -> None:
     """A result that cannot become plain data is the tool's fault, and says so."""
     toolbox = Toolbox()
