@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from memci.archive.contents import ContentsPage
 from memci.archive.page_facts import PageFacts, PageState
@@ -17,6 +17,11 @@ from memci.engine.searching import Hit, search
 from memci.engine.verify import Report, verify
 from memci.engine.window import Window, make_window, render_at
 from memci.errors import ConfigError, SessionClosedError, shown
+
+if TYPE_CHECKING:
+    from memci.attp.result import Result
+    from memci.attp.runtime import Runtime
+    from memci.attp.toolbox import Toolbox
 
 OnConflict = Literal["raise", "retry"]
 
@@ -34,6 +39,8 @@ class Session:
         self._core = core
         self._release = release
         self._closed = False
+        self._toolbox: Toolbox | None = None
+        self._runtime: Runtime | None = None
 
     def __enter__(self) -> Self:
         """Return the session."""
@@ -48,6 +55,8 @@ class Session:
         with self._core.lock:
             if not self._closed:
                 self._closed = True
+                if self._runtime is not None:
+                    self._runtime.close()
                 self._release(self, self._core)
 
     @property
@@ -172,6 +181,15 @@ class Session:
         with self._open() as core:
             return pages.load(core, pages.page_index(index))
 
+    def facts(self, index: str | int) -> PageFacts:
+        """Return the facts of one page. O(1).
+
+        Raises:
+            PageNotFoundError: No page has this index.
+        """
+        with self._open() as core:
+            return pages.get_facts(core, pages.page_index(index))
+
     def messages(self) -> Iterator[dict[str, Any]]:
         """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
         for facts in self.pages():
@@ -264,6 +282,46 @@ class Session:
         """
         with self._open() as core:
             return search(core, query, limit=limit, include_visible=include_visible)
+
+    @property
+    def toolbox(self) -> "Toolbox":
+        """The tools that bring pages back: ``.openai()`` and ``.anthropic()`` are their schemas."""
+        if self._toolbox is None:
+            from memci.engine.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)
+
+            self._toolbox = make_toolbox(self)
+        return self._toolbox
+
+    def handle_tool_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out a native tool call of OpenAI's or Anthropic's form, and return the message to append.
+
+        What the model did wrong is in the message; nothing is raised for it.
+
+        Raises:
+            InvalidMessageError: It is no tool call of either form.
+        """
+        from memci.engine.recall_tools import handle_tool_call  # noqa: PLC0415 (as above)
+
+        return handle_tool_call(self.toolbox, call)
+
+    def attp_prompt(self, lang: Literal["en", "zh"] = "en") -> str:
+        """Return the system prompt that tells a model of ATTP and of the session's tools."""
+        from memci.attp.prompt import prompt  # noqa: PLC0415 (as above)
+
+        return prompt(self.toolbox, lang)
+
+    def attp(self, text: str, call_id: str | None = None) -> "Result":
+        """Carry out a model's reply in ATTP; whatever the model did wrong is in the result.
+
+        Args:
+            text: The reply, whole.
+            call_id: The same reply under the same id runs once; a retry gets the stored result.
+        """
+        if self._runtime is None:
+            from memci.attp.runtime import Runtime  # noqa: PLC0415 (as above)
+
+            self._runtime = Runtime(self.toolbox)
+        return self._runtime.run(text, call_id)
 
     def explain(self, index: str | int) -> Explanation:
         """Say why a page is where it is."""

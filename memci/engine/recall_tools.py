@@ -1,0 +1,236 @@
+"""The tools by which a model lists, finds, reads and recalls the pages of its own conversation."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from memci.archive.page_facts import PageState
+from memci.attp.toolbox import Toolbox
+from memci.engine import pages
+from memci.errors import ConfigError, InvalidMessageError, MemciError, PageEvictedError, PageNotFoundError
+from memci.messages import codec
+
+if TYPE_CHECKING:
+    from memci.engine.session import Session
+
+MOST_CHARACTERS = 8_000
+"""The largest range that one reading returns."""
+
+MOST_ROWS = 50
+"""The longest list that one call returns."""
+
+_SNIPPET_CHARACTERS = 300
+
+
+class Receipt(TypedDict):
+    """What ``recall_page`` answers."""
+
+    index: str
+    title: str
+    tokens: int
+    stands: str
+
+
+class Reading(TypedDict):
+    """A range of a page's text; ``next`` is where the rest begins, -1 at the end."""
+
+    index: str
+    text: str
+    start: int
+    total: int
+    next: int
+
+
+class PageRow(TypedDict):
+    """One page in a list."""
+
+    index: str
+    title: str
+    state: str
+    entries: int
+    tokens: int
+
+
+class PageList(TypedDict):
+    """A part of the list of pages; ``next`` is where the rest begins, -1 at the end."""
+
+    pages: list[PageRow]
+    total: int
+    next: int
+
+
+class Found(TypedDict):
+    """One page that a search found, with the entry and the passage that fit best."""
+
+    index: str
+    entry: str
+    snippet: str
+    state: str
+
+
+def make_toolbox(session: "Session") -> Toolbox:
+    """Return the tools of a session. Each call is one call of the session, under its lock."""
+    toolbox = Toolbox()
+    for function in (_recall_page(session), _read_page(session), _list_pages(session), _search_pages(session)):
+        toolbox.register(function)
+    return toolbox
+
+
+def handle_tool_call(toolbox: Toolbox, call: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out a native tool call, and return the message to append: that of OpenAI for its calls, else that of Anthropic.
+
+    What the model did wrong is in the message, with what to do instead.
+
+    Raises:
+        InvalidMessageError: It is no tool call of either kind.
+    """
+    function, identity = call.get("function"), call.get("id")
+    if isinstance(function, Mapping) and isinstance(identity, str):
+        text, _ = _answer(toolbox, str(function.get("name")), _arguments(function.get("arguments")))
+        return {"role": "tool", "tool_call_id": identity, "content": text}
+    if call.get("type") == "tool_use" and isinstance(identity, str):
+        text, failed = _answer(toolbox, str(call.get("name")), call.get("input"))
+        block = {"type": "tool_result", "tool_use_id": identity, "content": text, **({"is_error": True} if failed else {})}
+        return {"role": "user", "content": [block]}
+    message = "give a tool call with its id: one of OpenAI's tool_calls, or a tool_use block"
+    raise InvalidMessageError(message)
+
+
+def _arguments(text: object) -> object:
+    if not isinstance(text, str):
+        return text
+    try:
+        return codec.decode_foreign((text or "{}").encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return None
+
+
+def _answer(toolbox: Toolbox, name: str, arguments: object) -> tuple[str, bool]:
+    """Return what a tool answers as JSON, and whether it is an error."""
+    if not isinstance(arguments, Mapping):
+        return _error("ArgumentError", "the arguments are not a JSON object: write them again"), True
+    try:
+        return codec.encode(toolbox.call(name, arguments)).decode(), False
+    except MemciError as error:
+        return _error(type(error).__name__, _advice(error)), True
+
+
+def _error(kind: str, message: str) -> str:
+    return codec.encode({"error": {"kind": kind, "message": message}}).decode()
+
+
+def _advice(error: MemciError) -> str:
+    """Return an error as a model can act on it: with the names of its tools."""
+    match error:
+        case PageEvictedError(index=index):
+            return f"{index} is no longer listed: find what you need with search_pages, and read it with read_page"
+        case PageNotFoundError(index=index):
+            return f"there is no page {index}: list_pages lists those that there are"
+        case _:
+            return str(error)
+
+
+def _recall_page(session: "Session") -> Callable[..., Receipt]:
+    def recall_page(index: str) -> Receipt:
+        """Bring an earlier page back into view for some turns.
+
+        Args:
+            index: The page's index as the contents page shows it, such as usr-12.
+
+        Returns:
+            A receipt: the page itself stands in the next message list.
+
+        Example:
+            recall_page("usr-12")
+        """
+        page = session.recall(index)
+        facts = session.facts(page.index)
+        where = "in a block before the newest page" if facts.state is PageState.ATTACHED else "in full, where it was said"
+        return Receipt(index=page.index, title=facts.title, tokens=page.tokens, stands=where)
+
+    return recall_page
+
+
+def _read_page(session: "Session") -> Callable[..., Reading]:
+    def read_page(index: str, start: int = 0, limit: int = 4000) -> Reading:
+        """Read an earlier page, or one entry of it, exactly, without bringing it back into view.
+
+        Args:
+            index: A page such as usr-12, or an entry such as usr-12/3.
+            start: The character to begin at, from 0.
+            limit: How many characters, at most 8000.
+
+        Returns:
+            A range of the text: the messages as JSON. All ranges together are the whole.
+
+        Example:
+            read_page("usr-12/3", start=4000)
+        """
+        name, _, position = index.partition("/")
+        messages: Any = session.page(name).messages
+        if position:
+            _, number = pages.entry_address(index)
+            if number > len(messages):
+                message = f"page {name} has {len(messages)} entries"
+                raise PageNotFoundError(message, index=name)
+            messages = messages[number - 1]
+        text = codec.encode(messages).decode()
+        if start < 0 or not 0 < limit <= MOST_CHARACTERS:
+            message = f"start is from 0, limit from 1 to {MOST_CHARACTERS}"
+            raise ConfigError(message)
+        end = min(start + limit, len(text))
+        return Reading(index=index, text=text[start:end], start=start, total=len(text), next=end if end < len(text) else -1)
+
+    return read_page
+
+
+def _list_pages(session: "Session") -> Callable[..., PageList]:
+    def list_pages(start: int = 0, limit: int = 20) -> PageList:
+        """List the pages of this conversation, oldest first.
+
+        Args:
+            start: How many pages to pass over.
+            limit: How many to list, at most 50.
+
+        Returns:
+            The pages with their titles and sizes in tokens.
+
+        Example:
+            list_pages(limit=50)
+        """
+        if start < 0 or not 0 < limit <= MOST_ROWS:
+            message = f"start is from 0, limit from 1 to {MOST_ROWS}"
+            raise ConfigError(message)
+        known = session.pages()
+        rows = [
+            PageRow(index=page.index, title=page.title, state=str(page.state), entries=page.entries, tokens=page.tokens)
+            for page in known[start : start + limit]
+        ]
+        end = start + len(rows)
+        return PageList(pages=rows, total=len(known), next=end if end < len(known) else -1)
+
+    return list_pages
+
+
+def _search_pages(session: "Session") -> Callable[..., list[Found]]:
+    def search_pages(query: str, limit: int = 5) -> list[Found]:
+        """Search all earlier pages by words, those that are no longer listed too.
+
+        Args:
+            query: Words that the page holds.
+            limit: How many pages, at most 50.
+
+        Returns:
+            The best pages first, each with its best entry and passage.
+
+        Example:
+            search_pages("march invoices", limit=3)
+        """
+        if not 0 < limit <= MOST_ROWS:
+            message = f"limit is from 1 to {MOST_ROWS}"
+            raise ConfigError(message)
+        return [
+            Found(index=hit.index, entry=hit.entry, snippet=hit.snippet[:_SNIPPET_CHARACTERS], state=str(hit.state))
+            for hit in session.search(query, limit=limit)
+        ]
+
+    return search_pages

@@ -1,0 +1,126 @@
+"""The model's own tools: natively in both forms, and in ATTP."""
+
+import json
+from typing import Any
+
+import pytest
+
+from memci.engine.session import Session
+from memci.errors import InvalidMessageError
+from tests.engine.sessions import open_session, talk
+from tests.engine.wire import assert_paired
+
+
+@pytest.fixture
+def session() -> Session:
+    session = open_session(active={"min_pages": 1})
+    talk(session, 12)
+    session.fold("all")
+    return session
+
+
+def openai(session: Session, name: str, **arguments: object) -> Any:  # noqa: ANN401 (what the tool answers)
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    message = session.handle_tool_call(call)
+    assert ("tool", "c1") == (message["role"], message["tool_call_id"])
+    return json.loads(message["content"])
+
+
+def attp(session: Session, code: str) -> Any:  # noqa: ANN401 (what the code gives)
+    reply = ['thought = "look"', "[tool_call]", 'status = "success"', 'target = "look"', f"code = '''\n{code}\n'''"]
+    result = session.attp("\n".join(reply))
+    assert result.error is None, result.error
+    return result.value
+
+
+def test_a_page_is_recalled_natively(session: Session) -> None:
+    """Recalling answers with a receipt, and the page stands in the next window."""
+    receipt = openai(session, "recall_page", index="usr-3")
+    assert ("usr-3", session.page(3).tokens) == (receipt["index"], receipt["tokens"])
+    assert any("[recalled page usr-3" in str(message["content"]) for message in session.window().messages)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 4_000])
+def test_all_ranges_together_are_the_page(session: Session, limit: int) -> None:
+    """Reading on from where the last range ended gives the page exactly, and attaches nothing."""
+    text, start = "", 0
+    while start >= 0:
+        reading = openai(session, "read_page", index="usr-3", start=start, limit=limit)
+        text, start = text + reading["text"], reading["next"]
+    assert session.page(3).messages == json.loads(text)
+    assert "archived" == session.facts(3).state
+
+
+def test_every_page_is_reached_in_attp(session: Session) -> None:
+    """Code lists the pages, reads each of them and recalls the one that a search finds."""
+    rows = attp(session, "__result__ = [page['index'] for page in list_pages(limit=50)['pages']]")
+    assert [facts.index for facts in session.pages()] == rows
+    read = attp(session, "__result__ = [read_page(page['index'], limit=8000)['text'] for page in list_pages(limit=50)['pages']]")
+    assert [session.page(index).messages for index in rows] == [json.loads(text) for text in read]
+    receipt = attp(session, "hits = search_pages('ask4x2 say4x1', limit=3)\n__result__ = recall_page(hits[0]['index'])")
+    assert "usr-4" == receipt["index"]
+    assert "attached" == session.facts(4).state
+    session.close()
+
+
+def test_anthropic_blocks_are_answered(session: Session) -> None:
+    """A tool_use block is answered by a user message with its result, an error marked as one."""
+    message = session.handle_tool_call({"type": "tool_use", "id": "t1", "name": "list_pages", "input": {"limit": 2}})
+    (block,) = message["content"]
+    assert ("user", "t1", 2) == (message["role"], block["tool_use_id"], len(json.loads(block["content"])["pages"]))
+    message = session.handle_tool_call({"type": "tool_use", "id": "t2", "name": "nothing", "input": {}})
+    assert message["content"][0]["is_error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "advice"),
+    [
+        ("recall_page", {"index": "usr-99"}, "list_pages"),
+        ("recall_page", {"index": 5}, "index"),
+        ("recall_page", {}, "index"),
+        ("recal_page", {"index": "usr-1"}, "recall_page"),
+        ("read_page", {"index": "usr-1", "limit": 10**9}, "8000"),
+        ("read_page", {"index": "usr-1/99"}, "list_pages"),
+        ("list_pages", {"limit": 0}, "50"),
+    ],
+)
+def test_what_the_model_did_wrong_is_an_answer(session: Session, name: str, arguments: dict[str, Any], advice: str) -> None:
+    """A wrong call is answered with what to do instead, and harms nothing."""
+    seq = session.seq
+    assert advice in openai(session, name, **arguments)["error"]["message"]
+    assert seq == session.seq
+
+
+def test_an_evicted_page_leads_to_the_search(session: Session) -> None:
+    """Recalling a page that is no longer listed names search_pages."""
+    session.evict(2)
+    session.append({"role": "user", "content": "on"})
+    session.append({"role": "assistant", "content": "yes"})
+    session.append({"role": "user", "content": "and on"})
+    session.fold("all")
+    assert "search_pages" in openai(session, "recall_page", index="usr-2")["error"]["message"]
+
+
+def test_a_call_and_its_answer_are_messages(session: Session) -> None:
+    """The tool message can be appended behind its call, and the window stays well formed."""
+    call = {"id": "c9", "type": "function", "function": {"name": "recall_page", "arguments": '{"index": "usr-2"}'}}
+    session.append({"role": "user", "content": "what was the second question?"})
+    session.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    session.append(session.handle_tool_call(call))
+    window = session.window(tools=session.toolbox.openai())
+    assert_paired(window.messages)
+    assert window.breakdown["tools"] > 0
+
+
+@pytest.mark.parametrize("call", [{}, {"id": 5}, {"type": "tool_use"}, {"id": "x", "function": "f"}])
+def test_what_is_no_call_is_refused(session: Session, call: dict[str, Any]) -> None:
+    """The backend learns that it passed on something else."""
+    with pytest.raises(InvalidMessageError):
+        session.handle_tool_call(call)
+
+
+def test_the_prompt_names_the_tools(session: Session) -> None:
+    """The ATTP prompt holds the signature of each tool."""
+    for lang in ("en", "zh"):
+        prompt = session.attp_prompt(lang)
+        assert all(f"def {name}(" in prompt for name in ("recall_page", "read_page", "list_pages", "search_pages"))
