@@ -1,4 +1,4 @@
-"""Let a model bring old pages back by itself: two tools, offered with each call and answered from the session.
+"""Let a model bring old pages back by itself: the session's tools, offered with each call and answered by the session.
 
 Run it with ``python examples/tool_calls.py``. The model is a stand-in that searches, recalls what it found, and answers.
 """
@@ -14,38 +14,10 @@ RECORDED = json.loads(Path(__file__).with_name("support.json").read_text(encodin
 QUESTION = "One more thing: a colleague wants an engraving too. What exactly did we put on Joost's?"
 
 
-def tool(name: str, parameter: str, description: str) -> dict[str, Any]:
-    """Return the schema of a tool with one parameter, a text."""
-    parameters = {"type": "object", "properties": {parameter: {"type": "string"}}, "required": [parameter]}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
-
-
-# With ``recall.protocol: native``, the default, the window tells the model of these two names.
-TOOLS = [
-    tool("search_pages", "query", "Find earlier pages of this conversation by words."),
-    tool("recall_page", "index", "Bring an earlier page back in full, by its index, such as usr-12."),
-]
-
-
-def answer(session: memci.Session, call: dict[str, Any]) -> dict[str, Any]:
-    """Run one tool call, and return the message to append. What went wrong is text for the model too."""
-    arguments = json.loads(call["function"]["arguments"])
-    try:
-        if call["function"]["name"] == "search_pages":
-            hits = session.search(arguments["query"], limit=3)
-            content = "\n".join(f"[{hit.index}] {hit.snippet}" for hit in hits) or "nothing was found"
-        else:
-            page = session.recall(arguments["index"])
-            content = f"page {page.index} stands in the window now: {len(page)} entries, {page.tokens} tokens"
-    except memci.MemciError as error:
-        content = f"error: {error}"
-    return {"role": "tool", "tool_call_id": call["id"], "content": content}
-
-
 def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """Stand in for a model that is offered ``TOOLS``: search, recall the page that looks right, answer from it."""
+    """Stand in for a model that is offered the tools: search, recall the page that looks right, answer from it."""
     last = messages[-1]["content"]
-    found = re.search(r"^\[(usr-\d+)\].*Voor Joost", last, re.MULTILINE)
+    found = re.search(r'"index":"(usr-\d+)"[^{}]*"snippet"[^{}]*Voor Joost', last)
     if last == QUESTION:
         return calling("call_1", "search_pages", {"query": "engraving for Joost"})
     if found:
@@ -67,12 +39,12 @@ def main() -> None:
         session.extend(RECORDED)
         session.append({"role": "user", "content": QUESTION})
         while True:
-            window = session.window(tools=TOOLS)
+            window = session.window(tools=session.toolbox.openai())
             reply = session.append(model(window.messages)).message
             print(f"{window.tokens} tokens sent, {window.breakdown['recalled']} of them recalled")
             for call in reply.get("tool_calls", ()):
                 print("  call  ", call["function"]["name"], call["function"]["arguments"])
-                result = session.append(answer(session, call)).message
+                result = session.append(session.handle_tool_call(call)).message
                 print("  result", result["content"].replace("\n", "\n         "))
             if not reply.get("tool_calls"):
                 print("  answer", reply["content"])
