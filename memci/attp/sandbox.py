@@ -72,12 +72,8 @@ class Sandbox:
             LimitExceededError: It went past a limit.
         """
         program = make_program(code, tools, output_bytes=self.limits.output_bytes)
-        pool = self._open()
         with contextlib.ExitStack() as stack:
-            try:
-                session = stack.enter_context(pool.checkout(limits=self._resource_limits()))
-            except TimeoutError:
-                raise exceeded(Limit.WORKERS, self.limits.workers) from None
+            session = self._enter(stack)
             return _Run(program=program, tools=tools, limits=self.limits).drive(session)
 
     def close(self) -> None:
@@ -86,6 +82,24 @@ class Sandbox:
             if self._pool is not None and _started.get("pid") == os.getpid():
                 self._pool.__exit__(None, None, None)
                 self._pool = None
+
+    def _enter(self, stack: contextlib.ExitStack) -> "MontySession":
+        """Return a session in a free worker, to be left with the stack."""
+        pool = self._open()
+        from pydantic_monty import MontyCrashedError  # noqa: PLC0415 (loaded already)
+
+        failed: Exception | None = None
+        for _ in range(self.limits.workers + 1):
+            try:
+                return stack.enter_context(pool.checkout(limits=self._resource_limits()))
+            except TimeoutError:
+                raise exceeded(Limit.WORKERS, self.limits.workers) from None
+            # Nothing has run yet: an idle worker was ended from outside, or the workers by another thread. Take others.
+            except (MontyCrashedError, RuntimeError) as error:
+                failed = error
+                pool = self._open()
+        message = "no worker could be started"
+        raise SandboxError(message, kind="SandboxUnavailableError") from failed
 
     def _open(self) -> "Monty":
         with self._opening:
