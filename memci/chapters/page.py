@@ -134,9 +134,7 @@ class Page:
         A detached page only links the node to its own run.
         """
         at_end = after is None or after is self.run.tail
-        position = self.run.length + 1
-        if not at_end:
-            position = 2 + next(number for number, other in enumerate(self.nodes()) if other is after)
+        position = self.run.length + 1 if after is None else self.position_behind(after)
         if self.chapter is None:
             self._link(node, after if after is not None else self.run.tail)
         else:
@@ -151,6 +149,12 @@ class Page:
         for call in node.message.calls:
             self.open_calls.setdefault(call.id, []).append(node)
         return position
+
+    def position_behind(self, node: MessageNode) -> int:
+        """Return the position that a message gets behind one of the page's nodes. O(1) behind the last, else O(entries)."""
+        if node is self.run.tail:
+            return self.run.length + 1
+        return 2 + next(number for number, other in enumerate(self.nodes()) if other is node)
 
     def join(self, node: MessageNode, answers: Sequence[tuple[str, int]]) -> int:
         """Add a message and return its position: a result behind the call it answers, any other at the end.

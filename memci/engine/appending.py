@@ -197,7 +197,7 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
     if found is not None:
         page, call = found
         answers = _answers(page, message)
-        return _Place(page.index, _position_behind(page, page.results_end(call)), None, state.turn, answers)
+        return _Place(page.index, page.position_behind(page.results_end(call)), None, state.turn, answers)
     known = core.ask(lambda index: index.find_call(first)) if state.seq else None
     if known is None or known[0] in state.active:
         raise _orphan(first)
@@ -205,7 +205,7 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
     page = pages.load(core, index, late=state.late.get(index, ()))
     answers = _answers(page, message)
     call = page.find_seq(answers[0][1])
-    return _Place(index, _position_behind(page, page.results_end(call)), None, state.turn, answers)
+    return _Place(index, page.position_behind(page.results_end(call)), None, state.turn, answers)
 
 
 def _answers(page: Page, message: Message) -> list[tuple[str, int]]:
@@ -228,12 +228,6 @@ def _orphan(call_id: str) -> InvalidMessageError:
         "and each result once"
     )
     return InvalidMessageError(message, path="tool_call_id")
-
-
-def _position_behind(page: Page, node: MessageNode) -> int:
-    if node is page.tail:
-        return len(page) + 1
-    return 2 + next(number for number, other in enumerate(page.nodes()) if other is node)
 
 
 def _first_answer(core: Core, messages: Sequence[Message], key: str) -> list[Entry]:

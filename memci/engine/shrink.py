@@ -90,13 +90,11 @@ def _total(entries: Iterable[Item]) -> int:
 
 def _coarsen(result: Shrinkage, goal: float) -> None:
     used = 0
-    total = _total(result.entries)
     for place in range(len(result.entries) - 1, -1, -1):
         entry = result.entries[place]
         if isinstance(entry, ContentsEntry) and entry.detail is Detail.FULL and used + entry.contents_tokens > FULL_SHARE * goal:
             brief = attrs.evolve(entry, detail=Detail.BRIEF)
             if brief.contents_tokens < entry.contents_tokens:
-                total -= entry.contents_tokens - brief.contents_tokens
                 entry = result.entries[place] = brief
                 result.details[entry.index] = Detail.BRIEF
         used += entry.contents_tokens
