@@ -187,6 +187,8 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
         return Opening.TURN
     if page is None:
         return Opening.CONTINUATION
+    if message.speaker == "tool":  # an answer of ATTP is not parted from its call
+        return None
     full = page.tokens * core.state.scale >= planner.cut_tokens(core.config)
     return Opening.CONTINUATION if full and not page.open_calls and not page.only_user else None
 

@@ -63,7 +63,7 @@ def _append(event: MessageAppended, seq: int, writer: "IndexWriter", message: Me
     if event.opens is not None and event.opens != SYSTEM:
         _complete_newest(writer)
         writer.put_page(_opened(event.page, event.turn, seq))
-    text, role, key = entry_text(message), message.role, event.key
+    text, role, key = entry_text(message), message.speaker, event.key
     writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
     for call_id, call_seq in event.answers:
         writer.answer_call(call_id, seq=seq, call_seq=call_seq)

@@ -69,5 +69,5 @@ def _open_page(core: Core) -> "list[ExtraPage]":
     page = core.state.active.open_page
     if page is None or page.head is None:
         return []
-    entries = [(number, node.message.role, entry_text(node.message)) for number, node in enumerate(page.nodes(), start=1)]
+    entries = [(number, node.message.speaker, entry_text(node.message)) for number, node in enumerate(page.nodes(), start=1)]
     return [ExtraPage(index=page.index, state=PageState.OPEN, entries=entries)]

@@ -31,7 +31,7 @@ class Message:
         role: The provider's role, such as ``user``.
         calls: Tool calls that this message makes, in order.
         answers: Ids of the calls that this message answers, in order.
-        from_user: The user speaks here: role ``user``, and more than tool results.
+        from_user: The user speaks here: role ``user``, and more than what tools answered.
     """
 
     raw: bytes
@@ -39,6 +39,11 @@ class Message:
     calls: tuple[Call, ...] = ()
     answers: tuple[str, ...] = ()
     from_user: bool = False
+
+    @property
+    def speaker(self) -> str:
+        """Who speaks: the role, but ``tool`` for a message of role ``user`` that only carries what tools answered."""
+        return "tool" if self.role == "user" and not self.from_user else self.role
 
     def value(self) -> dict[str, Any]:
         """Return the message as a new dict, equal as JSON to the one that came in. O(its size)."""

@@ -42,7 +42,7 @@ def read_entries(messages: Sequence[Message]) -> list[Entry]:
     unanswered: dict[str, list[Call]] = {}
     named: set[str] = set()
     for number, message in enumerate(messages):
-        entry = Entry(clean_name(message.role) or "message", [], [], [])
+        entry = Entry(clean_name(message.speaker) or "message", [], [], [])
         value = message.value()
         for part in parts(value):
             if part.kind is PartKind.CALL and part.call is not None:

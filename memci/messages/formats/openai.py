@@ -11,6 +11,9 @@ from memci.messages import codec
 from memci.messages.message import Call, Message
 from memci.messages.parts import PartKind, function_id, parts
 
+ATTP_ANSWER = "[tool_result]\nstatus = "
+"""How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
+
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -46,9 +49,11 @@ def facts(value: dict[str, Any]) -> Message:
         raise InvalidMessageError(message) from error
     role: str = value["role"]
     if role == "user" and isinstance(value["content"], str):
-        return Message(raw=raw, role=role, from_user=True)
+        return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER))
     found = list(parts(value))
     spoken = not found or any(part.kind is not PartKind.RESULT for part in found)
+    if found and found[0].kind is PartKind.TEXT and found[0].text.startswith(ATTP_ANSWER):
+        spoken = False
     return Message(
         raw=raw,
         role=role,
