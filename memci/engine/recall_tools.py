@@ -85,10 +85,10 @@ def handle_tool_call(toolbox: Toolbox, call: Mapping[str, Any]) -> dict[str, Any
     """
     function, identity = call.get("function"), call.get("id")
     if isinstance(function, Mapping) and isinstance(identity, str):
-        text, _ = answer(toolbox, str(function.get("name")), _arguments(function.get("arguments")))
+        text, _ = answer(toolbox.call, str(function.get("name")), _arguments(function.get("arguments")))
         return {"role": "tool", "tool_call_id": identity, "content": text}
     if call.get("type") == "tool_use" and isinstance(identity, str):
-        text, failed = answer(toolbox, str(call.get("name")), call.get("input"))
+        text, failed = answer(toolbox.call, str(call.get("name")), call.get("input"))
         block = {"type": "tool_result", "tool_use_id": identity, "content": text, **({"is_error": True} if failed else {})}
         return {"role": "user", "content": [block]}
     message = "give a tool call with its id: one of OpenAI's tool_calls, or a tool_use block"
@@ -104,18 +104,18 @@ def _arguments(text: object) -> object:
         return None
 
 
-def answer(toolbox: Toolbox, name: str, arguments: object) -> tuple[str, bool]:
+def answer(call: Callable[[str, Mapping[str, object]], Any], name: str, arguments: object) -> tuple[str, bool]:
     """Run a tool, and return what it answers as JSON, and whether it is an error.
 
     Args:
-        toolbox: That of a session.
+        call: The ``call`` of a session's toolbox.
         name: The tool's name, as the model wrote it.
         arguments: As the model wrote them; anything but a mapping is an error.
     """
     if not isinstance(arguments, Mapping):
         return _error("ArgumentError", "the arguments are not a JSON object: write them again"), True
     try:
-        return codec.encode(toolbox.call(name, arguments)).decode(), False
+        return codec.encode(call(name, arguments)).decode(), False
     except MemciError as error:
         return _error(type(error).__name__, _advice(error)), True
 
