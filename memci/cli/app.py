@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from memci.cli import checks, listing, output, reading, recalling, replay_command, windows
+from memci.cli import checks, listing, mcp_command, output, reading, recalling, replay_command, windows
 from memci.cli.exit_code import EXPLAINED, CommandError, ExitCode, code_of
 from memci.errors import MemciError
 from memci.version import VERSION
@@ -74,6 +74,7 @@ def _app() -> typer.Typer:
     app.command("explain")(checks.explain)
     app.command("verify")(checks.verify)
     app.command("export")(reading.export)
+    app.command("mcp")(mcp_command.mcp)
     app.command("config")(checks.config)
     return app
 

@@ -1,0 +1,108 @@
+"""A stored session as a server uses it that is not alone with it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from memci.attp.tool import Tool
+from memci.engine.config import Config
+from memci.engine.engine import Engine
+from memci.engine.recall_tools import answer
+from memci.engine.session import Session
+from memci.errors import ConflictError, StoreError, UnavailableError
+from memci.messages import codec
+
+MOST_ATTEMPTS = 16
+"""How often one question is asked while others keep writing in between."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Conversation:
+    """One session of a store. Whatever is asked of it sees what others wrote before. For one thread at a time.
+
+    The session is written to under the settings in force in it, also where another process changed them meanwhile, and is
+    loaded again after its store failed.
+
+    Args:
+        store: URL of the store.
+        tenant: Whose session.
+        session_id: Its id.
+        config: The settings in force in it.
+    """
+
+    def __init__(self, store: str, tenant: str, session_id: str, config: Config) -> None:
+        self.id = session_id
+        self._store = store
+        self._tenant = tenant
+        self._config = config
+        self._engine: Engine | None = None
+        self._session: Session | None = None
+
+    def close(self) -> None:
+        """Close the session and its store; the next question opens them again."""
+        self._session = None
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def tools(self) -> list[Tool]:
+        """Return the session's tools, in their order."""
+        return self.ask(lambda session: list(session.toolbox.tools.values()))
+
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Run a tool of the session, and return what it answers as JSON, and whether it is an error."""
+        return answer(lambda tool, given: self.ask(lambda session: session.toolbox.call(tool, given)), name, arguments)
+
+    def contents(self) -> str:
+        """Return the contents page as it is now; empty when it has no entries."""
+        return self.ask(lambda session: session.contents.render())
+
+    def page(self, index: str) -> str:
+        """Return the messages of a page as JSON.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+        """
+        return codec.encode(self.ask(lambda session: session.page(index).messages)).decode()
+
+    def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
+        """Return what the session answers, brought up to date first, and again where somebody wrote in between.
+
+        Raises:
+            ConflictError: Others wrote in between ``MOST_ATTEMPTS`` times.
+            UnavailableError: The session was deleted, or its store fails.
+        """
+        for _ in range(MOST_ATTEMPTS - 1):
+            try:
+                return self._ask(question)
+            except ConflictError:
+                continue
+        return self._ask(question)
+
+    def _ask(self, question: Callable[[Session], _Answer]) -> _Answer:
+        try:
+            return question(self._current())
+        except ConflictError:
+            raise
+        except StoreError:
+            self.close()
+            raise
+
+    def _current(self) -> Session:
+        session = self._opened()
+        session.refresh()
+        if session.config != self._config:
+            self._config = session.config
+            self.close()
+            session = self._opened()
+        if not session.seq:
+            message = f"session {self.id!r} was deleted: nothing is left of it"
+            raise UnavailableError(message)
+        return session
+
+    def _opened(self) -> Session:
+        if self._engine is None:
+            self._engine = Engine(self._store, self._config, self._tenant)
+        if self._session is None:
+            self._session = self._engine.session(self.id)
+        return self._session
