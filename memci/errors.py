@@ -16,6 +16,7 @@ The tree::
     │   └── UnavailableError
     ├── SummaryError
     ├── SessionClosedError
+    ├── ModelError
     └── AttpError
         ├── AttpSyntaxError
         ├── ToolDefinitionError
@@ -119,7 +120,8 @@ class PageEvictedError(MemciError):
 
     def __init__(self, index: str) -> None:
         super().__init__(
-            f"page {index} was evicted from the contents page: find it with search, put it back with restore({index!r})"
+            f"page {index} was evicted from the contents page: search (tool: search_pages) finds pages by words, "
+            f"read_page reads this one, and the application can restore({index!r})"
         )
         self.index = index
 
@@ -172,6 +174,18 @@ class SummaryError(MemciError):
 
 class SessionClosedError(MemciError):
     """The session or its engine was closed; open it again with ``engine.session(session_id)``."""
+
+
+class ModelError(MemciError):
+    """A model gave no reply, or one that cannot be kept; the session is as it was before the request.
+
+    Attributes:
+        status: The HTTP status of its endpoint's answer; ``None`` where there was no answer, or nothing to do with it.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class AttpError(MemciError):

@@ -16,12 +16,14 @@ class ArchiveChapter(Chapter):
     Attributes:
         root: Index of the root contents page.
         published: Indexes that the shown message holds; each of them can be recalled.
+        shown_directories: The directories that the shown message holds, as they were then.
     """
 
     def __init__(self, root: str) -> None:
         super().__init__()
         self.root = root
         self.published: frozenset[str] = frozenset()
+        self.shown_directories: tuple[Directory, ...] = ()
         self._entries: dict[str, ContentsEntry | Directory] = {}
 
     @property
@@ -44,6 +46,10 @@ class ArchiveChapter(Chapter):
         entry = self._entries.get(index)
         return entry if isinstance(entry, ContentsEntry) else None
 
+    def lists(self, index: str) -> bool:
+        """Return whether the contents page has an entry or a directory of this index. O(1)."""
+        return index in self._entries
+
     def find_directory(self, index: str) -> Directory | None:
         """Return the directory that groups a page, or ``None``. O(directories)."""
         number = page_number(index)
@@ -51,6 +57,18 @@ class ArchiveChapter(Chapter):
             if isinstance(entry, Directory) and entry.holds(number):
                 return entry
         return None
+
+    def find_listed_directory(self, index: str) -> Directory | None:
+        """Return the directory of this index that the contents page lists, or that the window still shows. O(directories)."""
+        entry = self._entries.get(index)
+        if isinstance(entry, Directory):
+            return entry
+        return next((directory for directory in self.shown_directories if directory.index == index), None)
+
+    def shows(self, index: str) -> bool:
+        """Return whether the window shows a page's index, or a directory with the page in its ranges. O(directories)."""
+        number = page_number(index)
+        return index in self.published or any(directory.holds(number) for directory in self.shown_directories)
 
     def put(self, entry: ContentsEntry | Directory) -> None:
         """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""
@@ -69,11 +87,21 @@ class ArchiveChapter(Chapter):
         """Put these entries in the place of all there are. O(entries)."""
         self._entries = {entry.index: entry for entry in entries}
 
-    def publish(self, message: Message | None, tokens: int, indexes: Iterable[str]) -> None:
-        """Show this message in the window as the contents page, ``None`` for no message. O(indexes)."""
+    def publish(
+        self, message: Message | None, tokens: int, indexes: Iterable[str], directories: Iterable[Directory] = ()
+    ) -> None:
+        """Show this message in the window as the contents page, ``None`` for no message. O(indexes).
+
+        Args:
+            message: The message.
+            tokens: Its size.
+            indexes: What it lists.
+            directories: Those of them that are directories.
+        """
         for page in self.pages():
             self.remove_page(page)
         self.published = frozenset(indexes)
+        self.shown_directories = tuple(directories)
         if message is not None:
             page = Page(index=self.root, turn=0)
             page.add(MessageNode(message=message, tokens=tokens))
@@ -82,4 +110,4 @@ class ArchiveChapter(Chapter):
     def recount(self, tokens: int) -> None:
         """Set the size of the message that the window shows, under another counter. O(1)."""
         for node in self.message_list:
-            self.publish(node.message, tokens, self.published)
+            self.publish(node.message, tokens, self.published, self.shown_directories)

@@ -82,7 +82,7 @@ class ContentsEntry:
 
     def render(self) -> str:
         """Return the entry as the model reads it: a line that begins with the index, the others indented."""
-        counts = f"{self.entries} entr{'y' if self.entries == 1 else 'ies'} · {tokens_text(self.tokens)}"
+        counts = f"{entries_text(self.entries)} · {tokens_text(self.tokens)}"
         recalls = f" · recalled {self.recall_count}×, last in turn {self.last_recall_turn}" if self.recall_count else ""
         head = f"[{self.index}] {one_line(self.title)} · {counts}{recalls}"
         match self.detail:
@@ -222,6 +222,11 @@ class ContentsPage:
 def one_line(text: str) -> str:
     """Return the text with every run of line breaks and control characters as one space."""
     return _BREAKS.sub(" ", text).strip()
+
+
+def entries_text(entries: int) -> str:
+    """Return a count of entries for people, such as ``1 entry`` or ``6 entries``."""
+    return f"{entries} entr{'y' if entries == 1 else 'ies'}"
 
 
 def tokens_text(tokens: int) -> str:

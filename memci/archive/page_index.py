@@ -152,6 +152,17 @@ class PageIndex:
                 yield _facts(row[3:])
             last = rows[-1][:3]
 
+    def page_range(self, offset: int, limit: int, *, first: int = 0, last: int = _MOST) -> list[PageFacts]:
+        """Return the facts of so many pages from a position on, oldest first, of those with numbers from first to last.
+
+        O(position) within the database, at a few nanoseconds each.
+        """
+        sql = (
+            f"SELECT {COLUMNS} FROM page WHERE number BETWEEN ? AND ? "  # noqa: S608 names of columns
+            "ORDER BY first_seq, number, id LIMIT ? OFFSET ?"
+        )
+        return [_facts(row) for row in self._all(sql, first, last, limit, offset)]
+
     def count_pages(self, first: int = 0, last: int = _MOST) -> int:
         """Return how many pages have these numbers, both ends included. O(their number), at a few nanoseconds each."""
         return int(self._one("SELECT count(*) FROM page WHERE number BETWEEN ? AND ?", first, last)[0])

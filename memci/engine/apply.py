@@ -125,8 +125,9 @@ def _recall(state: State, event: PageRecalled) -> None:
     if entry is not None:
         state.archive.put(attrs.evolve(entry, recall_count=event.recall_count, last_recall_turn=event.turn))
     else:
-        directory = state.archive.find_directory(index)
-        if directory is not None:
+        find = state.archive.find_directory if event.recall_count else state.archive.find_listed_directory
+        directory = find(index)
+        if directory is not None and state.archive.lists(directory.index):
             state.archive.put(attrs.evolve(directory, last_recall_turn=event.turn))
         _count_in_last_fold(state, event)
     if event.content is None:
@@ -199,6 +200,7 @@ def _configure(state: State, event: SessionConfigured) -> None:
             state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0)
     state.config = Config.from_mapping(event.config)
     state.configured = event.config
+    state.instructions = event.instructions
     state.instruction_tokens = event.instruction_tokens
     counted = event.counted
     if counted is None:

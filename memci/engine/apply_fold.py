@@ -93,7 +93,8 @@ def _take_in_late(state: State, index: str, block_tokens: int) -> None:
 def _publish(state: State, tokens: int) -> None:
     contents = state.archive.contents
     message = state.wire.block(contents.render()) if contents.entries else None
-    state.archive.publish(message, tokens, (entry.index for entry in contents.entries))
+    directories = [entry for entry in contents.entries if isinstance(entry, Directory)]
+    state.archive.publish(message, tokens, (entry.index for entry in contents.entries), directories)
 
 
 def undo_fold(state: State, event: FoldUndone) -> None:

@@ -4,6 +4,7 @@ Stored text stands in these blocks with a mark in front of each line, so that no
 of its block or for another block.
 """
 
+import functools
 from collections.abc import Iterable
 
 from memci.chapters.message_list import MessageNode
@@ -17,21 +18,20 @@ STUB_MIN_TOKENS = 256
 
 _STUB_HEAD, _STUB_TAIL = 240, 120
 
-_INSTRUCTIONS = {
-    "native": (
-        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need "
-        "one in full, call the tool recall_page with its index; search_pages finds pages by words."
-    ),
-    "attp": (
-        "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need "
-        'one in full, use recall_page("usr-12"); search_pages("words") finds pages by words.'
-    ),
-}
+_INSTRUCTIONS = (
+    "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need "
+    "one in full, call the tool recall_page with its index; search_pages finds pages by words."
+)
 
 
+@functools.cache
 def instructions(protocol: str) -> str:
-    """Return how the model is told to recall; empty for the protocol ``none``."""
-    return _INSTRUCTIONS.get(protocol, "")
+    """Return how the model is told to recall; empty for the protocol ``none``, and with all of ATTP for ``attp``."""
+    if protocol == "attp":
+        from memci.engine.recall_tools import attp_prompt  # noqa: PLC0415 (for those who speak ATTP; it imports the engine)
+
+        return f"{_INSTRUCTIONS}\n\n{attp_prompt()}"
+    return _INSTRUCTIONS if protocol == "native" else ""
 
 
 def page_block(page: Page) -> str:

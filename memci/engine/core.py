@@ -143,7 +143,7 @@ class Core:
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
-        if self.state.configured != self.policy:
+        if self.configuration():
             self.commit([])
 
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
@@ -232,17 +232,20 @@ class Core:
         """Return the facts of a page, ``None`` where there is none. O(1)."""
         page = self.state.active.find_page(index) or self.state.system.find_page(index)
         if page is not None:
-            return self._active_facts(page)
+            return self.page_facts(page)
         found = self.ask(lambda pages: pages.find_page(index))
         return None if found is None else self.place(found)
 
     def all_facts(self) -> Iterator[PageFacts]:
         """Yield the facts of all pages, oldest first."""
         for page in self.state.system.pages():
-            yield self._active_facts(page)
-        for facts in self.ask(lambda index: list(index.pages())):
-            shown = self.state.active.find_page(facts.index)
-            yield self.place(facts) if shown is None else self._active_facts(shown, facts.title)
+            yield self.page_facts(page)
+        yield from map(self.facts_now, self.ask(lambda index: list(index.pages())))
+
+    def facts_now(self, facts: PageFacts) -> PageFacts:
+        """Return a page's facts as they are now, by those that the index holds. O(directories)."""
+        shown = self.state.active.find_page(facts.index)
+        return self.place(facts) if shown is None else self.page_facts(shown, facts.title)
 
     def place(self, facts: PageFacts) -> PageFacts:
         """Return an archived page's facts with what only the state knows: where the page is now."""
@@ -310,7 +313,8 @@ class Core:
             return _mark_of(record.body)
         return ""
 
-    def _active_facts(self, page: Page, title: str = "") -> PageFacts:
+    def page_facts(self, page: Page, title: str = "") -> PageFacts:
+        """Return the facts of a page that stands in the window for itself. O(1)."""
         head, tail = page.head, page.tail
         system = page.chapter is self.state.system
         is_open = page is self.state.active.open_page
@@ -333,16 +337,17 @@ class Core:
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
         wanted = self.policy
-        if self.state.configured == wanted:
+        instructions = blocks.instructions(self.config.recall.protocol)
+        if self.state.configured == wanted and self.state.instructions == instructions:
             return []
         recount = bool(self.state.configured) and self.state.config.counter != self.config.counter
-        instructions = blocks.instructions(self.config.recall.protocol)
         tokens = self.count(self.state.wire.facts({"role": "system", "content": instructions})) if instructions else 0
         event = SessionConfigured(
             memci=self.memci,
             session=self.session_id,
             tenant=self.tenant,
             config=wanted,
+            instructions=instructions,
             instruction_tokens=tokens,
             scale=self.counter.margin,
             counted=self._recount() if recount else None,

@@ -23,6 +23,7 @@ class SessionConfigured:
         session: The session's id.
         tenant: Its tenant.
         config: The settings that decide what a window holds.
+        instructions: What tells the model how to recall, once there is a contents page; empty for nothing.
         instruction_tokens: Size of the message that tells the model how to recall; 0 where there is none.
         scale: What counts are multiplied by under a new counter: its margin.
         counted: Sizes of all that is visible under a new counter: ``pages`` (index to pairs of tokens and stub tokens),
@@ -35,6 +36,7 @@ class SessionConfigured:
     session: str
     tenant: str
     config: Mapping[str, Any]
+    instructions: str
     instruction_tokens: int
     scale: float
     counted: Mapping[str, Any] | None = None
@@ -149,7 +151,7 @@ class PageRecalled:
     Attributes:
         page: Its index.
         turn: The turn it happened in.
-        recall_count: How often it was recalled, this time included.
+        recall_count: How often it was recalled, this time included; 0 for a directory, which is listed and not counted.
         anchor: Index of the page that was open.
         content: The page with its messages; ``None`` where it was attached already.
         block_tokens: Size of the block that shows it.

@@ -75,9 +75,9 @@ def _pieces(state: State, limit: int) -> Iterator[Piece]:
             yield Piece("system", node.message, node.tokens)
     shown = state.archive.message_list.head
     if shown is not None:
-        text = blocks.instructions(state.config.recall.protocol)
-        if text:
-            yield Piece("system", state.wire.facts({"role": "system", "content": text}), state.instruction_tokens)
+        if state.instructions:
+            message = state.wire.facts({"role": "system", "content": state.instructions})
+            yield Piece("system", message, state.instruction_tokens)
         yield Piece("contents", shown.message, shown.tokens)
     if state.opening is not None:
         opening = Page(index=state.opening.page, turn=0)

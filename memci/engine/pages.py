@@ -12,6 +12,7 @@ from memci.chapters.page import Opening, Page
 from memci.engine.config import MOST
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
+from memci.engine.listing import directory_page
 from memci.engine.monitor import PageRebuilt, logger
 from memci.engine.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.state import USER, LateResult
@@ -57,15 +58,17 @@ def get_facts(core: Core, index: str) -> PageFacts:
     """
     facts = core.facts(index)
     if facts is None:
-        listed = {entry.index for entry in core.state.archive.entries}
-        what = "a directory of pages, not a page" if index in listed else "no page"
-        message = f"{index} is {what}: session.pages() lists the pages that there are"
+        listed = core.state.archive.find_listed_directory(index)
+        what = "a directory of pages, not a page" if listed is not None else "no page"
+        message = f"{index} is {what}: pages() (tool: list_pages) lists those that there are"
         raise PageNotFoundError(message, index=index)
     return facts
 
 
 def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
     """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
+
+    For a directory it is one that lists its pages.
 
     Its SHA-256 is checked; a damaged or missing file is made again from the journal, and observers hear of it.
 
@@ -81,6 +84,9 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     shown = core.state.active.find_page(index) or core.state.system.find_page(index)
     if shown is not None:
         return shown
+    directory = core.state.archive.find_listed_directory(index)
+    if directory is not None:
+        return directory_page(core, directory)
     sha256, revision = _stored_as(core, index)
     data = core.store.pages.find(file_name(index, revision))
     if data is None or hashlib.sha256(data).hexdigest() != sha256:

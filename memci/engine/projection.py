@@ -34,7 +34,7 @@ def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None
             _append(event, seq, writer, wire.facts(event.message))
         case PagesFolded():
             _fold(event, writer)
-        case PageRecalled(page=index, turn=turn, recall_count=count):
+        case PageRecalled(page=index, turn=turn, recall_count=count) if count:
             writer.change_page(index, recall_count=count, last_recall_turn=turn)
         case PagePinned(page=index, pinned=pinned):
             writer.change_page(index, pinned=pinned)

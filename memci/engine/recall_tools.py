@@ -1,12 +1,14 @@
 """The tools by which a model lists, finds, reads and recalls the pages of its own conversation."""
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
-from memci.archive.page_facts import PageState
+from memci.archive.page_facts import PageFacts, PageState
+from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.engine import pages
-from memci.errors import ConfigError, InvalidMessageError, MemciError, PageEvictedError, PageNotFoundError
+from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError
 from memci.messages import codec
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ MOST_ROWS = 50
 """The longest list that one call returns."""
 
 _SNIPPET_CHARACTERS = 300
+
+_CONFLICTS = 3
+"""How often a tool begins again because another process wrote."""
+
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
 
 
 class Receipt(TypedDict):
@@ -71,8 +79,31 @@ def make_toolbox(session: "Session") -> Toolbox:
     """Return the tools of a session. Each call is one call of the session, under its lock."""
     toolbox = Toolbox()
     for function in (_recall_page(session), _read_page(session), _list_pages(session), _search_pages(session)):
-        toolbox.register(function)
+        toolbox.register(_refreshing(session, function))
     return toolbox
+
+
+@functools.cache
+def attp_prompt() -> str:
+    """Return the ATTP prompt with these tools, which are described alike for every session."""
+    from memci.attp.prompt import prompt  # noqa: PLC0415 (for those who speak ATTP)
+
+    return prompt(make_toolbox(cast("Session", None)))  # they are described here, and never called
+
+
+def _refreshing(session: "Session", function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Return a tool that takes in what other processes wrote, where they wrote meanwhile, and does its work again."""
+
+    @functools.wraps(function)
+    def tool(*positional: _Given.args, **named: _Given.kwargs) -> _Answer:
+        for _ in range(_CONFLICTS):
+            try:
+                return function(*positional, **named)
+            except ConflictError:
+                session.refresh()
+        return function(*positional, **named)
+
+    return tool
 
 
 def handle_tool_call(toolbox: Toolbox, call: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,30 +148,19 @@ def answer(call: Callable[[str, Mapping[str, object]], Any], name: str, argument
     try:
         return codec.encode(call(name, arguments)).decode(), False
     except MemciError as error:
-        return _error(type(error).__name__, _advice(error)), True
+        return _error(type(error).__name__, safe_message(error)), True
 
 
 def _error(kind: str, message: str) -> str:
     return codec.encode({"error": {"kind": kind, "message": message}}).decode()
 
 
-def _advice(error: MemciError) -> str:
-    """Return an error as a model can act on it: with the names of its tools."""
-    match error:
-        case PageEvictedError(index=index):
-            return f"{index} is no longer listed: find what you need with search_pages, and read it with read_page"
-        case PageNotFoundError(index=index):
-            return f"there is no page {index}: list_pages lists those that there are"
-        case _:
-            return str(error)
-
-
 def _recall_page(session: "Session") -> Callable[..., Receipt]:
     def recall_page(index: str) -> Receipt:
-        """Bring an earlier page back into view for some turns.
+        """Bring an earlier page back into view for some turns; of a directory, the list of its pages.
 
         Args:
-            index: The page's index as the contents page shows it, such as usr-12.
+            index: An index as the contents page shows it, such as usr-12.
 
         Returns:
             A receipt: the page itself stands in the next message list.
@@ -149,11 +169,20 @@ def _recall_page(session: "Session") -> Callable[..., Receipt]:
             recall_page("usr-12")
         """
         page = session.recall(index)
-        facts = session.facts(page.index)
-        where = "in a block before the newest page" if facts.state is PageState.ATTACHED else "in full, where it was said"
-        return Receipt(index=page.index, title=facts.title, tokens=page.tokens, stands=where)
+        facts = _find_facts(session, page.index)
+        shown = facts is not None and facts.state in (PageState.OPEN, PageState.ACTIVE)
+        where = "in full, where it was said" if shown else "in a block before the newest page"
+        title = f"directory {page.index}" if facts is None else facts.title
+        return Receipt(index=page.index, title=title, tokens=page.tokens, stands=where)
 
     return recall_page
+
+
+def _find_facts(session: "Session", index: str) -> PageFacts | None:
+    try:
+        return session.facts(index)
+    except PageNotFoundError:
+        return None  # a directory
 
 
 def _read_page(session: "Session") -> Callable[..., Reading]:
@@ -161,7 +190,7 @@ def _read_page(session: "Session") -> Callable[..., Reading]:
         """Read an earlier page, or one entry of it, exactly, without bringing it back into view.
 
         Args:
-            index: A page such as usr-12, or an entry such as usr-12/3.
+            index: A page or directory such as usr-12, or an entry such as usr-12/3.
             start: The character to begin at, from 0.
             limit: How many characters, at most 8000.
 
@@ -176,7 +205,7 @@ def _read_page(session: "Session") -> Callable[..., Reading]:
         if position:
             _, number = pages.entry_address(index)
             if number > len(messages):
-                message = f"page {name} has {len(messages)} entries"
+                message = f"page {name} has {len(messages)} entries: {name}/1 to {name}/{len(messages)}"
                 raise PageNotFoundError(message, index=name)
             messages = messages[number - 1]
         text = codec.encode(messages).decode()
@@ -206,13 +235,13 @@ def _list_pages(session: "Session") -> Callable[..., PageList]:
         if start < 0 or not 0 < limit <= MOST_ROWS:
             message = f"start is from 0, limit from 1 to {MOST_ROWS}"
             raise ConfigError(message)
-        known = session.pages()
+        known, total = session.page_range(start, limit)
         rows = [
             PageRow(index=page.index, title=page.title, state=str(page.state), entries=page.entries, tokens=page.tokens)
-            for page in known[start : start + limit]
+            for page in known
         ]
         end = start + len(rows)
-        return PageList(pages=rows, total=len(known), next=end if end < len(known) else -1)
+        return PageList(pages=rows, total=total, next=end if end < total else -1)
 
     return list_pages
 

@@ -15,47 +15,55 @@ from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedEr
 def recall(core: Core, index: str) -> Page:
     """Attach an archived page and return it; one that is attached stays longer, one in the window is just returned.
 
+    Of a directory, the list of its pages is attached.
+
     Raises:
         PageNotFoundError: No page has this index.
         PageEvictedError: The contents page lists it no more, nor did the window.
     """
     state = core.state
+    if state.archive.find_listed_directory(index) is not None:
+        return _attach(core, index, recall_count=0)
     facts = pages.get_facts(core, index)
     if facts.state in (PageState.OPEN, PageState.ACTIVE):
         return pages.load(core, index)
-    anchor = state.active.open_page.index if state.active.open_page is not None else ""
-    attached = state.recalled.find_page(index)
-    if attached is not None:
-        core.commit(
-            [
-                PageRecalled(
-                    page=index, turn=state.turn, recall_count=facts.recall_count, anchor=anchor, content=None, block_tokens=0
-                )
-            ]
-        )
-        return pages.load(core, index)
-    if facts.state is PageState.EVICTED and index not in state.archive.published:
+    if facts.state is PageState.ATTACHED:
+        return _attach(core, index, recall_count=facts.recall_count)
+    if facts.state is PageState.EVICTED and not state.archive.shows(index):
         raise PageEvictedError(index)
+    page = _attach(core, index, recall_count=facts.recall_count + 1)
+    core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
+    return page
+
+
+def _attach(core: Core, index: str, *, recall_count: int) -> Page:
+    """Attach a page or the list of a directory, or renew how long it stays."""
+    state = core.state
+    anchor = state.active.open_page.index if state.active.open_page is not None else ""
     page = pages.load(core, index)
-    block_tokens = core.count(state.wire.block(blocks.page_block(page)))
-    count = facts.recall_count + 1
+    attached = index in state.recalled
     event = PageRecalled(
-        page=index, turn=state.turn, recall_count=count, anchor=anchor, content=page_value(page), block_tokens=block_tokens
+        page=index,
+        turn=state.turn,
+        recall_count=recall_count,
+        anchor=anchor,
+        content=None if attached else page_value(page),
+        block_tokens=0 if attached else core.count(state.wire.block(blocks.page_block(page))),
     )
     core.commit([event])
-    core.monitor.tell(Recall(page=index, recall_count=count))
     return page
 
 
 def fade(core: Core, index: str) -> None:
-    """Let a recalled page leave the window; nothing happens when it is not attached.
+    """Let a recalled page, or the list of a directory, leave the window; nothing happens when it is not attached.
 
     Raises:
         PageNotFoundError: No page has this index.
     """
-    pages.get_facts(core, index)
     if index in core.state.recalled:
         core.commit([PagesFaded(pages=[index], reason="command")])
+    elif core.state.archive.find_listed_directory(index) is None:
+        pages.get_facts(core, index)
 
 
 def evict(core: Core, index: str) -> None:

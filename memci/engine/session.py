@@ -12,6 +12,7 @@ from memci.engine import appending, commands, folding, pages, recalling, rewindi
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.explain import Explanation, explain
+from memci.engine.listing import page_range
 from memci.engine.monitor import Fold, Notice
 from memci.engine.searching import Hit, search
 from memci.engine.verify import Report, verify
@@ -172,8 +173,13 @@ class Session:
         with self._open() as core:
             return [facts for facts in core.all_facts() if wanted is None or facts.state is wanted]
 
+    def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
+        """Return the facts of at most *limit* pages behind the first *start*, oldest first, and how many pages there are."""
+        with self._open() as core:
+            return page_range(core, start, limit)
+
     def page(self, index: str | int) -> Page:
-        """Return a page with all its messages; it does not count as a recall. O(its size).
+        """Return a page with all its messages, or the list of a directory; it does not count as a recall. O(its size).
 
         Raises:
             PageNotFoundError: No page has this index.
@@ -196,7 +202,9 @@ class Session:
             yield from self.page(facts.index).messages
 
     def recall(self, index: str | int) -> Page:
-        """Bring an archived page back into the window for some turns, and return it. O(its size).
+        """Bring an archived page back into the window for some turns, and return it; of a directory, the list of its pages.
+
+        O(its size).
 
         Raises:
             PageNotFoundError: No page has this index.

@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 
+from memci.archive.contents import Directory
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment
 from memci.engine.config import Config
@@ -12,7 +13,7 @@ from memci.engine.events import WindowSettled, entry_of
 from memci.engine.page_codec import page_from_value, page_value
 from memci.engine.state import LastFold, LateResult, OpenTurn, State, Traffic
 
-VERSION = 1
+VERSION = 2
 
 
 def to_mapping(state: State) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def to_mapping(state: State) -> dict[str, Any]:
             "message": shown.message.value(),
             "tokens": shown.tokens,
             "indexes": sorted(archive.published),
+            "directories": [directory.to_mapping() for directory in archive.shown_directories],
         },
         "turn_page": state.turn_page,
         "opening": None if opening is None else page_value(_page_of(opening)),
@@ -66,6 +68,7 @@ def to_mapping(state: State) -> dict[str, Any]:
         "settled": None if state.settled is None else attrs.asdict(state.settled),
         "scale": state.scale,
         "traffic": attrs.asdict(state.traffic),
+        "instructions": state.instructions,
         "instruction_tokens": state.instruction_tokens,
     }
 
@@ -91,6 +94,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()},
         scale=value["scale"],
         traffic=Traffic(**value["traffic"]),
+        instructions=value["instructions"],
         instruction_tokens=value["instruction_tokens"],
         settled=None if value["settled"] is None else WindowSettled(**value["settled"]),
     )
@@ -103,7 +107,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         state.recalled.attach(page_from_value(item["page"], facts), attachment)
     state.archive.replace(entry_of(item) for item in value["entries"])
     if (shown := value["published"]) is not None:
-        state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"])
+        directories = map(Directory.from_mapping, shown["directories"])
+        state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
     if (opening := value["opening"]) is not None:
         page = page_from_value(opening, facts)
         state.opening = OpenTurn(page.index, list(page.nodes()))

@@ -1,10 +1,12 @@
 """The model's own tools: natively in both forms, and in ATTP."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import InvalidMessageError
 from tests.engine.sessions import open_session, talk
@@ -80,7 +82,7 @@ def test_anthropic_blocks_are_answered(session: Session) -> None:
         ("recall_page", {}, "index"),
         ("recal_page", {"index": "usr-1"}, "recall_page"),
         ("read_page", {"index": "usr-1", "limit": 10**9}, "8000"),
-        ("read_page", {"index": "usr-1/99"}, "list_pages"),
+        ("read_page", {"index": "usr-1/99"}, "usr-1/2"),
         ("list_pages", {"limit": 0}, "50"),
     ],
 )
@@ -98,7 +100,12 @@ def test_an_evicted_page_leads_to_the_search(session: Session) -> None:
     session.append({"role": "assistant", "content": "yes"})
     session.append({"role": "user", "content": "and on"})
     session.fold("all")
-    assert "search_pages" in openai(session, "recall_page", index="usr-2")["error"]["message"]
+    error = openai(session, "recall_page", index="usr-2")["error"]
+    assert "search_pages" in error["message"]
+    problem = session.attp("[tool_call]\ncode = '''\n__result__ = recall_page('usr-2')\n'''").error
+    assert problem is not None
+    assert ("PageEvictedError", error["message"]) == (problem.kind, problem.message)
+    session.close()
 
 
 def test_a_call_and_its_answer_are_messages(session: Session) -> None:
@@ -124,3 +131,40 @@ def test_the_prompt_names_the_tools(session: Session) -> None:
     for lang in ("en", "zh"):
         prompt = session.attp_prompt(lang)
         assert all(f"def {name}(" in prompt for name in ("recall_page", "read_page", "list_pages", "search_pages"))
+
+
+def test_a_tool_takes_in_what_another_process_wrote(tmp_path: Path) -> None:
+    """Where somebody else wrote meanwhile, a tool refreshes its session and does its work again."""
+    with Engine(f"file:{tmp_path}") as here, Engine(f"file:{tmp_path}") as there:
+        session, other = here.session("chat"), there.session("chat")
+        talk(session, 4)
+        session.fold("all")
+        other.refresh()
+        talk(other, 2, first=5)
+        assert "usr-2" == openai(session, "recall_page", index="usr-2")["index"]
+        assert 6 == openai(session, "list_pages")["total"]
+
+
+def test_the_list_of_pages_is_read_in_parts(session: Session) -> None:
+    """The parts of the list are the list, system pages first, wherever it is cut."""
+    session.set_system([{"role": "system", "content": "be exact"}])
+    rows: list[dict[str, Any]] = []
+    start = 0
+    while start >= 0:
+        part = openai(session, "list_pages", start=start, limit=5)
+        rows, start = rows + part["pages"], part["next"]
+    known = session.pages()
+    assert [facts.index for facts in known] == [row["index"] for row in rows]
+    assert [(facts.state, facts.tokens, facts.title) for facts in known] == [(r["state"], r["tokens"], r["title"]) for r in rows]
+
+
+def test_the_system_part_teaches_attp() -> None:
+    """With the protocol attp, the prompt stands in the window as soon as there is a contents page."""
+    session = open_session(active={"min_pages": 1}, recall={"protocol": "attp"})
+    talk(session, 4)
+    assert "system" not in [message["role"] for message in session.window().messages]
+    session.fold("all")
+    window = session.window()
+    assert session.attp_prompt() in window.messages[0]["content"]
+    assert window.breakdown["system"] > 500
+    assert window.to_json() == session.render(at=window.seq).to_json()

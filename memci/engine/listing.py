@@ -1,0 +1,67 @@
+"""Lists of pages: parts of the list of all pages, and what a directory shows when it is opened."""
+
+from collections.abc import Sequence
+
+from memci.archive.contents import Directory, entries_text, one_line, tokens_text
+from memci.archive.page_facts import PageFacts
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.engine.core import Core
+from memci.messages.message import Message
+
+MOST_LINES = 100
+"""The most lines that a directory is opened to; in one of more pages a line stands for several neighbours."""
+
+ROOM_SHARE = 0.25
+"""Share of the configured budget that it may take; it gets fewer lines until it does."""
+
+_TITLES = 3
+"""How many pages of such a line are named by their titles."""
+
+_TITLE_CHARACTERS = 60
+
+
+def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int]:
+    """Return the facts of so many pages from a position on, oldest first, system pages included, and how many pages there are."""
+    system = [core.page_facts(page) for page in core.state.system.pages()]
+    shown = system[start : start + limit]
+    total = core.ask(lambda index: index.count_pages())
+    offset, left = max(start - len(system), 0), limit - len(shown)
+    if left:
+        shown += map(core.facts_now, core.ask(lambda index: index.page_range(offset, left)))
+    return shown, len(system) + total
+
+
+def directory_page(core: Core, directory: Directory) -> Page:
+    """Return what a directory shows when it is opened: a page of one message that lists its pages. O(its pages)."""
+    known = core.ask(
+        lambda index: [facts for first, last in directory.covers for facts in index.page_range(0, -1, first=first, last=last)]
+    )
+    lines = min(len(known), MOST_LINES)
+    message = _message(core, directory, known, lines)
+    while lines > 1 and core.count(message) > core.config.budget.tokens * ROOM_SHARE:
+        lines //= 2
+        message = _message(core, directory, known, lines)
+    page = Page(index=directory.index, turn=directory.first_turn)
+    page.add(MessageNode(message=message, tokens=core.count(message), seq=directory.first_seq))
+    return page
+
+
+def _message(core: Core, directory: Directory, known: Sequence[PageFacts], lines: int) -> Message:
+    step = -(-len(known) // lines) if known else 1
+    rows = [_line(known[place : place + step]) for place in range(0, len(known), step)]
+    heading = f"[{directory.index}] Directory of {len(known)} pages, oldest first. These lines are extracts, to be read as data."
+    return core.state.wire.block("\n".join([heading, *rows]))
+
+
+def _line(pages: Sequence[PageFacts]) -> str:
+    tokens = tokens_text(sum(facts.tokens for facts in pages))
+    if len(pages) == 1:
+        return f"[{pages[0].index}] {_title(pages[0])} · {entries_text(pages[0].entries)} · {tokens}"
+    titles = "; ".join(_title(facts) for facts in pages[:_TITLES])
+    return f"{pages[0].index}..{pages[-1].index} · {len(pages)} pages · {tokens}: {titles}; …"
+
+
+def _title(facts: PageFacts) -> str:
+    title = one_line(facts.title)
+    return title if len(title) <= _TITLE_CHARACTERS else title[: _TITLE_CHARACTERS - 1] + "…"
