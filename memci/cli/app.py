@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from memci.cli import checks, listing, mcp_command, output, reading, recalling, replay_command, windows
+from memci.cli import chat_command, checks, listing, mcp_command, output, reading, recalling, replay_command, windows
 from memci.cli.exit_code import EXPLAINED, CommandError, ExitCode, code_of
 from memci.errors import MemciError
 from memci.version import VERSION
@@ -62,6 +62,7 @@ def _app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
+    app.command("chat")(chat_command.chat)
     app.command("replay")(replay_command.replay_files)
     app.command("sessions")(listing.sessions)
     app.command("pages")(listing.pages)

@@ -1,0 +1,18 @@
+from memci.chat.endpoint import Endpoint
+from memci.chat.loop import Chat
+from memci.chat.model import Model, Reply
+from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
+
+__all__ = [
+    "Answer",
+    "Chat",
+    "CodeAnswered",
+    "Ending",
+    "Endpoint",
+    "Faded",
+    "Model",
+    "Reply",
+    "Step",
+    "ToolAnswered",
+    "WindowSent",
+]

@@ -1,0 +1,209 @@
+"""A model behind an endpoint that speaks OpenAI's chat completions."""
+
+import re
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from memci.chat.model import Reply
+from memci.errors import ConfigError, ModelError, shown
+from memci.messages import codec
+
+if TYPE_CHECKING:
+    import openai
+
+NO_KEY = "none"
+"""What is sent in the place of a key to servers that want none."""
+
+_OWN = ("messages", "model", "n", "stream", "tool_choice", "tools")
+"""Keys of a request that the loop answers for."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MOST_SAID = 300
+
+_ADVICE = {
+    400: "the endpoint cannot use the request",
+    401: "the endpoint wants another API key",
+    403: "the endpoint does not allow it",
+    404: "check the base URL, which often ends in /v1, and the model's name",
+    413: "the request is too large: lower the budget",
+    429: "too many requests, or no credit left: try again later",
+}
+
+
+class Endpoint:
+    """A model behind an endpoint that speaks OpenAI's chat completions, such as OpenAI, vLLM, llama.cpp or Ollama.
+
+    Needs ``pip install 'memci[chat]'``; the client takes half a second to load, when the first endpoint is made. Replies are not
+    streamed. Each request is retried by the client after lost connections, timeouts, 408, 409, 429 and 5xx, with growing
+    pauses. The key is in no error's text.
+
+    Args:
+        base_url: Such as ``https://api.openai.com/v1`` or ``http://localhost:8080/v1``.
+        model: The model's name there.
+        api_key: The key; not needed by most local servers.
+        timeout_s: Seconds to wait for the endpoint, in each attempt.
+        max_retries: Attempts after the first.
+        options: More keys of the request, such as ``temperature`` or ``max_completion_tokens``.
+
+    Raises:
+        ConfigError: The client is not installed, or an argument cannot be used.
+    """
+
+    def __init__(  # noqa: PLR0913 (each is one thing to know of an endpoint)
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        timeout_s: float = 120.0,
+        max_retries: int = 2,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._place = _place(base_url)
+        self._model = model
+        self._key = (api_key or "").strip()
+        self._timeout_s = timeout_s
+        self._options = dict(options or {})
+        for name in _OWN:
+            if name in self._options:
+                message = "this key of the request is set by the loop"
+                raise ConfigError(message, path=f"options.{name}")
+        if not (self._key.isascii() and self._key.isprintable()):
+            message = "it holds characters that no request can carry"  # and is not shown
+            raise ConfigError(message, path="api_key")
+        if not timeout_s > 0:
+            message = f"{shown(timeout_s)} is no number of seconds above 0"
+            raise ConfigError(message, path="timeout_s")
+        if type(max_retries) is not int or max_retries < 0:
+            message = f"{shown(max_retries)} is no number of attempts: give a whole number from 0"
+            raise ConfigError(message, path="max_retries")
+        try:
+            import openai  # noqa: PLC0415 (500 ms, and an extra)
+        except ImportError as error:
+            message = "the client for models is not installed: pip install 'memci[chat]'"
+            raise ConfigError(message) from error
+        key = self._key or NO_KEY
+        self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout_s, max_retries=max_retries)
+
+    def __enter__(self) -> Self:
+        """Return the endpoint."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Close its connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections. May be called twice."""
+        self._client.close()
+
+    def complete(self, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]], *, may_call: bool) -> Reply:
+        """Send a window, and return the reply; see ``Model``.
+
+        The messages are sent as they are, but for what endpoints refuse: keys of assistant messages that hold null or an
+        empty list are left out, one with neither content nor calls gets an empty text, and a lone surrogate, for which
+        UTF-8 has no form, becomes U+FFFD.
+
+        Raises:
+            ModelError: The endpoint cannot be reached, refuses, or answers what is no chat completion.
+        """
+        import openai  # noqa: PLC0415 (loaded already)
+
+        sent: dict[str, Any] = {"tools": tools, "tool_choice": "auto" if may_call else "none"} if tools else {}
+        messages = [_accepted(message) for message in messages]
+        failure = None
+        try:
+            try:
+                body = self._sent(messages, sent)
+            except UnicodeEncodeError:
+                body = self._sent([_mended(message) for message in messages], sent)
+        except openai.OpenAIError as error:
+            failure = self._failure(error)
+        if failure is not None:  # raised here, as the driver's error holds the request with its key
+            raise failure
+        return self._reply(body)
+
+    def _sent(self, messages: list[Any], rest: dict[str, Any]) -> bytes:
+        """Send a request, and return what was answered."""
+        completions = self._client.chat.completions.with_raw_response
+        answered = completions.create(model=self._model, messages=messages, extra_body=self._options, **rest)
+        return answered.content
+
+    def _reply(self, body: bytes) -> Reply:
+        """Read a chat completion."""
+        try:
+            value = codec.decode_foreign(body)
+        except ValueError:
+            value = None
+        match value:
+            case {"choices": [{"message": {} as message, **choice}, *_]}:
+                usage = value.get("usage")
+                tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+                return Reply(
+                    message=message,
+                    finish_reason=str(choice.get("finish_reason") or "stop"),
+                    prompt_tokens=tokens if type(tokens) is int else None,
+                )
+            case {"error": error} if error:
+                problem = f"it reports an error: {self._quoted(error)}"
+            case _:
+                problem = f"what it answers is no chat completion: {self._quoted(body.decode('utf-8', 'replace'))}"
+        message = f"the model at {self._place} gave no reply: {problem}"
+        raise ModelError(message)
+
+    def _failure(self, error: "openai.OpenAIError") -> ModelError:
+        """Return the error to raise for one of the driver's."""
+        import openai  # noqa: PLC0415 (loaded already)
+
+        status = None
+        match error:
+            case openai.APIStatusError():
+                status = error.status_code
+                advice = _ADVICE.get(status, "the endpoint failed: try again later")
+                problem = f"status {status}, {advice}; it says: {self._quoted(error.body)}"
+            case openai.APITimeoutError():
+                problem = f"it did not answer within {self._timeout_s:g} s: try again, or raise the timeout"
+            case openai.APIConnectionError():
+                problem = f"it cannot be reached ({self._quoted(error.__cause__ or error)}): check the base URL, or try again"
+            case _:
+                problem = self._quoted(error)
+        return ModelError(f"the model at {self._place} gave no reply: {problem}", status=status)
+
+    def _quoted(self, value: object) -> str:
+        """Return what an endpoint says on one short line, without the key."""
+        said = value.get("message", value) if isinstance(value, Mapping) else value
+        text = str(said).replace(self._key, "[key]") if self._key else str(said)
+        return " ".join(text.split())[:_MOST_SAID]
+
+
+def _place(base_url: str) -> str:
+    """Return host and port of a URL; what else it holds may be secret."""
+    try:
+        parts = urlsplit(base_url)
+        if parts.scheme in ("http", "https") and parts.hostname:
+            return parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    except ValueError:
+        pass
+    message = "it is no URL: give one such as http://localhost:8080/v1"
+    raise ConfigError(message, path="base_url")
+
+
+def _accepted(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message as endpoints take it: replies hold keys that the same endpoints refuse in a request."""
+    if message["role"] != "assistant":
+        return message
+    kept = {key: value for key, value in message.items() if value is not None and value != []}
+    return kept if kept.keys() & {"content", "tool_calls", "function_call"} else kept | {"content": ""}
+
+
+def _mended(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
+    match value:
+        case str():
+            return _SURROGATE.sub("\ufffd", value)
+        case dict():
+            return {_mended(key): _mended(inner) for key, inner in value.items()}
+        case list():
+            return [_mended(inner) for inner in value]
+    return value

@@ -1,0 +1,237 @@
+"""The loop that carries a user's turn through: window, reply, tool calls and their answers, until the model answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memci.archive.page_facts import PageState
+from memci.attp.document import parse
+from memci.attp.result import Result
+from memci.attp.writer import error_toml
+from memci.chat.model import Model, Reply
+from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
+from memci.engine.monitor import Notice, Recall
+from memci.engine.session import Session
+from memci.errors import AttpError, ConfigError, InvalidMessageError, ModelError
+from memci.messages import codec
+
+MAX_ROUNDS = 8
+"""How many replies of one turn may call tools, unless told otherwise."""
+
+_BEHIND = ("tool", "system", "developer")
+"""Roles of messages that may stand behind the one which tells who is to speak next."""
+
+_KIND = "LimitExceededError"
+_LIMIT = "the calls of this turn are used up, and this one was not carried out"
+_HINT = "answer the user in plain text, with what you have"
+_LAST_CALL = '\n[limit]\nmessage = "that was the last call of this turn: answer the user in plain text now"\n'
+
+
+class Chat:
+    """Drives a session against a model, one turn of the user at a time.
+
+    The session's ``recall.protocol`` decides how the model calls the session's tools: natively, in ATTP, or not at all. Every
+    message is in the session before the next step is taken, replies as they came, and every tool call gets a result.
+    Whatever interrupts a turn, ``resume`` goes on where it stopped, in another process too. One thread at a time.
+
+    A turn may hold *max_rounds* replies that call tools. After these the model is asked once more, with its tools switched
+    off; if it calls one even so, the call is answered with an error and the turn ends with ``Ending.LIMIT``.
+
+    Args:
+        session: The conversation.
+        model: Whom to ask.
+        observer: Is told of each step, in order; of folds, recalls and the like within the session's lock. What it raises
+            there is logged, and elsewhere reaches the caller. With an observer, this reads the facts of all pages. O(pages).
+        max_rounds: How many replies of one turn may call tools, at least 1.
+    """
+
+    def __init__(
+        self, session: Session, model: Model, *, observer: Callable[[Step], None] | None = None, max_rounds: int = MAX_ROUNDS
+    ) -> None:
+        if type(max_rounds) is not int or max_rounds < 1:
+            message = f"{max_rounds!r} is no number of rounds: give a whole number from 1"
+            raise ConfigError(message, path="max_rounds")
+        self._session = session
+        self._model = model
+        self._max_rounds = max_rounds
+        self._observer = observer
+        self._recalled: dict[str, None] = {}
+        if observer is not None:
+            self._recalled = {facts.index: None for facts in session.pages(PageState.ATTACHED)}
+            session.observe(self._hear)
+
+    def say(self, message: str | Mapping[str, Any]) -> Answer:
+        """Append what the user says, and return what the model answers.
+
+        The user's message is safe before the model is asked. After an error that came later, ``resume`` goes on with it.
+
+        Args:
+            message: The text, or a message of role ``user``.
+
+        Raises:
+            InvalidMessageError: The message was refused; nothing was stored.
+            BudgetError: No window fits.
+            ModelError: The model gave no reply, or one that cannot be kept.
+        """
+        said = {"role": "user", "content": message} if isinstance(message, str) else message
+        if said.get("role") != "user":
+            text = f"the user's message has the role 'user', not {said.get('role')!r}"
+            raise InvalidMessageError(text, path="role")
+        self._session.append(said, on_conflict="retry")
+        return self._go_on()
+
+    def resume(self) -> Answer | None:
+        """Finish the newest turn, and return what the model answers; ``None`` where it was finished already. O(pages).
+
+        Calls that have no result are carried out first.
+
+        Raises:
+            BudgetError: As for ``say``.
+            ModelError: As for ``say``.
+        """
+        self._session.refresh()
+        opened = self._session.pages(PageState.OPEN)
+        messages = list(self._session.page(opened[0].index).messages) if opened else []
+        behind = []
+        while messages and messages[-1]["role"] in _BEHIND:
+            behind.append(messages.pop())
+        if not messages:
+            return None
+        last = messages[-1]
+        if last["role"] == "assistant":
+            calls = _calls(last)
+            answered = {message.get("tool_call_id") for message in behind}
+            self._answer_calls([call for call in calls if call["id"] not in answered], left=self._max_rounds + 1)
+            if not calls and self._answer_text(_text(last), left=self._max_rounds + 1) is not None:
+                return None
+        return self._go_on()
+
+    def _go_on(self) -> Answer:
+        """Ask and answer in turns until the model has answered the user."""
+        for number in range(1, self._max_rounds + 1):
+            reply = self._ask(may_call=True)
+            text = self._answered(reply, left=self._max_rounds - number + 1)
+            if text is not None:
+                return _answer(reply, text, number)
+        reply = self._ask(may_call=False)
+        text = self._answered(reply, left=0)
+        if text is not None:
+            return _answer(reply, text, self._max_rounds + 1)
+        said = _text(reply.message) if _calls(reply.message) else ""
+        return Answer(text=said, ending=Ending.LIMIT, calls=self._max_rounds + 1)
+
+    def _ask(self, *, may_call: bool) -> Reply:
+        """Send a window, and take the reply into the session."""
+        session = self._session
+        session.refresh()
+        while True:
+            protocol = session.config.recall.protocol
+            tools = session.toolbox.openai() if protocol == "native" else []
+            window = session.window(tools=tools)
+            if session.config.recall.protocol == protocol:  # an engine's first command puts its own settings in force
+                break
+        self._tell_faded()
+        self._tell(WindowSent(window=window))
+        reply = self._model.complete(window.messages, tools, may_call=may_call)
+        if reply.message.get("role") != "assistant":
+            message = f"the reply has the role {reply.message.get('role')!r}, not 'assistant'; nothing of it was kept: ask again"
+            raise ModelError(message)
+        try:
+            session.append(reply.message, on_conflict="retry")
+        except InvalidMessageError as error:
+            message = f"the reply cannot be kept ({error}); nothing of it was: ask again, or another model"
+            raise ModelError(message) from error
+        if reply.prompt_tokens is not None and reply.prompt_tokens > 0:
+            session.report_usage(prompt_tokens=reply.prompt_tokens)
+        return reply
+
+    def _answered(self, reply: Reply, *, left: int) -> str | None:
+        """Answer the calls that a reply makes, and return ``None``; or else return what it says to the user."""
+        calls = _calls(reply.message)
+        if calls:
+            self._answer_calls(calls, left=left)
+            return None
+        return self._answer_text(_text(reply.message), left=left)
+
+    def _answer_calls(self, calls: Sequence[Mapping[str, Any]], *, left: int) -> None:
+        for call in calls:
+            answer = self._tool_message(call, left=left)
+            self._session.append(answer, on_conflict="retry")
+            function = call.get("function")
+            called = function if isinstance(function, Mapping) else {}
+            name, arguments = str(called.get("name", "")), str(called.get("arguments", ""))
+            self._tell(ToolAnswered(name=name, arguments=arguments, answer=answer["content"]))
+
+    def _tool_message(self, call: Mapping[str, Any], *, left: int) -> dict[str, Any]:
+        if not left:
+            return _refusal(call, _KIND, f"{_LIMIT}: {_HINT}")
+        try:
+            return self._session.handle_tool_call(call)
+        except InvalidMessageError as error:  # such as a custom tool, which takes no JSON
+            return _refusal(call, type(error).__name__, "call one of the functions that are offered")
+
+    def _answer_text(self, text: str, *, left: int) -> str | None:
+        """Answer what a reply in ATTP does or attempts, and return ``None``; or else return what it says to the user."""
+        if self._session.config.recall.protocol != "attp":
+            return text
+        if left:
+            result = self._session.attp(text)
+            said, document = result.answer, result.to_toml()
+        else:
+            said, document = _said(text), error_toml(kind=_KIND, message=_LIMIT, hint=_HINT)
+        if said is not None:
+            return said
+        if left == 1:
+            document += _LAST_CALL
+        self._session.append({"role": "user", "content": document}, on_conflict="retry")
+        self._tell(CodeAnswered(reply=text, answer=document))
+        return None
+
+    def _hear(self, notice: Notice) -> None:
+        if isinstance(notice, Recall):
+            self._recalled[notice.page] = None
+        self._tell(notice)
+
+    def _tell(self, step: Step) -> None:
+        if self._observer is not None:
+            self._observer(step)
+
+    def _tell_faded(self) -> None:
+        faded = tuple(index for index in self._recalled if self._session.facts(index).state is not PageState.ATTACHED)
+        for index in faded:
+            del self._recalled[index]
+        if faded:
+            self._tell(Faded(pages=faded))
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(message.get("tool_calls") or ())
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    """Return what a reply says, without the thoughts that some providers write into its content."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if part["type"] in ("text", "output_text"))
+    return content or ""
+
+
+def _refusal(call: Mapping[str, Any], kind: str, message: str) -> dict[str, Any]:
+    text = codec.encode({"error": {"kind": kind, "message": message}}).decode()
+    return {"role": "tool", "tool_call_id": call["id"], "content": text}
+
+
+def _said(text: str) -> str | None:
+    """Return what a reply in ATTP says to the user, without running what it calls."""
+    try:
+        return Result(reply=parse(text)).answer
+    except AttpError:
+        return None
+
+
+def _answer(reply: Reply, text: str, calls: int) -> Answer:
+    refusal = reply.message.get("refusal")
+    if refusal or reply.finish_reason == "content_filter":
+        return Answer(text=text or str(refusal or ""), ending=Ending.REFUSED, calls=calls)
+    if reply.finish_reason == "length":
+        return Answer(text=text, ending=Ending.CUT, calls=calls)
+    return Answer(text=text, ending=Ending.ANSWERED if text.strip() else Ending.EMPTY, calls=calls)

@@ -1,0 +1,168 @@
+"""``memci chat``."""
+
+import os
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import attrs
+import typer
+
+import memci
+from memci.chat.endpoint import Endpoint
+from memci.chat.loop import Chat
+from memci.cli import output
+from memci.cli.chat_steps import show, show_answer
+from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.opening import STORE, TENANT, Place, StoreOption, TenantOption
+from memci.engine.config import Budget, Config
+from memci.engine.state import SYSTEM
+from memci.errors import BudgetError, ModelError
+from memci.messages import codec
+
+_SESSION = "chat"
+_KEY = "OPENAI_API_KEY"
+
+Protocol = Literal["native", "attp"]
+
+
+def chat(  # noqa: PLR0913 (the options of a command)
+    *,
+    base_url: Annotated[
+        str, typer.Option("--base-url", metavar="URL", help="Where chat completions are, such as http://localhost:8080/v1.")
+    ],
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model's name there.")],
+    store: StoreOption = STORE,
+    session: Annotated[
+        str, typer.Option("--session", metavar="ID", help="Which session; made where it is not there.")
+    ] = _SESSION,
+    tenant: TenantOption = TENANT,
+    protocol: Annotated[
+        Protocol | None, typer.Option(help="How the model calls tools; without it as in force in the session, else native.")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens that a window may hold, the reply not among them.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings, as `memci config` prints them; else those in force.")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(metavar="FILE|TEXT", help="System prompt: the text of a file of this name, else this text.")
+    ] = None,
+    api_key_env: Annotated[
+        str, typer.Option("--api-key-env", metavar="NAME", help="The environment variable that holds the API key.")
+    ] = _KEY,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait for the endpoint, in each attempt.")
+    ] = 120.0,
+    retries: Annotated[int, typer.Option(metavar="N", min=0, help="Attempts after the first, where a request fails.")] = 2,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="One more key of the requests; the value is JSON, or text.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the replies alone.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Write every step as a JSON document on a line, for machines.")] = False,
+) -> None:
+    """Talk with a model (writes).
+
+    Each line of standard input is a message of the user. Replies go to standard output; what is sent, called, folded,
+    recalled and faded to standard error. A turn that was interrupted is finished first. On a terminal, an empty line tries
+    again after a failure; elsewhere a failure ends the command.
+    """
+    settings = _settings(config, Place(store, tenant, session), budget, protocol)
+    with (
+        Endpoint(
+            base_url,
+            model,
+            api_key=os.environ.get(api_key_env),
+            timeout_s=timeout,
+            max_retries=retries,
+            options=dict(map(_named, option or ())),
+        ) as endpoint,
+        memci.Engine(store, settings, tenant) as engine,
+        engine.session(session) as opened,
+    ):
+        if system is not None:
+            _set_system(opened, system)
+        talk = Chat(opened, endpoint, observer=None if quiet else show(json=json))
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            _converse(talk, json=json)
+        else:
+            _drive(talk, json=json)
+
+
+def _drive(talk: Chat, *, json: bool) -> None:
+    """Finish what was interrupted, then carry each line through; an error ends it."""
+    resumed = talk.resume()
+    if resumed is not None:
+        show_answer(resumed, json=json)
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+    for line in sys.stdin:
+        if line.strip():
+            show_answer(talk.say(line.rstrip("\r\n")), json=json)
+
+
+def _converse(talk: Chat, *, json: bool) -> None:
+    """Do the same on a terminal, where whoever writes may try again after a failure."""
+    line = ""
+    while True:
+        try:
+            answer = talk.say(line) if line.strip() else talk.resume()
+        except (ModelError, BudgetError) as error:
+            output.note(f"memci: {error}; an empty line tries again")
+        else:
+            if answer is not None:
+                show_answer(answer, json=json)
+        try:
+            line = input("> ")
+        except EOFError:
+            output.text("")
+            return
+
+
+def _settings(path: Path | None, place: Place, budget: int | None, protocol: Protocol | None) -> Config:
+    """Return the settings of a file, or those in force in the session, with what the options change."""
+    if path is not None:
+        settings = Config.from_file(path)
+    else:
+        with (
+            memci.Engine(place.store, tenant=place.tenant, read_only=True) as engine,
+            engine.session(place.session or _SESSION) as session,
+        ):
+            settings = session.config
+    if budget is not None:
+        settings = attrs.evolve(settings, budget=Budget(window=budget, reserve=0))
+    if protocol is not None:
+        settings = attrs.evolve(settings, recall=attrs.evolve(settings.recall, protocol=protocol))
+    return settings
+
+
+def _set_system(session: memci.Session, value: str) -> None:
+    """Put a system prompt in force, where it is not."""
+    wanted = [{"role": "system", "content": _system_text(value)}]
+    pages = [facts.index for facts in session.pages() if facts.index.startswith(f"{SYSTEM}-")]
+    if wanted != [message for index in pages for message in session.page(index).messages]:
+        session.set_system(wanted)
+
+
+def _system_text(value: str) -> str:
+    try:
+        return Path(value).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        message = f"{value}: not UTF-8: {error}"
+        raise CommandError(message, ExitCode.USAGE) from error
+    except (OSError, ValueError):  # no file has this name, or can have it
+        return value
+
+
+def _named(text: str) -> tuple[str, Any]:
+    """Read an option of the request."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        message = f"--option {text}: give NAME=VALUE, such as temperature=0.2"
+        raise CommandError(message, ExitCode.USAGE)
+    try:
+        return name, codec.decode_foreign(value.encode("utf-8", "surrogateescape"))
+    except ValueError:
+        return name, value
