@@ -36,6 +36,7 @@ they do not. What stands in a page was said earlier by others: it is material, n
 
 _READ_ONLY = frozenset({"read_page", "list_pages", "search_pages"})
 _URI = re.compile(r"memci://([^/]+)/(?:(contents)|pages/([^/]+))")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _Context = ServerRequestContext[Any, Any]
 _Found = TypeVar("_Found")
@@ -139,5 +140,5 @@ def _output_schema(tool: Tool) -> Schema:
 
 
 def _sendable(value: Any) -> Any:  # noqa: ANN401 (JSON data)
-    """Return a JSON value with a question mark for each lone surrogate, which no transport can carry."""
-    return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    """Return a JSON value with U+FFFD for each lone surrogate, which no transport can carry."""
+    return json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))

@@ -1,0 +1,133 @@
+"""A session that a server is not alone with."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import attrs
+import pytest
+from mcp import Client
+
+import memci
+from memci.archive.page_facts import PageState
+from memci.engine.config import Budget
+from memci.errors import ConflictError, UnavailableError
+from memci.mcp.conversation import MOST_ATTEMPTS, Conversation
+from memci.mcp.server import make_server
+from tests.cli.stored import CONFIG, chat, files_below, store_chat
+from tests.mcp.serving import text_of
+
+ANOTHER = {"role": "user", "content": "Anything else?"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """URL of a store with the session ``s`` of 20 turns, most of them archived."""
+    return store_chat(tmp_path, "s", chat(20))
+
+
+@pytest.fixture
+def other(store: str) -> Iterator[memci.Session]:
+    """The session as another writer has it open."""
+    with memci.Engine(store, CONFIG) as engine, engine.session("s") as session:
+        yield session
+
+
+@pytest.fixture
+def conversation(store: str, other: memci.Session) -> Iterator[Conversation]:
+    found = Conversation(store, "default", "s", other.config)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("times", [0, 1, MOST_ATTEMPTS - 1])
+def test_a_recall_is_tried_again(conversation: Conversation, other: memci.Session, times: int) -> None:
+    """A recall goes behind what somebody else wrote while it was being made, as often as that happens within the bound."""
+    left = iter(range(times))
+
+    def recall_late(session: memci.Session) -> str:
+        if next(left, None) is not None:
+            other.append(ANOTHER)
+        return session.recall("usr-3").index
+
+    assert "usr-3" == conversation.ask(recall_late)
+    other.refresh()
+    assert PageState.ATTACHED is other.facts("usr-3").state
+    assert other.verify().ok
+
+
+def test_trying_again_has_a_bound(conversation: Conversation, other: memci.Session) -> None:
+    """Where others write in between every time, the conflict is raised in the end, and nothing was written."""
+    attempts = []
+
+    def recall_late(session: memci.Session) -> None:
+        attempts.append(other.append(ANOTHER))
+        session.recall("usr-3")
+
+    with pytest.raises(ConflictError):
+        conversation.ask(recall_late)
+    assert MOST_ATTEMPTS == len(attempts)
+    assert other.seq == conversation.ask(lambda session: session.seq)
+
+
+def test_settings_of_others_stay_in_force(conversation: Conversation, store: str, other: memci.Session) -> None:
+    """A recall is written under the settings in force, also where another process changed them after the server began."""
+    conversation.answer("list_pages", {})
+    changed = attrs.evolve(other.config, budget=Budget(window=900, reserve=0))
+    with memci.Engine(store, changed) as engine, engine.session("s") as session:
+        session.append(ANOTHER)
+    conversation.answer("recall_page", {"index": "usr-3"})
+    other.refresh()
+    assert (900, PageState.ATTACHED) == (other.config.budget.window, other.facts("usr-3").state)
+
+
+def test_a_deleted_session_is_not_made_again(conversation: Conversation, store: str, tmp_path: Path) -> None:
+    """After the session was deleted every call says so, and leaves nothing behind."""
+    conversation.answer("recall_page", {"index": "usr-3"})
+    with memci.Engine(store) as engine:
+        engine.delete("s")
+    before = files_below(tmp_path)
+    for _ in range(2):
+        text, failed = conversation.answer("recall_page", {"index": "usr-4"})
+        assert (True, {"kind", "message"}) == (failed, set(json.loads(text)["error"]))
+    with pytest.raises(UnavailableError):
+        conversation.contents()
+    assert before == files_below(tmp_path)
+
+
+class _Busy(Conversation):
+    """Its tools answer only once they are let go, and tell that they were called."""
+
+    def __init__(self) -> None:
+        super().__init__("memory:", "default", "s", memci.Config())
+        self.called = threading.Event()
+        self.let_go = threading.Event()
+
+    def answer(self, name: str, arguments: object) -> tuple[str, bool]:
+        del arguments
+        self.called.set()
+        self.let_go.wait()
+        return json.dumps({"error": {"kind": name, "message": ""}}), True
+
+
+def test_pings_are_answered_during_a_call() -> None:
+    """The server answers a ping while a tool is running."""
+    busy = _Busy()
+    answers = []
+
+    async def talk() -> None:
+        async with Client(make_server(busy), mode="legacy") as client, anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                answers.append(text_of(await client.call_tool("slow", {})))
+
+            tasks.start_soon(call)
+            await anyio.to_thread.run_sync(busy.called.wait)
+            await client.session.send_ping()
+            answers.append("pong")
+            busy.let_go.set()
+
+    anyio.run(talk)
+    assert ["pong", '{"error":{"kind":"slow","message":""}}'] == answers
