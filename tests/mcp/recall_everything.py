@@ -1,8 +1,8 @@
-"""Recall and read whatever a contents page shows, in ATTP, natively and over MCP: ``python -m tests.mcp.recall_everything FILE …``.
+"""Recall and read all that contents pages show, in three ways: ``python -m tests.mcp.recall_everything FILE … --budget 8000``.
 
 Conversations are joined in the order in which they are given, and replayed through a small window. At each fold a copy is
 made of the store, and in the copy every index that the window's contents page shows, in an entry, as a directory or within
-a directory's ranges, is recalled and read back in each of the three ways.
+a directory's ranges, is recalled and read back in ATTP, natively and over MCP.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import attrs
 import memci
 from memci.attp.document import CodeCall
 from memci.attp.writer import call_toml
+from memci.cli.conversation import read_conversation
 from memci.engine.monitor import Fold, Notice
 from tests.mcp.serving import served
 
@@ -138,14 +139,10 @@ def _differences(way: str, answer: Answer, expected: Mapping[str, list[dict[str,
 def main() -> int:
     """Run it on files, and print what was found; 1 where anything was unequal."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path, help="JSON with a list of messages, or an object with one")
+    parser.add_argument("files", nargs="+", type=Path, help="conversations, as memci replay takes them")
     parser.add_argument("--budget", type=int, default=8_000)
     given = parser.parse_args()
-    messages: list[dict[str, Any]] = []
-    for file in given.files:
-        value = json.loads(file.read_text(encoding="utf-8"))
-        part = value["messages"] if isinstance(value, dict) else value
-        messages += part if not messages else [message for message in part if message["role"] != "system"]
+    messages = [said.message for said in read_conversation(given.files)]
     with tempfile.TemporaryDirectory() as work:
         found = recall_everything(messages, Path(work), budget=given.budget)
     print(f"{len(messages)} messages, {found.contents_pages} contents pages, {found.indexes} indexes shown in them")  # noqa: T201
