@@ -197,10 +197,11 @@ def test_concurrent_calls(boiler: Served) -> None:
 
 def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
     """A lone surrogate, which UTF-8 cannot encode, is sent as U+FFFD; in a page's JSON it is an escape, as ever."""
-    store = store_chat(tmp_path, "s", [{"role": "user", "content": "zeppelin \ud83d!"}])
+    store = store_chat(tmp_path, "s", [{"role": "user", "content": "zeppelin \ud83d!"}, *chat(2)])
     with memci.Engine(store, CONFIG) as engine, engine.session("s") as session:
         session.begin_page("ship \udc00")
-        session.extend([{"role": "user", "content": "Which?"}, {"role": "assistant", "content": "This."}, *chat(9)])
+        session.extend([{"role": "user", "content": "Which?"}, {"role": "assistant", "content": "This."}])
+        session.begin_page()
         session.fold("all")
         messages = session.page("usr-1").messages
     with served(store, "s") as found:
