@@ -13,7 +13,8 @@ from memci.version import VERSION
 
 _HELP = """Look into stored conversations, and replay conversations to measure what a model would see.
 
-No command writes but recall, and replay into a new session; the others can be used while another process writes.
+No command writes but recall, mcp when its client recalls, and replay into a new session; the others can be used while another
+process writes.
 """
 
 
