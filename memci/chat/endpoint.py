@@ -195,7 +195,8 @@ def _accepted(message: dict[str, Any]) -> dict[str, Any]:
     if message["role"] != "assistant":
         return message
     kept = {key: value for key, value in message.items() if value is not None and value != []}
-    return kept if kept.keys() & {"content", "tool_calls", "function_call"} else kept | {"content": ""}
+    calls = kept.keys() & {"tool_calls", "function_call"}
+    return {"role": "assistant", "content": None if calls else ""} | kept
 
 
 def _mended(value: Any) -> Any:  # noqa: ANN401 (a JSON value)

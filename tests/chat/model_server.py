@@ -1,0 +1,186 @@
+"""A scripted model behind a real endpoint on the loopback interface, which checks each request as a provider would."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import attrs
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+
+Message = dict[str, Any]
+
+
+@attrs.frozen
+class Said:
+    """A reply with its circumstances; a script may also return the bare message."""
+
+    message: Message
+    finish_reason: str | None = None
+    prompt_tokens: object = None
+
+
+@attrs.frozen
+class Http:
+    """An answer that is no reply: any status and body, after which the client may try again at once."""
+
+    status: int
+    body: bytes = b'{"error": {"message": "out of order"}}'
+
+
+class Hold:
+    """No answer: the connection is held until the server closes."""
+
+
+Script = Callable[[list[Message]], Said | Message | Http | Hold]
+
+
+class ModelServer:
+    """A scripted model.
+
+    Attributes:
+        url: Its base URL.
+        script: Called with the messages of each good request; what it returns is answered.
+        requests: Bodies of the good requests, in order.
+        refused: What was wrong with bad requests, each of which got status 400.
+        replies: Messages that were answered, in order.
+        keys: The Authorization headers.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.requests: list[dict[str, Any]] = []
+        self.refused: list[str] = []
+        self.replies: list[Message] = []
+        self.keys: list[str | None] = []
+        self.closing = threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                server.answer(self)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name of the overridden method)
+                """Stay silent."""
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def close(self) -> None:
+        """Let go of held connections, and end."""
+        self.closing.set()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        """Answer one request."""
+        self.keys.append(handler.headers["Authorization"])
+        request = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+        problem = next(problems(request), None) if handler.path == "/v1/chat/completions" else f"no such path: {handler.path}"
+        if problem is not None:
+            self.refused.append(problem)
+            _send(handler, Http(400, json.dumps({"error": {"message": problem}}).encode()))
+            return
+        self.requests.append(request)
+        said = self.script(request["messages"])
+        if isinstance(said, Hold):
+            self.closing.wait()
+        elif isinstance(said, Http):
+            _send(handler, said)
+        else:
+            said = said if isinstance(said, Said) else Said(said)
+            self.replies.append(said.message)
+            _send(handler, Http(200, _completion(said, request["model"])))
+
+
+@contextmanager
+def serving(script: Script) -> Iterator[ModelServer]:
+    """Run a scripted model."""
+    server = ModelServer(script)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def said(text: str, **more: object) -> Message:
+    """Return an assistant message of text."""
+    return {"role": "assistant", "content": text, **more}
+
+
+def calling(*calls: tuple[str, str, str], content: str | None = None) -> Message:
+    """Return an assistant message that makes calls, each an id, a tool's name and arguments as JSON."""
+    made = [{"id": call_id, "type": "function", "function": {"name": name, "arguments": text}} for call_id, name, text in calls]
+    return {"role": "assistant", "content": content, "tool_calls": made}
+
+
+def problems(request: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a provider would refuse in a request."""
+    if not isinstance(request.get("model"), str):
+        yield "model is missing"
+    if not request.get("messages"):
+        yield "messages is empty"
+    tools = request.get("tools")
+    if "tool_choice" in request and not tools:
+        yield "tool_choice is only allowed when tools are specified"
+    for tool in tools or ():
+        if tool.get("type") != "function" or not {"name", "description", "parameters"} <= tool["function"].keys():
+            yield f"not a tool: {tool}"
+    unanswered: set[str] = set()
+    for number, message in enumerate(request["messages"]):
+        role = message.get("role")
+        if role == "tool":
+            if message.get("tool_call_id") not in unanswered:
+                yield f"messages[{number}]: a tool message must follow the message with its call"
+            unanswered.discard(message["tool_call_id"])
+        elif unanswered:
+            yield f"messages[{number}]: no tool messages for the calls {sorted(unanswered)} before it"
+        if role == "assistant" and message.get("tool_calls") is not None:
+            unanswered = {call["id"] for call in message["tool_calls"]}
+        yield from (f"messages[{number}]: {problem}" for problem in _message_problems(message))
+    if unanswered:
+        yield f"no tool messages for the calls {sorted(unanswered)} at the end"
+
+
+def _message_problems(message: Message) -> Iterator[str]:
+    role, content, calls = message.get("role"), message.get("content"), message.get("tool_calls")
+    if role not in ROLES:
+        yield f"the role is {role!r}"
+    if content is None and not (role == "assistant" and calls):
+        yield "content is missing"
+    if not isinstance(content, str | list | None):
+        yield f"content is a {type(content).__name__}"
+    for part in content if isinstance(content, list) else ():
+        if part.get("type") not in ("text", "image_url", "refusal"):
+            yield f"not a part: {part}"
+    if "tool_calls" in message and (role != "assistant" or not calls):
+        yield "tool_calls is empty, null or not the assistant's"
+    for call in calls or ():
+        if call["type"] != "custom" and not isinstance(call["function"]["arguments"], str):
+            yield f"not a call: {call}"
+    if role == "tool" and not isinstance(message.get("tool_call_id"), str):
+        yield "tool_call_id is missing"
+
+
+def _completion(said: Said, model: str) -> bytes:
+    reason = said.finish_reason or ("tool_calls" if said.message.get("tool_calls") else "stop")
+    choice = {"index": 0, "message": said.message, "finish_reason": reason, "logprobs": None}
+    body = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": model, "choices": [choice]}
+    if said.prompt_tokens is not None:
+        body["usage"] = {"prompt_tokens": said.prompt_tokens, "completion_tokens": 1, "total_tokens": 0}
+    return json.dumps(body).encode()
+
+
+def _send(handler: BaseHTTPRequestHandler, answer: Http) -> None:
+    handler.send_response(answer.status)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(len(answer.body)))
+    handler.send_header("Retry-After-Ms", "1")
+    handler.end_headers()
+    handler.wfile.write(answer.body)
