@@ -12,7 +12,11 @@ A record::
         ``[v,tenant,session,seq,left,of,kind,kv,sha]`` in UTF-8.
 
 The checksum covers the hash of the body and not the body, so that a body can be replaced and the line still be checked;
-a body is compared with its own hash whenever it is read. The line is put together from bytes and read by slices:
+a body is compared with its own hash whenever it is read. What is put in the place of a body carries its own hash::
+
+    "body":{"redacted":"<SHA-256 of what follows, in hex>","event":{…}}
+
+The line is put together from bytes and read by slices:
 the body is never encoded again, and every byte before it follows from the values.
 """
 
@@ -35,6 +39,7 @@ _RECORD = re.compile(
     + rb',"kind":"([a-z][a-z0-9_]*)","kv":' + _NUMBER + rb',"sha":"([0-9a-f]{64})","sum":"([0-9a-f]{32})","body":'
 )  # fmt: skip
 _SNAPSHOT = re.compile(rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb',"sha":"([0-9a-f]{64})","sum":"([0-9a-f]{32})","body":')
+_REDACTED = re.compile(rb'\{"redacted":"([0-9a-f]{64})","event":')
 _VERSION = re.compile(rb'\{"v":' + _NUMBER + rb",")
 _KIND = re.compile(r"[a-z][a-z0-9_]*")
 _LINE_END = b"}\n"
@@ -81,10 +86,20 @@ def check_commit(records: Sequence[NewRecord]) -> None:
             message = f"the kind {record.kind!r} is not a word of a-z, 0-9 and _ that begins with a letter"
         elif record.version < 0:
             message = f"the version {record.version} of kind {record.kind} is negative"
-        elif not record.body or b"\n" in record.body or b"\0" in record.body:
-            message = f"the body of a record of kind {record.kind} is not compact JSON: it is empty, or has a line break or NUL"
         else:
+            check_body(record.body, record.kind)
             continue
+        raise ValueError(message)
+
+
+def check_body(body: bytes, kind: str = "any") -> None:
+    """Refuse a body that no line can hold.
+
+    Raises:
+        ValueError: It is empty or has a raw line break or NUL, which compact JSON never has.
+    """
+    if not body or b"\n" in body or b"\0" in body:
+        message = f"the body of a record of kind {kind} is not compact JSON: it is empty, or has a line break or NUL"
         raise ValueError(message)
 
 
@@ -131,17 +146,31 @@ class LineCodec:
             self._refuse_newer_or_damaged(version, rest, checksum)
         return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
 
-    def decode_body(self, line: bytes, header: Header) -> bytes:
-        """Return the body of a record whose header was read.
+    def decode_body(self, line: bytes, header: Header) -> tuple[bytes, bool]:
+        """Return the body of a record whose header was read, and whether it stands in the place of the one that was appended.
 
         Raises:
             DamagedLineError: The body is not what was written.
         """
         body = line[header.body_start : -len(_LINE_END)]
-        if sha256(body).hexdigest().encode() != header.sha:
-            message = "the body does not match its SHA-256"
-            raise DamagedLineError(message)
-        return body
+        if sha256(body).hexdigest().encode() == header.sha:
+            return body, False
+        match = _REDACTED.match(body)
+        if match is not None and sha256(body[match.end() : -1]).hexdigest().encode() == match[1]:
+            return body[match.end() : -1], True
+        message = "the body does not match its SHA-256"
+        raise DamagedLineError(message)
+
+    def redact(self, line: bytes, body: bytes) -> bytes:
+        """Return the line of a record with another body in the place of its own; its checksum still holds.
+
+        Raises:
+            ValueError: See ``check_body``.
+            DamagedLineError: The line is not what was written.
+        """
+        check_body(body)
+        start = self.decode_header(line).body_start
+        return b'%b{"redacted":"%b","event":%b}}\n' % (line[:start], sha256(body).hexdigest().encode(), body)
 
     def encode_snapshot(self, seq: int, body: bytes) -> bytes:
         """Return a snapshot file; the body is compact JSON."""

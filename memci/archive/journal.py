@@ -1,8 +1,8 @@
 """The journal of one session as a file of lines; see ``memci.archive.codec`` for the lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from memci.archive.codec import LineCodec
+from memci.archive.codec import LineCodec, check_body
 from memci.archive.journal_scan import JournalScan, Tail
 from memci.archive.stores import refusal
 from memci.archive.stores.contract import NewRecord, Record
@@ -56,7 +56,10 @@ class FileJournal:
         try:
             if files.open_journal() is None and expected:
                 raise refusal.conflict(expected, 0)
+            known = files.journal
             size = files.acquire()
+            if files.journal != known:
+                self._forget()
             try:
                 self._commit(expected, commit, size)
             finally:
@@ -90,6 +93,32 @@ class FileJournal:
                 raise
             if after < tail.head and (until is None or after < until):
                 yield from self._scan.read(after, until, tail.end)
+
+    def redact(self, bodies: Mapping[int, bytes]) -> None:
+        """Put other bodies in the place of those of some records: the journal is written anew and takes the name of the old one.
+
+        O(journal). What a crash leaves is the old journal or the new one, whole.
+
+        Raises:
+            ValueError: There is no such record, or a body that no line can hold; nothing was changed.
+            CorruptError: The journal is damaged; nothing was changed.
+            UnavailableError: It is not known to be done; call again.
+        """
+        for body in bodies.values():
+            check_body(body)
+        files = self._files
+        files.check_writable()
+        with files.locked(JOURNAL):
+            fd = files.open_journal()
+            tail = Tail(0, 0) if fd is None else self._scan.find_tail(self._io.stat(fd).st_size)
+            for seq in bodies:
+                if not 1 <= seq <= tail.head:
+                    raise refusal.no_record(seq, tail.head)
+            if not bodies:
+                return
+            files.replace_file(self._scan.redacted(bodies, tail.end), JOURNAL)
+            files.reopen_journal()
+        self._forget()
 
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
@@ -128,10 +157,20 @@ class FileJournal:
                 "close the session and open it again"
             )
 
+    def _forget(self) -> None:
+        """Forget what is known of the file: another one has taken its place."""
+        self._tail = Tail(0, 0)
+        self._scan.forget()
+
     def _look(self, fd: int) -> Tail:
         """Find the tail as it is now. Raises ``OSError``, and what ``JournalScan.find_tail`` raises."""
         while True:
-            size = self._io.stat(fd).st_size
+            facts = self._io.stat(fd)
+            if not facts.st_nlink and self._files.reopen_journal():
+                fd = self._files.open_journal() or fd
+                self._forget()
+                continue
+            size = facts.st_size
             if size != self._tail.end:
                 try:
                     self._tail = self._scan.find_tail(size)

@@ -4,7 +4,7 @@ What a crash can leave at the end of the file is *torn*: a line without its line
 file system had not written yet), or a commit some of whose records are missing. Every other line that cannot be read is damage.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from memci.archive.codec import DamagedLineError, Header, LineCodec
@@ -107,17 +107,36 @@ class JournalScan:
             if header.seq != expected:
                 raise damage or self._missing(expected, start)
             try:
-                body = codec.decode_body(line, header)
+                body, redacted = codec.decode_body(line, header)
             except DamagedLineError as error:
                 raise self._corrupt(str(error), start, expected) from error
             self._last_read = Tail(expected, start + len(line))
-            yield Record(expected, header.kind, header.version, body)
+            yield Record(expected, header.kind, header.version, body, redacted)
             if expected == until:
                 return
             damage = None
             expected += 1
         if damage is not None:
             raise damage
+
+    def forget(self) -> None:
+        """Forget where reading ended: another file has taken the place of this one."""
+        self._last_read = Tail(0, 0)
+
+    def redacted(self, bodies: Mapping[int, bytes], size: int) -> Iterator[bytes]:
+        """Yield the lines of the first *size* bytes, which end with a line, with other bodies in some of the records.
+
+        Raises:
+            CorruptError: A line is damaged.
+        """
+        for start, line in self._lines(0, size, _CHUNK_BYTES):
+            try:
+                header = self._codec.decode_header(line)
+                self._codec.decode_body(line, header)
+            except DamagedLineError as error:
+                raise self._corrupt(str(error), start, None) from error
+            body = bodies.get(header.seq)
+            yield line if body is None else self._codec.redact(line, body)
 
     def _is_torn(self, start: int, line: bytes) -> bool:
         if b"\0" in line:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from memci.archive.stores.contract import SessionStore, Store
 from memci.errors import InvalidIdError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.journal_suite import TENANT, JournalSuite, append_each, each_example_cleans_up, new_record, texts_of
+from memci.testing.redaction_suite import RedactionSuite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ HOSTILE_IDS = (
 """Ids that must work and never meet."""
 
 
-class StoreSuite(JournalSuite):
+class StoreSuite(JournalSuite, RedactionSuite):
     """All tests. Each works on sessions of its own in a store that may be used before and after."""
 
     def test_a_new_session_is_empty(self, session: SessionStore) -> None:

@@ -1,6 +1,6 @@
 """What the engine asks of a store. Every store passes the whole suite in ``memci.testing.store_suite``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
@@ -18,12 +18,14 @@ class Record:
         kind: The event's kind, such as ``appended``.
         version: The version of the kind.
         body: The event as compact JSON.
+        redacted: The body is not the one that was appended, but what ``Journal.redact`` put in its place.
     """
 
     seq: int
     kind: str
     version: int
     body: bytes
+    redacted: bool = False
 
 
 @attrs.frozen
@@ -71,6 +73,18 @@ class Journal(Protocol):
         """
         ...
 
+    def redact(self, bodies: Mapping[int, bytes]) -> None:
+        """Put other bodies in the place of those of the records with these sequence numbers, for good.
+
+        Place, kind and version of a record stay as they are, and their checksums hold. Once it returns the new bodies are
+        durable, and no file or row of the journal holds the former ones. Whoever has the journal open reads the new ones.
+
+        Raises:
+            ValueError: There is no such record, or a body is not what ``NewRecord`` says; nothing was changed.
+            UnavailableError: It is not known to be done; call again.
+        """
+        ...
+
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
         ...
@@ -96,6 +110,10 @@ class Pages(Protocol):
         """Yield the names of all page files, in no order."""
         ...
 
+    def remove(self, names: Collection[str]) -> None:
+        """Delete page files, durably; names that are not there are passed over."""
+        ...
+
 
 class Snapshots(Protocol):
     """Cached states of one session. All of them can be lost without harm."""
@@ -110,6 +128,10 @@ class Snapshots(Protocol):
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each damaged snapshot."""
+        ...
+
+    def clear(self) -> None:
+        """Delete all of them, durably."""
         ...
 
 

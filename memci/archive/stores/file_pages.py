@@ -1,6 +1,6 @@
 """Page files and snapshots of one session as files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from memci.archive.codec import DamagedLineError, LineCodec
 from memci.archive.stores.file_io import FileIo
@@ -62,6 +62,24 @@ class FilePages:
             if name != file and is_page_name(name):
                 yield name
 
+    def remove(self, names: Collection[str]) -> None:
+        """Delete page files; names that are not there are passed over. One sync.
+
+        Raises:
+            InvalidIdError: A name is no page's; nothing was deleted.
+            UnavailableError: Not all of them are known to be gone; call again.
+        """
+        files = self._files
+        files.check_writable()
+        wanted = {check_page_name(name) + _SUFFIX for name in names}
+        with files.reported(PAGES):
+            found = wanted.intersection(files.list_names(PAGES))
+        if found:
+            with files.locked(PAGES):
+                for file in sorted(found.intersection(files.list_names(PAGES))):
+                    files.remove_file(PAGES, file)
+                files.sync_directory(files.path(PAGES))
+
 
 class FileSnapshots:
     """Implements ``memci.archive.stores.contract.Snapshots``: one file a state, replaced whole and never synced."""
@@ -107,6 +125,22 @@ class FileSnapshots:
                 body = self._read(seq)
                 if isinstance(body, DamagedLineError):
                     yield f"{self._files.place(SNAPSHOTS, f'{seq}{_SUFFIX}')}: {body}; it is not used and can be deleted"
+
+    def clear(self) -> None:
+        """Delete all of them, damaged ones too. One sync.
+
+        Raises:
+            UnavailableError: Not all of them are known to be gone; call again.
+        """
+        files = self._files
+        files.check_writable()
+        with files.reported(SNAPSHOTS):
+            found = files.list_names(SNAPSHOTS)
+        if found:
+            with files.locked(SNAPSHOTS):
+                for file in files.list_names(SNAPSHOTS):
+                    files.remove_file(SNAPSHOTS, file)
+                files.sync_directory(files.path(SNAPSHOTS))
 
     def _seqs(self) -> list[int]:
         stems = (name.removesuffix(_SUFFIX) for name in self._files.list_names(SNAPSHOTS) if name.endswith(_SUFFIX))

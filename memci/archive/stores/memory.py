@@ -1,12 +1,12 @@
 """Sessions in memory, for tests and short runs: the same contract and the same errors as the other stores."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import attrs
 
-from memci.archive.codec import check_commit
+from memci.archive.codec import check_body, check_commit
 from memci.archive.stores import refusal
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.names import check_identifier, check_page_name
@@ -111,6 +111,23 @@ class MemoryJournal:
             for place in range(after, head if until is None else min(until, head)):
                 yield stored.records[place]
 
+    def redact(self, bodies: Mapping[int, bytes]) -> None:
+        """Put other bodies in the place of those of some records.
+
+        Raises:
+            ValueError: There is no such record, or a body that no journal can hold; nothing was changed.
+            UnavailableError: The session was deleted.
+        """
+        for body in bodies.values():
+            check_body(body)
+        with self._opening.lock:
+            records = self._opening.begin().records
+            for seq in bodies:
+                if not 1 <= seq <= len(records):
+                    raise refusal.no_record(seq, len(records))
+            for seq, body in bodies.items():
+                records[seq - 1] = attrs.evolve(records[seq - 1], body=body, redacted=True)
+
     def close(self) -> None:
         """Let go of the session. May be called twice."""
         self._opening.close()
@@ -148,6 +165,20 @@ class MemoryPages:
         stored = self._opening.find()
         yield from list(stored.pages) if stored else ()
 
+    def remove(self, names: Collection[str]) -> None:
+        """Forget page files; names that are not there are passed over.
+
+        Raises:
+            InvalidIdError: A name is no page's; nothing was forgotten.
+            UnavailableError: The session was deleted.
+        """
+        checked = [check_page_name(name) for name in names]
+        with self._opening.lock:
+            stored = self._opening.find_writable()
+            if stored is not None:
+                for name in checked:
+                    stored.pages.pop(name, None)
+
 
 class MemorySnapshots:
     """Implements ``memci.archive.stores.contract.Snapshots`` on a dict."""
@@ -178,6 +209,17 @@ class MemorySnapshots:
         """Yield nothing: memory is not damaged."""
         self._opening.find()
         return iter(())
+
+    def clear(self) -> None:
+        """Forget all of them.
+
+        Raises:
+            UnavailableError: The session was deleted.
+        """
+        with self._opening.lock:
+            stored = self._opening.find_writable()
+            if stored is not None:
+                stored.snapshots.clear()
 
 
 class MemorySession:

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +23,7 @@ TEMPORARY = ".tmp"
 
 _ATTEMPTS = 100
 _READ_BYTES = 1 << 20
+_HEADER_BYTES = 1 << 10  # more than stands before the body of a record
 
 
 class SyncError(OSError):
@@ -118,6 +119,26 @@ class SessionFiles:
                 return None
         return self.journal
 
+    def reopen_journal(self) -> bool:
+        """Open the file that took the place of the open journal, and return whether it is one of the same session's history.
+
+        It is where their first records have the same header. Raises ``OSError``.
+        """
+        old, self.journal = self.journal, None
+        if old is None:
+            return False
+        new = self.open_journal()
+        if new is not None and self._first_header(new) == self._first_header(old):
+            self._io.close(old)
+            return True
+        if new is not None:
+            self._io.close(new)
+        self.journal = old
+        return False
+
+    def _first_header(self, fd: int) -> bytes:
+        return self._io.read(fd, _HEADER_BYTES, 0).partition(b'"body":')[0]
+
     def create_journal(self) -> int:
         """Make an empty journal, under the lock, and return its descriptor. Raises ``OSError``."""
         self.journal = self._io.open(self.path(JOURNAL), os.O_RDWR | os.O_APPEND | os.O_CREAT)
@@ -155,6 +176,8 @@ class SessionFiles:
             facts = self._io.stat(self._lock if self.journal is None else self.journal)
             if facts.st_nlink:
                 return facts.st_size  # that of the lock is 0
+            if self.journal is not None and self.reopen_journal():  # it was written anew
+                return self._io.stat(self.journal).st_size
             self.release()
             if is_known:
                 raise refusal.deleted(self.session_id)
@@ -232,6 +255,19 @@ class SessionFiles:
                 self._io.unlink(temporary)
             raise
 
+    def replace_file(self, pieces: Iterable[bytes], name: str) -> None:
+        """Write a file anew, under the lock: it is the old one or the new one, whole, whatever happens. Raises ``OSError``."""
+        temporary = self.path(name + TEMPORARY)
+        fd = self._io.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            for piece in pieces:
+                write_all(self._io, fd, piece)
+            self.sync(fd)
+        finally:
+            self._io.close(fd)
+        self._io.rename(temporary, self.path(name))
+        self.sync_directory(self.directory)
+
     def make_directory(self, name: str) -> bool:
         """Make a directory of the session and return whether it is new. Raises ``OSError``."""
         try:
@@ -270,6 +306,10 @@ class SessionFiles:
             if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:  # somebody begins a new session there
                 raise
         self.sync_directory(self._tenant_directory)
+
+    def remove_file(self, *names: str) -> None:
+        """Delete a file of the session; nothing happens where there is none. Raises ``OSError``."""
+        self._unlink_if_there(self.path(*names))
 
     def close(self) -> None:
         """Give back the descriptors. May be called twice."""
