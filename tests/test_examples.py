@@ -66,3 +66,13 @@ def test_tool_calls_search_and_recall(tmp_path: Path) -> None:
     calls = [line.split()[1] for line in lines if line.startswith("call ")]
     assert ["search_pages", "recall_page"] == calls
     assert "answer It says: Voor Joost, 18·04·2026" == lines[-1]
+
+
+def test_recall_loop_recalls_and_fades(tmp_path: Path) -> None:
+    """The loop folds several times, the stand-in model brings one old page back and answers from it, and the page fades."""
+    lines = printed("recall_loop.py", tmp_path)
+    marks = [line.split()[0] for line in lines]
+    assert 3 <= marks.count("fold")
+    assert ["search_pages", "recall_page"] == [line.split()[1] for line in lines if line.startswith("call ")]
+    assert (1, 1) == (marks.count("recall"), marks.count("fade"))
+    assert marks.index("recall") < lines.index("answer  It says: Voor Joost, 18·04·2026") < marks.index("fade")

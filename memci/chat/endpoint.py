@@ -182,11 +182,11 @@ def _place(base_url: str) -> str:
     """Return host and port of a URL; what else it holds may be secret."""
     try:
         parts = urlsplit(base_url)
-        if parts.scheme in ("http", "https") and parts.hostname:
+        if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment:
             return parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
     except ValueError:
         pass
-    message = "it is no URL: give one such as http://localhost:8080/v1"
+    message = "it is no URL to which a path can be added: give one such as http://localhost:8080/v1"
     raise ConfigError(message, path="base_url")
 
 

@@ -122,18 +122,26 @@ def calling(*calls: tuple[str, str, str], content: str | None = None) -> Message
 
 def problems(request: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a provider would refuse in a request."""
-    if not isinstance(request.get("model"), str):
-        yield "model is missing"
-    if not request.get("messages"):
-        yield "messages is empty"
+    if not (isinstance(request.get("model"), str) and request.get("messages")):
+        yield "model or messages are missing"
+    yield from _tools_problems(request)
+    yield from _order_problems(request["messages"])
+    for number, message in enumerate(request["messages"]):
+        yield from (f"messages[{number}]: {problem}" for problem in _message_problems(message))
+
+
+def _tools_problems(request: Mapping[str, Any]) -> Iterator[str]:
     tools = request.get("tools")
     if "tool_choice" in request and not tools:
         yield "tool_choice is only allowed when tools are specified"
     for tool in tools or ():
         if tool.get("type") != "function" or not {"name", "description", "parameters"} <= tool["function"].keys():
             yield f"not a tool: {tool}"
+
+
+def _order_problems(messages: list[Message]) -> Iterator[str]:
     unanswered: set[str] = set()
-    for number, message in enumerate(request["messages"]):
+    for number, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
             if message.get("tool_call_id") not in unanswered:
@@ -143,7 +151,6 @@ def problems(request: Mapping[str, Any]) -> Iterator[str]:
             yield f"messages[{number}]: no tool messages for the calls {sorted(unanswered)} before it"
         if role == "assistant" and message.get("tool_calls") is not None:
             unanswered = {call["id"] for call in message["tool_calls"]}
-        yield from (f"messages[{number}]: {problem}" for problem in _message_problems(message))
     if unanswered:
         yield f"no tool messages for the calls {sorted(unanswered)} at the end"
 

@@ -44,8 +44,5 @@ def roles(session: memci.Session) -> list[str]:
 
 def last_user(messages: list[Message]) -> str:
     """Return what a user said last, answers of ATTP and recalled blocks left out."""
-    return next(
-        message["content"]
-        for message in reversed(messages)
-        if message["role"] == "user" and not message["content"].startswith("[")
-    )
+    said: list[str] = [message["content"] for message in messages if message["role"] == "user"]
+    return next(text for text in reversed(said) if not text.startswith("["))

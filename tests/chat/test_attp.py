@@ -1,5 +1,4 @@
 import tomllib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -124,7 +123,7 @@ def test_endless_loop_is_stopped_by_its_limit() -> None:
 
 def test_cut_reply_is_mended() -> None:
     """A call that the limit for replies cut off is an error for the model, not an answer for the user."""
-    replies: Iterator[Said | Message] = iter([Said(said(GOOD[: GOOD.index("list")]), "length"), said(GOOD), said("One.")])
+    replies = iter([Said(said(GOOD[: GOOD.index("list")]), "length"), Said(said(GOOD)), Said(said("One."))])
     with serving(lambda _: next(replies)) as server, talking(server, config("attp")) as (chat, _):
         assert ("One.", Ending.ANSWERED) == ((answer := chat.say("How many pages?")).text, answer.ending)
         assert "error" == document(server.requests[1]["messages"][-1]["content"])["status"]

@@ -17,12 +17,14 @@ TURNS = 100
 EARLY = 3
 FACT = "behind the third heron of the west wing"
 QUESTION = "Where did I say that my spare key hangs?"
-BUDGET = {"budget": {"window": 2_600, "reserve": 0}, "active": {"min_pages": 3}}
+BUDGET: dict[str, Any] = {"budget": {"window": 2_600, "reserve": 0}, "active": {"min_pages": 3}}
 
 
 def line(turn: int) -> str:
     """Return what the user says in a turn; in the early one, a fact among many other words."""
-    shelf = " ".join(f"row {row} holds {turn * row} jars of kind {chr(96 + row)}{turn}, to be counted again;" for row in range(1, 9))
+    shelf = " ".join(
+        f"row {row} holds {turn * row} jars of kind {chr(96 + row)}{turn}, to be counted again;" for row in range(1, 9)
+    )
     return f"Shelf {turn}: {shelf} {f'my spare key hangs {FACT};' if turn == EARLY else ''} that is all for shelf {turn}."
 
 

@@ -81,7 +81,7 @@ def test_rounds_are_bounded() -> None:
         number = sum(message["role"] == "tool" for message in messages)
         return said("Enough.") if number == 3 else calling((f"c{number}", "list_pages", "{}"))
 
-    with serving(script) as server, talking(server, max_rounds=3) as (chat, session):
+    with serving(script) as server, talking(server, max_rounds=3) as (chat, _):
         answer = chat.say("Look everywhere")
         assert ("Enough.", Ending.ANSWERED, 4) == (answer.text, answer.ending, answer.calls)
         assert ["auto", "auto", "auto", "none"] == [request["tool_choice"] for request in server.requests]
@@ -210,6 +210,6 @@ def test_status_400_names_the_endpoint_and_what_it_said() -> None:
     """The error of a refused request has status, host and the endpoint's words."""
     answer = Http(400, b'{"error": {"message": "context length\\n exceeded"}}')
     with serving(lambda _: answer) as server, talking(server) as (chat, _):
-        with pytest.raises(ModelError, match="127.0.0.1:.*status 400.*context length exceeded") as raised:
+        with pytest.raises(ModelError, match=r"127\.0\.0\.1:.*status 400.*context length exceeded") as raised:
             chat.say("Hello")
         assert 400 == raised.value.status

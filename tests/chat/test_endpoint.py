@@ -1,0 +1,237 @@
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+import memci
+from memci.chat import Chat, Endpoint
+from memci.errors import ConfigError, ModelError
+from tests.chat.model_server import Hold, Http, Message, said, serving
+from tests.chat.talks import CONFIG, config, roles, talking
+
+KEY = "sk-3nrc9d-very-secret"
+
+DRIVER_ERRORS = {
+    "APIConnectionError",
+    "APIError",
+    "APIResponseValidationError",
+    "APIStatusError",
+    "APITimeoutError",
+    "AuthenticationError",
+    "BadRequestError",
+    "ConflictError",
+    "ContentFilterFinishReasonError",
+    "InternalServerError",
+    "InvalidWebhookSignatureError",
+    "LengthFinishReasonError",
+    "NotFoundError",
+    "OAuthError",
+    "OpenAIError",
+    "PermissionDeniedError",
+    "RateLimitError",
+    "UnprocessableEntityError",
+    "WebSocketConnectionClosedError",
+    "WebSocketQueueFullError",
+    "_AmbiguousModuleClientUsageError",
+}
+"""The errors of the client that were looked at; but for that of web hooks all are below ``OpenAIError``."""
+
+
+def test_client_has_no_new_errors() -> None:
+    """The client raises no error that was not looked at when its errors were mapped."""
+    errors = {
+        name: value for name, value in list(vars(openai).items()) if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert set(errors) == DRIVER_ERRORS
+    others = {name for name, error in errors.items() if not issubclass(error, openai.OpenAIError)}
+    assert {"InvalidWebhookSignatureError"} == others
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+def test_failed_requests_are_sent_again(status: int) -> None:
+    """A request that fails for a while is sent again, as often as was allowed, and the message stands in it once."""
+    answers: list[Http | Message] = [Http(status), Http(status), said("At last.")]
+    with serving(lambda _: answers.pop(0)) as server, talking(server, max_retries=2) as (chat, session):
+        assert "At last." == chat.say("Hello").text
+        assert [[{"role": "user", "content": "Hello"}]] * 3 == [request["messages"] for request in server.requests]
+        assert ["user", "assistant"] == roles(session)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 429, 500, 529])
+def test_failed_turn_is_resumed(status: int) -> None:
+    """After the last attempt the error tells the status, the user's message is kept once, and the turn can go on."""
+    with serving(lambda _: Http(status)) as server, talking(server, max_retries=1) as (chat, session):
+        with pytest.raises(ModelError, match=f"status {status}.*out of order") as raised:
+            chat.say("Hello")
+        assert status == raised.value.status
+        assert ["user"] == roles(session)
+        server.script = lambda _: said("Hello.")
+        resumed = chat.resume()
+        assert resumed is not None
+        assert "Hello." == resumed.text
+        assert [{"role": "user", "content": "Hello"}] == server.requests[-1]["messages"]
+        assert chat.resume() is None
+
+
+def test_silent_endpoint_times_out() -> None:
+    """An endpoint that does not answer in time is an error, and the turn can go on."""
+    with serving(lambda _: Hold()) as server, talking(server, timeout_s=0.1) as (chat, session):
+        with pytest.raises(ModelError, match=r"did not answer within 0\.1 s") as raised:
+            chat.say("Hello")
+        assert raised.value.status is None
+        assert ["user"] == roles(session)
+
+
+def test_absent_endpoint_cannot_be_reached() -> None:
+    """Where nobody listens the error names host and port, and what to do."""
+    with serving(lambda _: said("Hello.")) as server:
+        pass
+    with talking(server) as (chat, _), pytest.raises(ModelError, match=r"127\.0\.0\.1:\d+.*cannot be reached.*base URL"):
+        chat.say("Hello")
+
+
+def test_path_that_is_not_there() -> None:
+    """A base URL without the API's path is answered with advice."""
+    with (
+        serving(lambda _: said("Hello.")) as server,
+        Endpoint(server.url.removesuffix("/v1"), "scripted", max_retries=0) as model,
+        memci.Engine("memory:", CONFIG) as engine,
+        engine.session("talk") as session,
+        pytest.raises(ModelError, match=r"status 400.*no such path"),
+    ):
+        Chat(session, model).say("Hello")
+
+
+GARBAGE = [
+    b"",
+    b"<html>Sign in to the airport's network</html>",
+    b"\xff\xfe",
+    b"null",
+    b"[]",
+    b"{}",
+    b'{"choices": []}',
+    b'{"choices": [{}]}',
+    b'{"choices": [{"message": null}]}',
+    b'{"choices": [{"message": "Hello"}]}',
+    b'{"choices": "Hello"}',
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("body", GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_is_no_reply(body: bytes) -> None:
+    """An answer that is no chat completion is an error of one short line, and nothing of it is kept."""
+    with serving(lambda _: Http(200, body)) as server, talking(server) as (chat, session):
+        with pytest.raises(ModelError, match="no chat completion") as raised:
+            chat.say("Hello")
+        assert len(str(raised.value)) < 500
+        assert ["user"] == roles(session)
+
+
+def test_error_within_an_answer_is_told() -> None:
+    """An error that comes with status 200, as some routers send it, is told in its own words."""
+    body = json.dumps({"error": {"code": 502, "message": "the model is asleep"}}).encode()
+    with (
+        serving(lambda _: Http(200, body)) as server,
+        talking(server) as (chat, _),
+        pytest.raises(ModelError, match="reports an error: the model is asleep"),
+    ):
+        chat.say("Hello")
+
+
+def test_key_stays_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The key is in no error, also where the endpoint repeats it, in no log, and in no file of the store."""
+    body = json.dumps({"error": {"message": f"wrong API key: {KEY}"}}).encode()
+    with (
+        caplog.at_level("DEBUG"),
+        serving(lambda _: Http(401, body)) as server,
+        talking(server, store=f"file:{tmp_path}", api_key=KEY) as (chat, _),
+    ):
+        with pytest.raises(ModelError, match=r"wrong API key: \[key\]") as raised:
+            chat.say("Hello")
+        assert f"Bearer {KEY}" == server.keys[-1]
+        assert KEY not in "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))
+        assert (None, None) == (raised.value.__cause__, raised.value.__context__)
+    assert KEY not in caplog.text
+    assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def test_password_of_the_url_is_not_told() -> None:
+    """An error names host and port of the base URL alone, not the password that may stand in it."""
+    with serving(lambda _: Http(500)) as server:
+        url = server.url.replace("://", "://ada:pass1234@")
+        with Endpoint(url, "scripted", max_retries=0) as model, pytest.raises(ModelError) as raised:
+            model.complete([{"role": "user", "content": "Hello"}], [], may_call=True)
+    assert "pass1234" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_without_a_key_something_is_sent() -> None:
+    """Local servers need no key: a placeholder is sent in its place."""
+    with serving(lambda _: said("Hello.")) as server, talking(server, api_key=None) as (chat, _):
+        chat.say("Hello")
+        assert ["Bearer none"] == server.keys
+
+
+def test_options_are_sent() -> None:
+    """More keys of the request go with every request."""
+    options = {"temperature": 0.5, "max_completion_tokens": 100, "vendor": {"cache": True}}
+    with serving(lambda _: said("Hello.")) as server, talking(server, options=options) as (chat, _):
+        chat.say("Hello")
+        assert options == {key: server.requests[0][key] for key in options}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"base_url": "localhost:8080/v1"}, "base_url"),
+        ({"base_url": "ftp://localhost/v1"}, "base_url"),
+        ({"base_url": "http:///v1"}, "base_url"),
+        ({"base_url": "http://[::1/v1"}, "base_url"),
+        ({"base_url": "http://localhost:port/v1"}, "base_url"),
+        ({"base_url": ""}, "base_url"),
+        ({"base_url": "http://localhost/v1?key=sk-1"}, "base_url"),
+        ({"api_key": "sk-\u2026"}, "api_key"),
+        ({"api_key": "sk-1\nX-Other: 2"}, "api_key"),
+        ({"timeout_s": 0}, "timeout_s"),
+        ({"timeout_s": float("nan")}, "timeout_s"),
+        ({"max_retries": -1}, "max_retries"),
+        ({"max_retries": 1.5}, "max_retries"),
+        ({"options": {"stream": True}}, "options.stream"),
+        ({"options": {"messages": []}}, "options.messages"),
+    ],
+)
+def test_wrong_arguments(changes: dict[str, Any], path: str) -> None:
+    """An argument that cannot be used is refused by its name, and a key is not shown."""
+    arguments: dict[str, Any] = {"base_url": "http://localhost:8080/v1", "model": "scripted"} | changes
+    with pytest.raises(ConfigError) as raised:
+        Endpoint(**arguments)
+    assert path == raised.value.path
+    assert "sk-" not in str(raised.value)
+
+
+def test_missing_client_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra, making an endpoint says what to install."""
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ConfigError, match=r"pip install 'memci\[chat\]'"):
+        Endpoint("http://localhost:8080/v1", "scripted")
+
+
+def test_window_that_does_not_fit_is_told() -> None:
+    """Where no window fits nothing is sent, the message is kept, and a larger budget goes on with it."""
+    small, large = ({**config(), "budget": {"window": window, "reserve": 0}} for window in (60, 4_000))
+    reply: Message = said("That is long.")
+    with serving(lambda _: reply) as server, memci.Engine("memory:", large) as engine:
+        with talking(server, small) as (chat, session):
+            with pytest.raises(memci.BudgetError, match="the budget is 60"):
+                chat.say("word " * 200)
+            kept = list(session.messages())
+        assert [] == server.requests
+        with engine.session("talk") as session, Endpoint(server.url, "scripted", max_retries=0) as model:
+            session.extend(kept)
+            resumed = Chat(session, model).resume()
+            assert resumed is not None
+            assert "That is long." == resumed.text
