@@ -191,15 +191,18 @@ class Core:
         if self._indexed is None:
             self._indexed = self._checked_index()
         index = self._indexed
-        if index.seq > self.state.seq:  # another process went on
-            if not self.read_only:
-                raise self.conflict()
-            self.refresh()
-        while index.seq < self.state.seq:
+        while (known := index.seq) != self.state.seq:
+            if known > self.state.seq:  # another process went on
+                if not self.read_only:
+                    raise self.conflict()
+                self.refresh()
+                continue
             with index.write() as writer:
-                last = min(writer.seq + INDEX_CHUNK, self.state.seq)
+                if writer.seq != known:  # another process was faster
+                    continue
+                last = min(known + INDEX_CHUNK, self.state.seq)
                 mark = index.mark
-                for record in self.store.journal.read(writer.seq, last):
+                for record in self.store.journal.read(known, last):
                     project(from_record(record), record.seq, writer, self.state.wire)
                     mark = _mark_of(record.body)
                 writer.set_seq(last, mark)

@@ -3,19 +3,21 @@
 import errno
 import shutil
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from memci.archive.index_writer import IndexWriter
 from memci.archive.page_facts import PageState
+from memci.archive.page_index import PageIndex
 from memci.archive.stores.file import FileStore
 from memci.archive.summary import Summary
 from memci.engine.engine import Engine
 from memci.engine.monitor import Fold, FoldFailed, PageRebuilt
 from memci.engine.session import Session
-from memci.errors import CorruptError, StoreError, SummaryError, UnavailableError
+from memci.errors import ConflictError, CorruptError, StoreError, SummaryError, UnavailableError
 from memci.messages.message import Message
 from memci.testing.faulty_io import FaultyIo
 from tests.engine.sessions import config_of, heard, indexes, talk, turn
@@ -328,3 +330,36 @@ def test_what_stands_in_the_place_of_a_snapshot_is_passed_over(tmp_path: Path, d
     (directory / "snapshots" / "10.json").mkdir(parents=True)
     with open_on(tmp_path) as session:
         assert messages == list(session.messages())
+
+
+class Interrupted(PageIndex):
+    """An index that another process is about to fill, too: at the first transaction it comes first."""
+
+    def __init__(self, path: str, first: list[Callable[[], object]]) -> None:
+        super().__init__(path)
+        self._first = first
+
+    @contextmanager
+    def write(self) -> Iterator[IndexWriter]:
+        if self._first:
+            self._first.pop()()
+        with super().write() as writer:
+            yield writer
+
+
+def test_two_processes_may_fill_the_index_at_once(tmp_path: Path, directory: Path) -> None:
+    """Who comes second to fill the index takes it as it is then, and asks again."""
+    with open_on(tmp_path) as session, open_on(tmp_path) as other:
+        session.extend(turns(3))
+        other.refresh()
+        other._core._indexed = Interrupted(str(directory / "index.sqlite"), [lambda: session.search("say2x4")])
+        assert "usr-2" == other.search("say2x4", include_visible=True)[0].index
+        session.append(assistant("and more"))  # folds nothing, which would fill the index
+        other.refresh()
+        other._core._indexed = Interrupted(
+            str(directory / "index.sqlite"), [lambda: (session.extend(turns(1)), session.search("say2x4"))]
+        )
+        with pytest.raises(ConflictError):
+            other.search("say2x4")
+        other.refresh()
+        assert other.verify().ok
