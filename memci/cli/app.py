@@ -11,10 +11,10 @@ from memci.cli.exit_code import EXPLAINED, CommandError, ExitCode, code_of
 from memci.errors import MemciError
 from memci.version import VERSION
 
-_HELP = """Look into stored conversations, and replay conversations to measure what a model would see.
+_HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but recall, mcp when its client recalls, and replay into a new session; the others can be used while another
-process writes.
+No command writes but chat, recall, mcp when its client recalls, and replay into a new session; the others can be used while
+another process writes.
 """
 
 

@@ -32,13 +32,13 @@ def show_answer(answer: Answer, *, json: bool) -> None:
     else:
         output.text(answer.text)
         if answer.ending in _REMARKS:
-            output.note(f"  {_REMARKS[answer.ending]}")
+            output.note(_REMARKS[answer.ending])
     output.flush()
 
 
 def _note(step: Step) -> None:
     for line in _lines(step):
-        output.note(f"  {line}")
+        output.note(line)
 
 
 def _lines(step: Step) -> list[str]:

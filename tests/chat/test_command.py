@@ -1,4 +1,7 @@
 import json
+import os
+import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -143,8 +146,9 @@ def test_failure_ends_a_pipe(chatted: Chatted, tmp_path: Path) -> None:
     assert ["One", "Two"] == [message["content"] for message in stored(tmp_path) if message["role"] == "user"]
 
 
-def test_killed_process_is_gone_on_with(chatted: Chatted, tmp_path: Path) -> None:
-    """A process that is killed while the model thinks loses nothing, and the next one answers without doubling the message."""
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, ExitCode.INTERRUPTED)])
+def test_ended_process_is_gone_on_with(chatted: Chatted, number: int, code: int, tmp_path: Path) -> None:
+    """A process that is ended while the model thinks loses nothing, and the next one answers without doubling the message."""
     asked = threading.Event()
 
     def script(_: list[Message]) -> Hold:
@@ -160,7 +164,9 @@ def test_killed_process_is_gone_on_with(chatted: Chatted, tmp_path: Path) -> Non
             process.stdin.write(b"One\n")
             process.stdin.flush()
             assert asked.wait(60)
-            process.kill()
+            process.send_signal(number)
+            out, err = process.communicate()
+    assert (code, b"", 1) == (process.returncode, out, err.count(b"\n"))
     with serving(echo) as server:
         assert "You said 'One'.\n" == chatted(server, tmp_path, []).out
         assert "" == chatted(server, tmp_path, []).out
@@ -192,3 +198,35 @@ def test_wrong_usage(chatted: Chatted, options: list[str], words: str, tmp_path:
     assert ExitCode.USAGE == done.code
     assert words in done.err
     assert not (tmp_path / "store").exists()
+
+
+def test_conversation_on_a_terminal(tmp_path: Path) -> None:
+    """On a terminal the command asks for each line, an empty one tries again after a failure, and the end of input ends it."""
+    answers: list[Http | Message] = [Http(500), said("One, then."), said("And two.")]
+    master, slave = pty.openpty()
+    seen = b""
+
+    def wait_for(words: bytes) -> None:
+        nonlocal seen
+        while words not in seen:
+            seen += os.read(master, 1_024)
+        seen = seen.partition(words)[2]
+
+    with serving(lambda _: answers.pop(0)) as server:
+        ends = {"stdin": slave, "stdout": slave, "stderr": slave}
+        with subprocess.Popen(command(server, tmp_path), env=environment(), **ends) as process:  # type: ignore[call-overload]  # noqa: S603 (fixed words)
+            wait_for(b"> ")
+            os.write(master, b"One\n")
+            wait_for(b"an empty line tries again")
+            wait_for(b"> ")
+            os.write(master, b"\n")
+            wait_for(b"One, then.")
+            wait_for(b"> ")
+            os.write(master, b"Two\n")
+            wait_for(b"And two.")
+            wait_for(b"> ")
+            os.write(master, b"\x04")
+            assert 0 == process.wait()
+    os.close(slave)
+    os.close(master)
+    assert ["One", "One, then.", "Two", "And two."] == [message["content"] for message in stored(tmp_path)]
