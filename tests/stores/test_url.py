@@ -6,6 +6,7 @@ import pytest
 
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.sqlite import SqliteStore
 from memci.archive.stores.url import open_store
 from memci.errors import ConfigError
 from memci.testing.journal_suite import TENANT, append_each
@@ -30,6 +31,19 @@ def test_a_file_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [] == list(tmp_path.iterdir())
     append_each(store.open(TENANT, "session").journal, "a")
     assert (tmp_path / place / TENANT / "session" / "journal.jsonl").is_file()
+    store.close()
+
+
+@pytest.mark.parametrize(("url", "place"), [("sqlite:///a b%20/chats.db", "a b%20/chats.db"), ("sqlite:///{root}/x.db", "x.db")])
+def test_an_sqlite_url_names_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, place: str) -> None:
+    """Relative and absolute paths are taken as they are, and the database is made with the first record."""
+    monkeypatch.chdir(tmp_path)
+    store = open_store(url.format(root=tmp_path), "flush")
+    assert isinstance(store, SqliteStore)
+    assert "flush" == store.durability
+    assert [] == list(tmp_path.iterdir())
+    append_each(store.open(TENANT, "session").journal, "a")
+    assert (tmp_path / place).is_file()
     store.close()
 
 
@@ -60,7 +74,23 @@ def test_memory_is_a_new_store_each_time() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "chats", "./chats", "file", "file:", "file://", "file://host/chats", "memory", "memory:x", "ftp://x", "FILE:x", ":"],
+    [
+        *(
+            "",
+            "chats",
+            "./chats",
+            "file",
+            "file:",
+            "file://",
+            "file://host/chats",
+            "memory",
+            "memory:x",
+            "ftp://x",
+            "FILE:x",
+            ":",
+        ),
+        *("sqlite:", "sqlite:x.db", "sqlite://x.db", "sqlite:///", "sqlite:///x/", "sqlite://///x.db", "sqlite:///\0"),
+    ],
 )
 def test_other_urls_are_refused(url: str) -> None:
     """What is no URL of a store is a configuration error that names the known ones."""

@@ -3,16 +3,18 @@
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore, check_durability
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.sqlite import SqliteStore
 from memci.errors import ConfigError
 
-_SCHEMES = "file:./directory, file:/absolute/directory or memory:"
+_SCHEMES = "file:./directory, file:/absolute/directory, sqlite:///file.db, sqlite:////absolute/file.db or memory:"
 
 
 def open_store(url: str, durability: str = "fsync") -> Store:
     """Open the store that a URL names; nothing is read or written yet.
 
     ``file:./chats`` is relative to the working directory as it is now, ``file:/srv/chats`` and ``file:///srv/chats`` are
-    absolute; what follows the scheme is taken as it is, without percent-decoding. ``memory:`` is a new, empty store.
+    absolute; what follows the scheme is taken as it is, without percent-decoding. ``sqlite:///chats.db`` is relative,
+    ``sqlite:////srv/chats.db`` absolute, and taken as it is too. ``memory:`` is a new, empty store.
 
     Raises:
         ConfigError: The URL or the durability is not a known one; its path is ``store`` or ``durability``.
@@ -22,6 +24,8 @@ def open_store(url: str, durability: str = "fsync") -> Store:
     match scheme, colon:
         case "file", ":":
             return FileStore(_directory(url, rest), checked)
+        case "sqlite", ":":
+            return SqliteStore(_database(url, rest), checked)
         case "memory", ":" if not rest:
             return MemoryStore()
         case _:
@@ -33,5 +37,13 @@ def _directory(url: str, rest: str) -> str:
     path = rest.removeprefix("//") if rest.startswith("///") else rest
     if not path or path.startswith("//") or "\0" in path:
         message = f"{url!r} names no directory of this machine: give {_SCHEMES}"
+        raise ConfigError(message, path="store")
+    return path
+
+
+def _database(url: str, rest: str) -> str:
+    path = rest.removeprefix("///")
+    if path == rest or not path or path.endswith("/") or path.startswith("//") or "\0" in path:
+        message = f"{url!r} names no file of this machine: give {_SCHEMES}"
         raise ConfigError(message, path="store")
     return path

@@ -1,0 +1,296 @@
+"""Sessions in one SQLite file, for many processes of one machine.
+
+::
+
+    <path>                      the database
+    <path>-journal or -wal      what a commit needs while it lasts
+    <path>.index/7.sqlite       page facts and search of the session with row 7; can be lost without harm
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import attrs
+
+from memci.archive.stores import refusal
+from memci.archive.stores.names import check_identifier, file_name
+from memci.archive.stores.sql_rows import BATCH_BYTES, BATCH_RECORDS, Key, Place, Tables, checked_head
+from memci.archive.stores.sql_session import SqlSession
+from memci.archive.stores.sqlite_database import Run, SqliteDatabase
+from memci.archive.stores.sqlite_io import SqliteIo
+from memci.archive.stores.thinning import superfluous
+
+if TYPE_CHECKING:
+    import os
+
+    from memci.archive.page_index import PageIndex
+
+_LAST = "coalesce((SELECT max(seq) FROM record WHERE session = session.id), 0)"
+_FIND = f"SELECT id, head, {_LAST} FROM session WHERE tenant = ? AND name = ?"  # noqa: S608 (fixed words)
+_LOOK = f"SELECT id, head, {_LAST} FROM session WHERE id = ?"  # noqa: S608 (fixed words)
+_NO_ROWS: list[tuple[Any, ...]] = []
+_BEGIN = "INSERT INTO session (tenant, name, session_id, head) VALUES (?, ?, ?, 0) RETURNING id"
+_READ = """
+SELECT record.seq, record.line FROM record JOIN (
+    SELECT seq, sum(length(line)) OVER (ORDER BY seq) - length(line) AS before FROM record
+    WHERE session = ? AND seq > ? AND seq <= ?
+) AS sized ON record.seq = sized.seq
+WHERE record.session = ? AND sized.before < ? ORDER BY record.seq
+"""
+
+
+@attrs.frozen
+class _Sessions:
+    """Implements ``SessionRows``."""
+
+    database: SqliteDatabase
+
+    def find(self, key: Key) -> Place | None:
+        return self.database.read(lambda run: _find(run, key), None)
+
+    def begin(self, key: Key) -> int:
+        def work(run: Run) -> int:
+            place = _find(run, key)
+            return _begin(run, key) if place is None else place.row
+
+        return self.database.write(work)
+
+
+@attrs.frozen
+class _Records:
+    """Implements ``RecordRows``."""
+
+    database: SqliteDatabase
+
+    def append(self, key: Key, row: int | None, expected: int, lines: Sequence[bytes]) -> int:
+        def work(run: Run) -> int:
+            place = _find(run, key) if row is None else _look(run, key, row)
+            head = 0 if place is None else checked_head(key, place)
+            if head != expected:
+                raise refusal.conflict(expected, head)
+            found = _begin(run, key) if place is None else place.row
+            for seq, line in enumerate(lines, start=expected + 1):
+                run("INSERT INTO record (session, seq, line) VALUES (?, ?, ?)", (found, seq, line))
+            run("UPDATE session SET head = ? WHERE id = ?", (expected + len(lines), found))
+            return found
+
+        return self.database.write(work)
+
+    def read(self, row: int, after: int, until: int) -> Sequence[tuple[int, bytes]]:
+        values = (row, after, min(until, after + BATCH_RECORDS), row, BATCH_BYTES)
+        return self.database.read(lambda run: [(seq, line) for seq, line in run(_READ, values)], [])
+
+    def pick(self, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
+        sql = "SELECT seq, line FROM record WHERE session = ? AND seq = ?"
+        return self.database.read(lambda run: {seq: line for each in seqs for seq, line in run(sql, (row, each))}, {})
+
+    def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
+        def work(run: Run) -> None:
+            _look(run, key, row)
+            for seq, line in lines.items():
+                run("UPDATE record SET line = ? WHERE session = ? AND seq = ?", (line, row, seq))
+
+        self.database.write(work)
+        self.database.clean()
+
+
+@attrs.frozen
+class _Pages:
+    """Implements ``PageRows``."""
+
+    database: SqliteDatabase
+
+    def put(self, key: Key, row: int, pages: Mapping[str, bytes]) -> None:
+        def work(run: Run) -> None:
+            _look(run, key, row)
+            for name, body in pages.items():
+                run("INSERT OR REPLACE INTO page (session, name, body) VALUES (?, ?, ?)", (row, name, body))
+
+        self.database.write(work)
+
+    def find(self, row: int, name: str) -> bytes | None:
+        sql = "SELECT body FROM page WHERE session = ? AND name = ?"
+        found = self.database.read(lambda run: run(sql, (row, name)), _NO_ROWS)
+        return found[0][0] if found else None
+
+    def names(self, row: int) -> Sequence[str]:
+        sql = "SELECT name FROM page WHERE session = ?"
+        return self.database.read(lambda run: [name for (name,) in run(sql, (row,))], [])
+
+    def remove(self, key: Key, row: int, names: Collection[str]) -> None:
+        def work(run: Run) -> None:
+            _look(run, key, row)
+            for name in names:
+                run("DELETE FROM page WHERE session = ? AND name = ?", (row, name))
+
+        self.database.write(work)
+        self.database.clean()
+
+
+@attrs.frozen
+class _Snapshots:
+    """Implements ``SnapshotRows``."""
+
+    database: SqliteDatabase
+
+    def put(self, key: Key, row: int, seq: int, line: bytes) -> None:
+        def work(run: Run) -> None:
+            _look(run, key, row)
+            run("INSERT OR REPLACE INTO snapshot (session, seq, line) VALUES (?, ?, ?)", (row, seq, line))
+            for old in superfluous(kept for (kept,) in run("SELECT seq FROM snapshot WHERE session = ?", (row,))):
+                run("DELETE FROM snapshot WHERE session = ? AND seq = ?", (row, old))
+
+        self.database.write(work)
+
+    def newest(self, row: int, at_most: int | None) -> tuple[int, bytes] | None:
+        sql = "SELECT seq, line FROM snapshot WHERE session = ? AND seq <= ifnull(?, seq) ORDER BY seq DESC LIMIT 1"
+        found = self.database.read(lambda run: run(sql, (row, at_most)), _NO_ROWS)
+        return (found[0][0], found[0][1]) if found else None
+
+    def clear(self, key: Key, row: int) -> None:
+        def work(run: Run) -> None:
+            _look(run, key, row)
+            run("DELETE FROM snapshot WHERE session = ?", (row,))
+
+        self.database.write(work)
+        self.database.clean()
+
+
+@attrs.frozen
+class _IndexFiles:
+    """Implements ``IndexFiles`` with a file a session beside the database."""
+
+    database: SqliteDatabase
+
+    def path(self, row: int) -> Path:
+        return Path(f"{self.database.path}.index", f"{row}.sqlite")
+
+    def open(self, row: int | None, *, read_only: bool) -> "PageIndex":
+        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3 and more, which few openings need)
+
+        if row is None:
+            return PageIndex(None)
+        path = self.path(row)
+        if read_only:
+            return PageIndex(str(path), read_only=True)
+
+        def work(_: Run) -> "PageIndex":  # within a transaction, as another process may be making the same file
+            try:
+                path.parent.mkdir(exist_ok=True)
+            except OSError as error:
+                raise refusal.unavailable(error, path.parent.name) from error
+            return PageIndex(str(path))
+
+        return self.database.write(work)
+
+    def remove(self, row: int) -> None:
+        from memci.archive import index_file  # noqa: PLC0415 (few need it)
+
+        try:
+            index_file.remove(str(self.path(row)))
+        except OSError as error:
+            raise refusal.unavailable(error, self.path(row).name) from error
+
+
+class SqliteStore:
+    """Implements ``memci.archive.stores.contract.Store`` in one SQLite file on a local file system.
+
+    Many processes of one machine, and their threads, may use it at once; threads that append to different sessions at the same
+    time share transactions.
+
+    Args:
+        path: The database; it is made with the first record, and a relative path is meant from here and now.
+        durability: ``fsync``: what is acknowledged survives a loss of power (``synchronous = EXTRA``). ``flush``: it survives
+            the end of the process; a loss of power may take the last commits, but leaves the database whole (``NORMAL``).
+        io: The library, to count its calls or to make them fail.
+
+    Attributes:
+        durability: As given.
+        io: As given; its counts tell what was done.
+    """
+
+    def __init__(self, path: "str | os.PathLike[str]", durability: str = "fsync", *, io: SqliteIo | None = None) -> None:
+        self.durability = durability
+        self.io = io or SqliteIo()
+        self._database = SqliteDatabase(str(Path(path).absolute()), self.io, synced=durability == "fsync")
+        self._indexes = _IndexFiles(self._database)
+        self._tables = Tables(
+            _Sessions(self._database),
+            _Records(self._database),
+            _Pages(self._database),
+            _Snapshots(self._database),
+            self._indexes,
+        )
+        self._opened: WeakSet[SqlSession] = WeakSet()
+
+    @property
+    def journal_mode(self) -> str:
+        """``wal`` where the database was made by a library that is safe with it, else ``truncate``, a rollback journal."""
+        return self._database.mode()
+
+    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> SqlSession:
+        """Open what is stored of a session; nothing is read or written before it is asked for.
+
+        Raises:
+            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
+        """
+        session = SqlSession(self._tables, tenant, session_id, durability=self.durability, read_only=read_only)
+        self._opened.add(session)
+        return session
+
+    def sessions(self, tenant: str) -> Iterator[str]:
+        """Yield the ids of the sessions that have at least one record, in no order. One query for all of them.
+
+        Raises:
+            InvalidIdError: See ``open``.
+            UnavailableError: The database cannot be read.
+        """
+        sql = "SELECT session_id FROM session WHERE tenant = ? AND head > 0"
+        name = file_name(check_identifier(tenant, "tenant"))
+        found: list[bytes] = self._database.read(lambda run: [session_id for (session_id,) in run(sql, (name,))], [])
+        for session_id in found:
+            yield session_id.decode()
+
+    def delete(self, tenant: str, session_id: str) -> None:
+        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
+
+        Whoever has it open gets an ``UnavailableError`` from the next write.
+
+        Raises:
+            InvalidIdError: See ``open``.
+            UnavailableError: Something is left; call again.
+        """
+        check_identifier(tenant, "tenant")
+        check_identifier(session_id, "session id")
+        key = Key(file_name(tenant), file_name(session_id), session_id)
+        place = self._database.read(lambda run: _find(run, key), None)
+        if place is not None:
+            # The index first: once the row is gone nobody would know its name.
+            self._indexes.remove(place.row)
+            self._database.write(lambda run: run("DELETE FROM session WHERE id = ?", (place.row,)))
+            self._indexes.remove(place.row)
+        self._database.clean()
+
+    def close(self) -> None:
+        """Give back what the sessions that are still open hold, and the connection. May be called twice."""
+        for session in list(self._opened):
+            session.close()
+        self._database.close()
+
+
+def _find(run: Run, key: Key) -> Place | None:
+    found = run(_FIND, (key.tenant, key.name))
+    return Place(*found[0]) if found else None
+
+
+def _look(run: Run, key: Key, row: int) -> Place:
+    found = run(_LOOK, (row,))
+    if not found:
+        raise refusal.deleted(key.session_id)
+    return Place(*found[0])
+
+
+def _begin(run: Run, key: Key) -> int:
+    return int(run(_BEGIN, (key.tenant, key.name, key.session_id.encode()))[0][0])

@@ -1,0 +1,343 @@
+"""The connection to an SQLite database: opening, turns, and one transaction for all who wait."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Condition
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import attrs
+
+from memci.archive.stores import refusal, sqlite_schema
+from memci.archive.stores.sql_rows import SyncFailedError
+from memci.archive.stores.sqlite_io import SqliteIo
+from memci.errors import CorruptError, MemciError, StoreError, UnavailableError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+T = TypeVar("T")
+Run = Callable[..., list[tuple[Any, ...]]]
+"""Runs a statement with its values and returns its rows."""
+
+_WAL_FIXED = (3, 51, 3)
+_WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
+
+
+def is_wal_safe(version: Sequence[int]) -> bool:
+    """Tell whether a library may use a write-ahead log that several connections write to.
+
+    From 3.7.0 to 3.51.2 two of them that commit and checkpoint at once can damage the database, but for 3.44.6 and 3.50.7 and
+    what follows them in their branches (https://sqlite.org/wal.html#walresetbug).
+    """
+    major, minor, patch = version[:3]
+    return (major, minor, patch) >= _WAL_FIXED or patch >= _WAL_FIXED_BRANCHES.get((major, minor), patch + 1)
+
+
+@attrs.define(eq=False)
+class _Job(Generic[T]):
+    """A piece of work that waits to be part of a transaction."""
+
+    work: Callable[[Run], T]
+    value: T | None = None
+    error: BaseException | None = None
+    done: bool = False
+
+    def settle(self, error: BaseException | None = None) -> None:
+        if not self.done:
+            self.error = error
+            self.done = True
+
+    def result(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return cast("T", self.value)
+
+
+@attrs.define(eq=False)
+class _Process:
+    """What belongs to one process; a forked child begins with a new one.
+
+    Attributes:
+        turn: Protects the other attributes; notified when the connection is free.
+        is_busy: A thread has its turn with the connection.
+        waiting: Work for the next transaction.
+        connection: Open once it was needed.
+        mode: The journal mode of the connection.
+    """
+
+    turn: Condition = attrs.field(factory=Condition)
+    is_busy: bool = False
+    waiting: list[_Job[Any]] = attrs.field(factory=list)
+    connection: "sqlite3.Connection | None" = None
+    mode: str = ""
+
+
+class SqliteDatabase:
+    """One connection a process, which its threads use in turns.
+
+    Whoever writes puts the work in a queue. The thread whose turn it is commits all that is queued in one transaction, each
+    piece behind a savepoint of its own, so that writers of many sessions share what a commit costs, and none is harmed by
+    another's conflict. A connection that a fork has inherited is never used, nor closed: that could undo what the parent is
+    writing.
+
+    Args:
+        path: The file; its directory is made with it.
+        synced: A commit survives a loss of power; otherwise only the end of the process, though the database stays whole.
+        io: The library.
+    """
+
+    def __init__(self, path: str, io: SqliteIo, *, synced: bool) -> None:
+        self.path = path
+        self._io = io
+        self._synced = synced
+        self._processes: dict[int, _Process] = {}
+
+    def mode(self) -> str:
+        """Return the journal mode, ``wal`` or ``truncate``; of a database that is not there yet, the one it would get."""
+        found = self.read(lambda _: self._process().mode, "")
+        return found or ("wal" if is_wal_safe(self._io.version()) else "truncate")
+
+    def read(self, work: Callable[[Run], T], absent: T) -> T:
+        """Run statements that only read, and return what *work* returns, or *absent* where there is no database.
+
+        Raises:
+            CorruptError: The database is damaged.
+            UnavailableError: It cannot be read now.
+        """
+        process = self._process()
+        with process.turn:
+            process.turn.wait_for(lambda: not process.is_busy)
+            process.is_busy = True
+        try:
+            with self._mapped():
+                connection = self._connection(process, create=False)
+                return absent if connection is None else work(self._run(connection))
+        finally:
+            self._end_turn(process)
+
+    def write(self, work: Callable[[Run], T]) -> T:
+        """Run statements in a transaction, with the work of other threads, and return what *work* returns. Durable then.
+
+        When *work* raises a ``MemciError`` or ``ValueError``, nothing of it is written.
+
+        Raises:
+            CorruptError: The database is damaged.
+            SyncFailedError: Nobody knows what is on the disk.
+            UnavailableError: It cannot be written now.
+        """
+        process = self._process()
+        job = _Job(work)
+        with process.turn:
+            process.waiting.append(job)
+            try:
+                process.turn.wait_for(lambda: job.done or not process.is_busy)
+            except BaseException:
+                if job in process.waiting:
+                    process.waiting.remove(job)
+                raise
+            if job.done:
+                return job.result()
+            process.is_busy = True
+            jobs, process.waiting = process.waiting, []
+        try:
+            self._commit_all(process, jobs)
+        finally:
+            for other in jobs:  # nothing is left to settle but after an interruption
+                other.settle(UnavailableError(f"{self._name()}: the writing thread was interrupted: do it again"))
+            self._end_turn(process)
+        return job.result()
+
+    def clean(self) -> None:
+        """Bring what the write-ahead log holds into the database and empty it, so that no removed bytes are left in it.
+
+        Raises:
+            UnavailableError: Others kept reading an older state; call again.
+        """
+
+        def checkpoint(run: Run) -> bool:
+            return self._process().mode == "wal" and bool(run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
+
+        if self.read(checkpoint, absent=False):
+            message = f"{self._name()}: removed bytes are still in the write-ahead log, as others read there: do it again"
+            raise UnavailableError(message)
+
+    def close(self) -> None:
+        """Give the connection of this process back; the next call opens another one. May be called twice."""
+        process = self._process()
+        with process.turn:
+            process.turn.wait_for(lambda: not process.is_busy)
+            self._disconnect(process)
+
+    def _process(self) -> _Process:
+        pid = os.getpid()
+        process = self._processes.get(pid)
+        if process is None:
+            for inherited in self._processes.values():
+                _keep_for_ever(inherited.connection)
+            process = self._processes.setdefault(pid, _Process())
+        return process
+
+    def _end_turn(self, process: _Process) -> None:
+        with process.turn:
+            process.is_busy = False
+            process.turn.notify_all()
+
+    def _run(self, connection: "sqlite3.Connection") -> Run:
+        def run(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+            return self._io.execute(connection, sql, values)
+
+        return run
+
+    def _commit_all(self, process: _Process, jobs: Sequence[_Job[Any]]) -> None:
+        """Do the jobs in one transaction and settle each."""
+        try:
+            with self._mapped():
+                connection = self._connection(process, create=True)
+                assert connection is not None
+                try:
+                    self._transact(process, connection, jobs)
+                except BaseException:
+                    if connection.in_transaction:  # a full disk may have ended it already
+                        connection.execute("ROLLBACK")
+                    raise
+        except StoreError as error:
+            if isinstance(error, SyncFailedError):
+                self._disconnect(process)  # what it holds in memory may not be what is on the disk
+            for job in jobs:
+                job.settle(error)
+
+    def _transact(self, process: _Process, connection: "sqlite3.Connection", jobs: Sequence[_Job[Any]]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        self._check_mode(process, connection)
+        run = self._run(connection)
+        failed: list[tuple[_Job[Any], MemciError | ValueError]] = []
+        for job in jobs:
+            connection.execute("SAVEPOINT job")
+            try:
+                job.value = job.work(run)
+            except (MemciError, ValueError) as error:
+                connection.execute("ROLLBACK TO job")
+                failed.append((job, error))
+            connection.execute("RELEASE job")
+        if len(failed) < len(jobs):
+            self._io.commit(connection)
+        else:
+            connection.execute("ROLLBACK")
+        for job, reason in failed:
+            job.settle(reason)
+        for job in jobs:
+            job.settle()
+
+    def _check_mode(self, process: _Process, connection: "sqlite3.Connection") -> None:
+        # Nobody changes the mode of a database that is in use but by hand, or with a library that this one is too old for.
+        if process.mode != "wal" and _text(connection, "PRAGMA journal_mode") == "wal":
+            raise self._unsafe()
+
+    def _connection(self, process: _Process, *, create: bool) -> "sqlite3.Connection | None":
+        """Return the connection, opened if need be; ``None`` where there is no database and none is to be made."""
+        if process.connection is None:
+            if create:
+                self._make_directory()
+            elif not Path(self.path).exists():
+                return None
+            mode = "rwc" if create else "rw"
+            connection = self._io.connect(f"{Path(self.path).as_uri()}?mode={mode}")
+            try:
+                is_ready = self._prepare(process, connection, create=create)
+            except BaseException:
+                connection.close()
+                raise
+            if not is_ready:
+                connection.close()
+                return None
+            process.connection = connection
+        return process.connection
+
+    def _prepare(self, process: _Process, connection: "sqlite3.Connection", *, create: bool) -> bool:
+        """Set a new connection up and return whether there are tables."""
+        # EXTRA syncs the directory too when a rollback journal comes or goes; with a write-ahead log it is FULL.
+        connection.execute(f"PRAGMA synchronous = {'EXTRA' if self._synced else 'NORMAL'}")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: into the drive, as its plain sync is not
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        version = sqlite_schema.version_of(connection)
+        if not version and not create:
+            return False
+        is_safe = is_wal_safe(self._io.version())
+        if not version and is_safe:
+            connection.execute("PRAGMA journal_mode = WAL")
+        process.mode = _text(connection, "PRAGMA journal_mode")
+        if process.mode != "wal" or not is_safe:
+            # It stays in the mode that it was made in, whatever library comes later, unless that is not safe with it.
+            process.mode = _text(connection, "PRAGMA journal_mode = TRUNCATE")
+            if process.mode == "wal":
+                raise self._unsafe()
+        if version < len(sqlite_schema.MIGRATIONS):
+            sqlite_schema.migrate(connection)
+        return True
+
+    def _make_directory(self) -> None:
+        try:
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refusal.unavailable(error, str(Path(self.path).parent)) from error
+
+    def _disconnect(self, process: _Process) -> None:
+        connection, process.connection = process.connection, None
+        if connection is not None:
+            connection.close()
+
+    def _name(self) -> str:
+        return Path(self.path).name
+
+    def _unsafe(self) -> UnavailableError:
+        version = ".".join(map(str, self._io.version()))
+        return UnavailableError(
+            f"{self._name()} has a write-ahead log, which SQLite {version} can damage while others use it: close it everywhere, "
+            "or use one library everywhere, 3.51.3 or newer (sqlite.org/wal.html#walresetbug)"
+        )
+
+    @contextmanager
+    def _mapped(self) -> Iterator[None]:
+        """Turn errors of the library into memci's own."""
+        import sqlite3  # noqa: PLC0415 loads only when a database is opened
+
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # a wrong call
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the kind, the rest a refinement
+            match code:
+                case sqlite3.SQLITE_IOERR:
+                    text = f"{self._name()}: {error}: see to the disk, then open the session again"
+                    raise SyncFailedError(text) from error
+                case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                    advice = f"others wrote for more than {self._io.wait_s:g} s: do it again"
+                case sqlite3.SQLITE_FULL:
+                    advice = "make room, then do it again"
+                case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+                    advice = "change the rights of the file and its directory, or open read-only"
+                case sqlite3.SQLITE_NOMEM | sqlite3.SQLITE_TOOBIG:
+                    advice = "write less at once"
+                case _:
+                    problem = (
+                        f"the database is damaged ({error}): restore it from a backup, or save what sqlite3's .recover finds"
+                    )
+                    raise CorruptError(problem, session="", place=self._name()) from error
+            message = f"{self._name()}: {error}: {advice}"
+            raise UnavailableError(message) from error
+
+
+def _text(connection: "sqlite3.Connection", sql: str) -> str:
+    return str(connection.execute(sql).fetchone()[0])
+
+
+def _keep_for_ever(inherited: "sqlite3.Connection | None") -> None:
+    """Keep a connection of the parent process from being closed when nobody refers to it any more."""
+    import ctypes  # noqa: PLC0415 loads only in a forked child
+
+    if inherited is not None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))

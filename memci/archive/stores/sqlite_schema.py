@@ -1,0 +1,74 @@
+"""The tables of the SQLite store, and how an older database is brought to them."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from memci.errors import StoreError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+APPLICATION_ID = 0x6D656D63
+"""``memc``: what tells a database of memci from others (``PRAGMA application_id``)."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        # AUTOINCREMENT: the number of a deleted session is never given to another one.
+        """CREATE TABLE session (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, name TEXT NOT NULL, session_id BLOB NOT NULL,
+            head INTEGER NOT NULL, UNIQUE (tenant, name)
+        ) STRICT""",
+        """CREATE TABLE record (
+            session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE, seq INTEGER NOT NULL, line BLOB NOT NULL,
+            PRIMARY KEY (session, seq)
+        ) STRICT""",
+        """CREATE TABLE page (
+            session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE, name TEXT NOT NULL, body BLOB NOT NULL,
+            PRIMARY KEY (session, name)
+        ) STRICT""",
+        """CREATE TABLE snapshot (
+            session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE, seq INTEGER NOT NULL, line BLOB NOT NULL,
+            PRIMARY KEY (session, seq)
+        ) STRICT""",
+    ),
+)
+"""The statements that lead from each version to the next; the version of a database is the number of those it went through."""
+
+
+def version_of(connection: "sqlite3.Connection") -> int:
+    """Return the version of a database of memci, 0 for an empty one.
+
+    Raises:
+        StoreError: It is another program's, or a newer memci's.
+    """
+    version = _number(connection, "PRAGMA user_version")
+    owner = _number(connection, "PRAGMA application_id")
+    if owner != APPLICATION_ID and (version or owner or _number(connection, "SELECT count(*) FROM sqlite_master")):
+        message = "the database is not one of memci: give the path of another file, or of one that is not there yet"
+        raise StoreError(message)
+    if version > len(MIGRATIONS):
+        message = f"the database has version {version}, written by a newer memci: upgrade memci to read it"
+        raise StoreError(message)
+    return version
+
+
+def migrate(connection: "sqlite3.Connection", migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
+    """Bring a database to the newest version in one transaction; nothing happens where it is there. Safe for many at once."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _number(connection, "PRAGMA user_version")
+        if version < len(migrations):  # else another process was faster
+            for statement in chain.from_iterable(migrations[version:]):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _number(connection: "sqlite3.Connection", sql: str) -> int:
+    return int(connection.execute(sql).fetchone()[0])
