@@ -1,0 +1,73 @@
+"""The indexes of sessions that are stored elsewhere, as files of this machine."""
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memci.archive.stores import refusal
+from memci.archive.stores.names import file_name
+
+if TYPE_CHECKING:
+    import os
+
+    from memci.archive.page_index import PageIndex
+
+_LOCK = "lock"
+
+
+class IndexCache:
+    """Where the index of one session lies: ``<directory>/<tenant>/<session>/<incarnation>.sqlite``.
+
+    All of it can be lost without harm. A session that took the place of a deleted one has a file of its own.
+
+    Args:
+        directory: ``None`` keeps indexes in memory.
+        tenant: Of the session.
+        session_id: Its id.
+        read_only: Never write a file.
+    """
+
+    def __init__(self, directory: "str | os.PathLike[str] | None", tenant: str, session_id: str, *, read_only: bool) -> None:
+        self._folder = None if directory is None else Path(directory).absolute() / file_name(tenant) / file_name(session_id)
+        self._read_only = read_only
+
+    def open(self, incarnation: str) -> "PageIndex":
+        """Open the index, which may be empty or behind the journal.
+
+        Raises:
+            UnavailableError: The file can be neither opened nor made.
+        """
+        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+
+        if self._folder is None:
+            return PageIndex(None)
+        path = str(self._folder / f"{incarnation}.sqlite")
+        if self._read_only:
+            return PageIndex(path, read_only=True)
+        with self._locked(self._folder):
+            return PageIndex(path)
+
+    def remove(self, incarnation: str) -> None:
+        """Delete the index of one incarnation, which nobody has open."""
+        if self._folder is not None and not self._read_only:
+            for suffix in ("", "-wal", "-shm"):
+                (self._folder / f"{incarnation}.sqlite{suffix}").unlink(missing_ok=True)
+
+    def remove_all(self) -> None:
+        """Delete the indexes of all sessions that had this id."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextmanager
+    def _locked(self, folder: Path) -> Iterator[None]:
+        """Keep other processes from making the file at the same time."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / _LOCK).open("ab") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise refusal.unavailable(error, "the directory of the indexes") from error
