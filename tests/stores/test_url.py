@@ -6,6 +6,7 @@ import pytest
 
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.object import ObjectStore
 from memci.archive.stores.sqlite import SqliteStore
 from memci.archive.stores.url import open_store
 from memci.errors import ConfigError
@@ -70,6 +71,16 @@ def test_memory_is_a_new_store_each_time() -> None:
     append_each(store.open(TENANT, "session").journal, "a")
     assert [] == list(open_store("memory:").sessions(TENANT))
     assert "memory" == store.durability
+
+
+@pytest.mark.parametrize("url", ["s3://bucket", "gs://bucket/prefix", "az://container/prefix?account_name=x", "s3://b?region=x"])
+def test_a_bucket_url_names_objects(url: str) -> None:
+    """Objects are durable when the provider has acknowledged them, and opening such a store makes no request."""
+    store = open_store(url)
+    assert isinstance(store, ObjectStore)
+    assert "fsync" == store.durability
+    assert {} == store.io.requests
+    store.close()
 
 
 @pytest.mark.parametrize(

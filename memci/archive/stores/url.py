@@ -6,7 +6,10 @@ from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sqlite import SqliteStore
 from memci.errors import ConfigError
 
-_SCHEMES = "file:./directory, file:/absolute/directory, sqlite:///file.db, sqlite:////absolute/file.db or memory:"
+_SCHEMES = (
+    "file:./directory, file:/absolute/directory, sqlite:///file.db, sqlite:////absolute/file.db, "
+    "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or memory:"
+)
 
 
 def open_store(url: str, durability: str = "fsync") -> Store:
@@ -15,6 +18,7 @@ def open_store(url: str, durability: str = "fsync") -> Store:
     ``file:./chats`` is relative to the working directory as it is now, ``file:/srv/chats`` and ``file:///srv/chats`` are
     absolute; what follows the scheme is taken as it is, without percent-decoding. ``sqlite:///chats.db`` is relative,
     ``sqlite:////srv/chats.db`` absolute, and taken as it is too. ``memory:`` is a new, empty store.
+    ``s3://bucket/prefix``, ``gs://bucket/prefix`` and ``az://container/prefix`` are objects; docs/stores.md has their options.
 
     Raises:
         ConfigError: The URL or the durability is not a known one; its path is ``store`` or ``durability``.
@@ -26,6 +30,10 @@ def open_store(url: str, durability: str = "fsync") -> Store:
             return FileStore(_directory(url, rest), checked)
         case "sqlite", ":":
             return SqliteStore(_database(url, rest), checked)
+        case "s3" | "gs" | "az", ":":
+            from memci.archive.stores.object import ObjectStore  # noqa: PLC0415 (loads threads, which the others do not need)
+
+            return ObjectStore.from_url(url, checked)
         case "memory", ":" if not rest:
             return MemoryStore()
         case _:
