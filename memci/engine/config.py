@@ -20,7 +20,7 @@ PROTOCOLS: Final = ("none", "native", "attp")
 DURABILITIES: Final = ("fsync", "flush")
 
 _LATER_FORMATS = ("responses", "anthropic")
-_PLACE_KEYS = ("store", "durability", "snapshot_every")
+_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions")
 
 MOST: Final = 10**12
 """The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
@@ -243,6 +243,17 @@ class Recall:
 
 
 @attrs.frozen(kw_only=True)
+class OpenSessions:
+    """What an engine keeps of sessions that were closed, for the next time they are opened.
+
+    Attributes:
+        max_bytes: Most memory that their states take, as estimated; the one that was closed first leaves first, 0 keeps none.
+    """
+
+    max_bytes: int = attrs.field(default=64_000_000, validator=_integer("open_sessions.max_bytes", at_least=0))
+
+
+@attrs.frozen(kw_only=True)
 class Config:
     """Everything that can be set, with the defaults of an empty file.
 
@@ -259,6 +270,7 @@ class Config:
         store: Where sessions live, as a store URL.
         durability: ``fsync``: an append returns once it is on disk. ``flush``: once the operating system has it.
         snapshot_every: Events between two snapshots.
+        open_sessions: What an engine keeps of closed sessions.
     """
 
     format: str = attrs.field(default="openai")
@@ -273,6 +285,7 @@ class Config:
     store: str = attrs.field(default="file:./memci", validator=_text("store", "file:./memci"))
     durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=_one_of("durability", DURABILITIES))
     snapshot_every: int = attrs.field(default=500, validator=_integer("snapshot_every", at_least=1))
+    open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=_section("open_sessions", OpenSessions))
 
     @format.validator  # noqa: A003 (the key of the file; the builtin is not needed here)
     def _is_there(self, _attribute: object, value: object) -> None:
@@ -331,6 +344,7 @@ _SECTIONS: Final[Mapping[str, Any]] = {
     "contents": Contents,
     "eviction": Eviction,
     "recall": Recall,
+    "open_sessions": OpenSessions,
 }
 
 

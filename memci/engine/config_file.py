@@ -49,6 +49,9 @@ summarizer: extractive    # what writes the entries of the contents page; extrac
 store: file:./memci       # where sessions live
 durability: fsync         # fsync: an append returns once it is on disk; flush: once the operating system has it
 snapshot_every: 500       # events between two snapshots, which only make loading faster
+
+open_sessions:            # closed sessions whose state stays in memory, for the next time they are opened
+  max_bytes: 64000000     # most memory that these states take, about; the one closed first leaves first, 0 keeps none
 """
 
 

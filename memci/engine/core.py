@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +10,7 @@ import attrs
 
 from memci.archive.contents import Directory
 from memci.archive.page_facts import INDEX_PLACE, PageFacts, PageState
-from memci.archive.stores.contract import SessionStore
+from memci.archive.stores.contract import Record, SessionStore
 from memci.archive.summary import Summarizer
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
@@ -18,8 +18,10 @@ from memci.engine import blocks, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.events import Event, SessionConfigured, from_record, to_record
+from memci.engine.kept_states import KeptState
 from memci.engine.monitor import Monitor, logger
 from memci.engine.projection import project
+from memci.engine.recounting import recount
 from memci.engine.state import State
 from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
 from memci.messages import codec
@@ -57,6 +59,7 @@ class Core:
         monitor: Who is told what happens.
         handles: How many handles are open.
         last_counted: Tokens of the last window by the counter, before the scale; 0 before the first.
+        mark: Tells the record of the state's last event from another one that could stand in its place; empty without any.
         policy: What of the config decides what a window holds, as the journal holds it.
         lost: The store failed in a way after which the session must be loaded again.
         closed: The last handle was closed, or the session was deleted.
@@ -78,6 +81,7 @@ class Core:
     last_counted: int = 0
     lost: bool = False
     closed: bool = False
+    mark: str = ""
     policy: dict[str, Any] = attrs.field(init=False)
     _indexed: "PageIndex | None" = None
     _last_snapshot: int = 0
@@ -86,11 +90,19 @@ class Core:
         """Work out what does not change."""
         self.policy = self.config.policy_mapping()
 
-    def load(self) -> None:
-        """Bring the state to the journal's head: the newest snapshot and the events behind it."""
-        self.state = self._snapshot(None)
-        self._last_snapshot = self.state.seq
-        self.refresh()
+    def load(self, kept: KeptState | None = None) -> None:
+        """Bring the state to the journal's head: a state that was kept, or else the newest snapshot, and the events behind it.
+
+        A kept state costs one reading of the journal, of its last known record and what came after it.
+        """
+        if kept is None or not self._goes_on(kept):
+            self.state, self.mark = self._snapshot(None)
+            self._last_snapshot = self.state.seq
+            self.refresh()
+
+    def keep(self) -> KeptState | None:
+        """Return what the next opening can go on with; ``None`` for a session without events."""
+        return KeptState(state=self.state, mark=self.mark, snapshot=self._last_snapshot) if self.mark else None
 
     def is_current(self) -> bool:
         """Return whether nobody wrote since the state's last event. O(1)."""
@@ -112,12 +124,11 @@ class Core:
         if head < self.state.seq:
             message = f"it ends at {head}, and {self.state.seq} was safe: it was cut; restore it from a backup"
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
-        for record in self.store.journal.read(self.state.seq):
-            apply(self.state, from_record(record), record.seq)
+        self._take_in(self.store.journal.read(self.state.seq))
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""
-        state = self._snapshot(seq)
+        state, _ = self._snapshot(seq)
         for record in self.store.journal.read(state.seq, seq):
             apply(state, from_record(record), record.seq)
         return state
@@ -137,9 +148,10 @@ class Core:
             self.lost = True
             raise
         for event in events:
-            apply(self.state, event, self.state.seq + 1)
+            self._apply(event, self.state.seq + 1)
+        self.mark = _mark_of(records[-1].body)
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
-            self._write_snapshot(_mark_of(records[-1].body))
+            self._write_snapshot()
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
@@ -174,14 +186,36 @@ class Core:
         except StoreError as error:
             logger().warning("session %r: the index is behind and catches up later: %s", self.session_id, error)
 
-    def _write_snapshot(self, mark: str) -> None:
-        """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible).
+    def _apply(self, event: Event, seq: int) -> None:
+        """Apply an event; where something interrupts that, the session must be loaded again."""
+        try:
+            apply(self.state, event, seq)
+        except BaseException:
+            self.lost = True
+            raise
 
-        Args:
-            mark: That of the state's last event; see ``_mark``.
-        """
+    def _take_in(self, records: Iterable[Record]) -> None:
+        """Apply what is in the journal already."""
+        record = None
+        for record in records:
+            self._apply(from_record(record), record.seq)
+        if record is not None:
+            self.mark = _mark_of(record.body)
+
+    def _goes_on(self, kept: KeptState) -> bool:
+        """Take over a kept state with what was written since, where the journal still is the one that it was made of."""
+        records = self.store.journal.read(kept.state.seq - 1)
+        known = next(records, None)
+        if known is None or _mark_of(known.body) != kept.mark:  # the session was deleted meanwhile
+            return False
+        self.state, self.mark, self._last_snapshot = kept.state, kept.mark, kept.snapshot
+        self._take_in(records)
+        return True
+
+    def _write_snapshot(self) -> None:
+        """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible)."""
         self._last_snapshot = self.state.seq
-        body = codec.encode({"mark": mark, "state": state_codec.to_mapping(self.state)})
+        body = codec.encode({"mark": self.mark, "state": state_codec.to_mapping(self.state)})
         try:
             self.store.snapshots.put(self.state.seq, body)
         except StoreError as error:
@@ -283,8 +317,8 @@ class Core:
         """Return the time, in UTC, as ISO 8601."""
         return self.clock().isoformat()
 
-    def _snapshot(self, at_most: int | None) -> State:
-        """Return the newest stored state that is not behind *at_most*, an empty one where there is none.
+    def _snapshot(self, at_most: int | None) -> tuple[State, str]:
+        """Return the newest stored state that is not behind *at_most* and its mark, an empty one where there is none.
 
         Raises:
             CorruptError: The journal was longer once: a snapshot is only taken of what is safe in it.
@@ -300,8 +334,8 @@ class Core:
             seq, body = found
             value = codec.decode(body)
             if value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
-                return state_codec.from_mapping(value["state"])
-        return State(session=self.session_id)
+                return state_codec.from_mapping(value["state"]), value["mark"]
+        return State(session=self.session_id), ""
 
     def _find_snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
         try:
@@ -343,7 +377,7 @@ class Core:
         instructions = blocks.instructions(self.config.recall.protocol)
         if self.state.configured == wanted and self.state.instructions == instructions:
             return []
-        recount = bool(self.state.configured) and self.state.config.counter != self.config.counter
+        changed = bool(self.state.configured) and self.state.config.counter != self.config.counter
         tokens = self.count(self.state.wire.facts({"role": "system", "content": instructions})) if instructions else 0
         event = SessionConfigured(
             memci=self.memci,
@@ -353,29 +387,9 @@ class Core:
             instructions=instructions,
             instruction_tokens=tokens,
             scale=self.counter.margin,
-            counted=self._recount() if recount else None,
+            counted=recount(self) if changed else None,
         )
         return [event]
-
-    def _recount(self) -> dict[str, object]:
-        state = self.state
-
-        def sizes(page: Page) -> list[list[int]]:
-            counted = []
-            for position, node in enumerate(page.nodes(), start=1):
-                again = attrs.evolve(node, tokens=self.count(node.message), previous=None, next=None)
-                counted.append([again.tokens, self.count_stub(page, position, again)])
-            return counted
-
-        opening = Page(index="", turn=0)
-        for node in state.opening.nodes if state.opening else ():
-            opening.add(attrs.evolve(node, previous=None, next=None))
-        return {
-            "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
-            "opening": sizes(opening),
-            "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
-            "contents": sum(self.count(node.message) for node in state.archive.message_list),
-        }
 
 
 def _mark_of(body: bytes) -> str:

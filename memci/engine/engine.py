@@ -11,6 +11,8 @@ from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.engine.config import Config
 from memci.engine.core import Core
+from memci.engine.kept_states import KeptState
+from memci.engine.open_sessions import OpenCores
 from memci.engine.session import Session
 from memci.errors import ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.formats import format as formats
@@ -53,8 +55,8 @@ class Engine:
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
         self._clock = clock
-        self._lock = threading.Lock()  # protects the table of open sessions
-        self._cores: dict[str, Core] = {}
+        self._lock = threading.Lock()  # protects the handles and whether the engine is closed
+        self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
         self._sessions: set[Session] = set()
         self._closed = False
 
@@ -88,8 +90,9 @@ class Engine:
     def session(self, session_id: str) -> Session:
         """Open a session; a new one takes no room until its first event.
 
-        Opening reads a snapshot and the events behind it, whatever the length of the history. The same id opened twice shares
-        one conversation; each handle is closed for itself.
+        Opening reads a snapshot and the events behind it, whatever the length of the history; a session that this engine closed
+        lately costs one reading of what others wrote since. The same id opened twice shares one conversation; each handle is
+        closed for itself.
 
         Raises:
             InvalidIdError: The id is not text, is empty, or UTF-8 cannot encode it.
@@ -98,14 +101,14 @@ class Engine:
         check_identifier(session_id, "session id")
         with self._lock:
             self._check_open()
-            core = self._cores.get(session_id)
-            if core is None or core.lost:
-                core = self._load(session_id)
-                self._cores[session_id] = core
-            core.handles += 1
-            session = Session(core, self._release)
+        session = Session(self._open.acquire(session_id), self._release)
+        with self._lock:
             self._sessions.add(session)
-            return session
+            closed = self._closed
+        if closed:  # while it was loaded
+            session.close()
+            self._check_open()
+        return session
 
     def sessions(self) -> Iterator[str]:
         """Yield the ids of the tenant's sessions that have at least one event, in no order."""
@@ -127,11 +130,7 @@ class Engine:
         check_identifier(session_id, "session id")
         with self._lock:
             self._check_open()
-            core = self._cores.pop(session_id, None)
-        if core is not None:
-            with core.lock:
-                core.closed = True
-                core.store.close()
+        self._open.drop(session_id)
         self._store.delete(self._tenant, session_id)
 
     def close(self) -> None:
@@ -143,9 +142,10 @@ class Engine:
             sessions = list(self._sessions)
         for session in sessions:
             session.close()
+        self._open.forget()
         self._store.close()
 
-    def _load(self, session_id: str) -> Core:
+    def _load(self, session_id: str, kept: KeptState | None) -> Core:
         from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
 
         opened = self._store.open(self._tenant, session_id, read_only=self._read_only)
@@ -161,7 +161,7 @@ class Engine:
             read_only=self._read_only,
         )
         try:
-            core.load()
+            core.load(kept)
         except BaseException:
             opened.close()
             raise
@@ -170,13 +170,7 @@ class Engine:
     def _release(self, session: Session, core: Core) -> None:
         with self._lock:
             self._sessions.discard(session)
-            core.handles -= 1
-            last = not core.handles
-            if last and self._cores.get(core.session_id) is core:
-                del self._cores[core.session_id]
-        if last and not core.closed:
-            core.closed = True
-            core.store.close()
+        self._open.release(core)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -12,11 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.engine.config import Active, Budget, Config, Contents, Eviction, Prices, Recall
+from memci.engine.config import Active, Budget, Config, Contents, Eviction, OpenSessions, Prices, Recall
 from memci.engine.config_file import config_file_text
 from memci.errors import ConfigError
 
-SECTIONS = {"budget": Budget, "active": Active, "prices": Prices, "contents": Contents, "eviction": Eviction, "recall": Recall}
+SECTIONS = {
+    "budget": Budget,
+    "active": Active,
+    "prices": Prices,
+    "contents": Contents,
+    "eviction": Eviction,
+    "recall": Recall,
+    "open_sessions": OpenSessions,
+}
 
 
 def refused(mapping: object) -> ConfigError:
@@ -54,6 +62,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "store": "file:./memci",
         "durability": "fsync",
         "snapshot_every": 500,
+        "open_sessions": {"max_bytes": 64_000_000},
     }
 
 
@@ -98,6 +107,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "store": [None, "", 1],
     "durability": [None, "", "none", True],
     "snapshot_every": [0, -1, True, None, 1.5],
+    "open_sessions.max_bytes": [-1, True, None, 1.5, "64MB", 10**13],
 }
 
 
@@ -142,6 +152,7 @@ POSSIBLE = [
     ("recall.protocol", "attp"),
     ("durability", "flush"),
     ("snapshot_every", 1),
+    ("open_sessions.max_bytes", 0),
 ]
 
 
@@ -236,6 +247,7 @@ def configs(draw: st.DrawFn) -> Config:
         store=draw(st.text(min_size=1).filter(str.strip)),
         durability=draw(st.sampled_from(["fsync", "flush"])),
         snapshot_every=draw(COUNTS),
+        open_sessions=OpenSessions(max_bytes=draw(COUNTS)),
     )
 
 
@@ -249,10 +261,9 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
     """The policy names neither store nor durability, and gives back all the rest."""
     policy = config.policy_mapping()
-    assert {"store", "durability", "snapshot_every"} == config.to_mapping().keys() - policy.keys()
-    back = attrs.evolve(
-        Config.from_mapping(policy), store=config.store, durability=config.durability, snapshot_every=config.snapshot_every
-    )
+    places = {"store", "durability", "snapshot_every", "open_sessions"}
+    assert places == config.to_mapping().keys() - policy.keys()
+    back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back
 
 

@@ -1,0 +1,32 @@
+"""The sizes of what is visible, by another counter than before."""
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from memci.chapters.page import Page
+
+if TYPE_CHECKING:
+    from memci.engine.core import Core
+
+
+def recount(core: "Core") -> dict[str, object]:
+    """Return what ``SessionConfigured.counted`` holds: tokens and stub tokens of all that the state shows. O(visible)."""
+    state = core.state
+
+    def sizes(page: Page) -> list[list[int]]:
+        counted = []
+        for position, node in enumerate(page.nodes(), start=1):
+            again = attrs.evolve(node, tokens=core.count(node.message), previous=None, next=None)
+            counted.append([again.tokens, core.count_stub(page, position, again)])
+        return counted
+
+    opening = Page(index="", turn=0)
+    for node in state.opening.nodes if state.opening else ():
+        opening.add(attrs.evolve(node, previous=None, next=None))
+    return {
+        "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
+        "opening": sizes(opening),
+        "blocks": {index: core.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
+        "contents": sum(core.count(node.message) for node in state.archive.message_list),
+    }
