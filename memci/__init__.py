@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memci.archive.checkpoint import Checkpoint, CheckpointKind
     from memci.archive.contents import ContentsPage
     from memci.archive.page_facts import PageFacts, PageState
     from memci.chapters.page import Entry, Page
@@ -47,6 +48,8 @@ __all__ = [
     "AttpError",
     "AttpSyntaxError",
     "BudgetError",
+    "Checkpoint",
+    "CheckpointKind",
     "Config",
     "ConfigError",
     "ConflictError",
@@ -89,6 +92,8 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Checkpoint": "memci.archive.checkpoint",
+    "CheckpointKind": "memci.archive.checkpoint",
     "Config": "memci.engine.config",
     "ContentsPage": "memci.archive.contents",
     "Engine": "memci.engine.engine",

@@ -11,7 +11,7 @@ from memci.errors import CorruptError, UnavailableError
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raise it with every change of the tables, of ``words`` or of ``search.term``: older files are then made anew."""
 
 _SCHEMA = """
@@ -44,6 +44,10 @@ CREATE INDEX call_by_answer ON call (answered) WHERE answered IS NOT NULL;
 CREATE TABLE text (
     id INTEGER PRIMARY KEY, entries INTEGER NOT NULL, terms INTEGER NOT NULL,
     user TEXT NOT NULL, page TEXT NOT NULL, contents TEXT NOT NULL
+) STRICT;
+CREATE TABLE checkpoint (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, label TEXT NOT NULL, kind TEXT NOT NULL, turn INTEGER NOT NULL,
+    at TEXT NOT NULL
 ) STRICT;
 CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = 'text', content_rowid = 'id', tokenize = 'ascii');
 """

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.index_file import mapped_errors, storable
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.search import PageText, page_text, term_line
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 _FACTS = tuple(field.name for field in attrs.fields(PageFacts))
 COLUMNS = ", ".join(("name", *_FACTS[1:]))
 """The columns of a page's facts, in the order of the attributes of ``PageFacts``."""
+
+CHECKPOINT_COLUMNS = ", ".join(field.name for field in attrs.fields(Checkpoint))
+"""The columns of a checkpoint, in the order of its attributes."""
 
 _PUT_PAGE = (
     f"INSERT INTO page ({COLUMNS}, number) VALUES ({', '.join('?' * (len(_FACTS) + 1))}) ON CONFLICT (name) DO UPDATE SET "  # noqa: S608
@@ -39,6 +43,24 @@ class IndexWriter:
     def set_seq(self, seq: int, mark: str) -> None:
         """Note the last journal record that is in the index, and a text that tells its journal from others."""
         self._run("UPDATE meta SET seq = ?, mark = ?", seq, storable(mark))
+
+    def clear(self) -> None:
+        """Empty the index: it is as if it was new. The file keeps its size."""
+        for table in ("page", "entry", "call", "text", "checkpoint"):
+            self._run(f"DELETE FROM {table}")  # noqa: S608 (the words above)
+        self._run("INSERT INTO search (search) VALUES ('delete-all')")
+        self._run("UPDATE meta SET seq = 0, mark = '', pages = 0, entries = 0, terms = 0")
+        self._waiting.clear()
+
+    def add_checkpoint(self, checkpoint: Checkpoint, *, keep: int | None) -> None:
+        """Add a checkpoint; of those of the kind ``auto`` only the newest *keep* are left, ``None`` for all."""
+        self._run(
+            f"INSERT INTO checkpoint ({CHECKPOINT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 (names of attributes)
+            *map(_stored, attrs.astuple(checkpoint)),
+        )
+        if keep is not None:
+            oldest = "SELECT seq FROM checkpoint WHERE kind = ? ORDER BY seq DESC LIMIT -1 OFFSET ?"
+            self._run(f"DELETE FROM checkpoint WHERE seq IN ({oldest})", CheckpointKind.AUTO.value, keep)  # noqa: S608 (as above)
 
     def add_entry(  # noqa: PLR0913 the columns of a row
         self, *, seq: int, page: str, position: int, role: str, text: str, at: str, key: str | None = None
@@ -192,7 +214,7 @@ class IndexWriter:
 
 
 def _stored(value: object) -> object:
-    if isinstance(value, PageState):
+    if isinstance(value, PageState | CheckpointKind):
         return value.value
     return storable(value) if isinstance(value, str) else value
 

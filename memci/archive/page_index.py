@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from memci.archive import index_file
+from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.index_file import mapped_errors, storable
-from memci.archive.index_writer import COLUMNS, IndexWriter
+from memci.archive.index_writer import CHECKPOINT_COLUMNS, COLUMNS, IndexWriter
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.page_search import PageSearch
 from memci.archive.search import ExtraPage, IndexHit
@@ -23,6 +24,7 @@ _ALL_ROWS = (
     f"SELECT {COLUMNS} FROM page ORDER BY number, name",  # noqa: S608 names of columns
     "SELECT seq, page, position, role, at, key, text FROM entry ORDER BY seq",
     "SELECT call_id, seq, page, answered FROM call ORDER BY seq, id",
+    f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoint ORDER BY seq",  # noqa: S608 (as above)
     # The newest page is searchable only once it is complete; until then its text may be of any time.
     """SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id)
     WHERE number < (SELECT max(number) FROM page) ORDER BY number, name""",
@@ -186,6 +188,15 @@ class PageIndex:
         row = self._one(sql, storable(call_id))
         return None if row is None else (row[0], row[1])
 
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoints, oldest first. O(their number)."""
+        return [_checkpoint(row) for row in self._all(f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoint ORDER BY seq")]  # noqa: S608
+
+    def find_checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        """Return the checkpoint with an id, or ``None``. O(1)."""
+        row = self._one(f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoint WHERE id = ?", storable(checkpoint_id))  # noqa: S608
+        return None if row is None else _checkpoint(row)
+
     def search(
         self,
         query: str,
@@ -245,6 +256,11 @@ class PageIndex:
         connection = self._connection()
         with mapped_errors():
             return connection.execute(sql, values).fetchone()
+
+
+def _checkpoint(row: Sequence[Any]) -> Checkpoint:
+    values = dict(zip((field.name for field in attrs.fields(Checkpoint)), row, strict=True))
+    return Checkpoint(**values | {"kind": CheckpointKind(values["kind"])})
 
 
 def _facts(row: Sequence[Any]) -> PageFacts:

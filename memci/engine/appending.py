@@ -8,7 +8,7 @@ import attrs
 from memci.archive.eviction import Policy, Stale, ZeroRecall, evictions
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Entry, Opening, Page
-from memci.engine import folding, pages, planner, state_codec
+from memci.engine import checkpointing, folding, pages, planner, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.core import Core
@@ -166,7 +166,7 @@ def _message_events(core: Core, state: State, message: Message, at: str, key: st
     )
     if place.turn == state.turn:
         return [event]
-    return [event, *turn_events(state, core.config, place.turn)]
+    return [*checkpointing.between_turns(state, core.config, at), event, *turn_events(state, core.config, place.turn)]
 
 
 def _place(core: Core, state: State, message: Message) -> _Place:

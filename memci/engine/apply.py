@@ -10,7 +10,7 @@ from memci.archive.eviction import page_number
 from memci.chapters.message_list import MessageNode, Run
 from memci.chapters.page import Opening, Page
 from memci.chapters.recalled import Attachment
-from memci.engine import apply_fold, blocks
+from memci.engine import apply_fold, blocks, state_codec
 from memci.engine.config import Config
 from memci.engine.events import (
     Event,
@@ -31,6 +31,7 @@ from memci.engine.events import (
 )
 from memci.engine.page_codec import page_from_value
 from memci.engine.state import SYSTEM, Item, LateResult, State, Traffic
+from memci.engine.time_events import CheckpointMade, CheckpointRestored, Forked, ForkMade
 
 
 def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 (one branch a kind of event)
@@ -65,6 +66,14 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
             _configure(state, event)
         case UsageReported():
             state.scale = event.scale
+        case CheckpointMade():
+            state.next_checkpoint = event.number + 1
+        case CheckpointRestored():
+            _restore_checkpoint(state, event, seq)
+        case Forked():
+            state.session = event.session
+        case ForkMade():
+            pass
         case _:
             assert_never(event)
     state.seq = seq
@@ -214,6 +223,20 @@ def _configure(state: State, event: SessionConfigured) -> None:
         for node, (tokens, stub_tokens) in zip(state.opening.nodes, counted["opening"], strict=True):
             node.tokens, node.stub_tokens = tokens, stub_tokens
     state.archive.recount(counted["contents"])
+
+
+def _restore_checkpoint(state: State, event: CheckpointRestored, seq: int) -> None:
+    """Take the state of the checkpoint over, but for what only goes forward, and for what was learned about the counter."""
+    then = state_codec.from_mapping(event.state)
+    for segment, number in state.next_number.items():
+        then.next_number[segment] = max(number, then.next_number.get(segment, 1))
+    then.next_checkpoint = state.next_checkpoint
+    then.session = state.session
+    if then.config.counter == state.config.counter:
+        then.scale = state.scale
+    then.detours = (*then.detours, (event.target, seq))
+    for field in attrs.fields(State):
+        setattr(state, field.name, getattr(then, field.name))
 
 
 def _recount(page: Page, counted: list[list[int]]) -> None:

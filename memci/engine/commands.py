@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memci.engine import appending
+from memci.engine import appending, checkpointing
 from memci.engine.config import MOST
 from memci.engine.core import Core
 from memci.engine.events import Event, PageBegan, SystemSet, UsageReported
@@ -51,7 +51,11 @@ def begin_page(core: Core, name: object) -> str:
         core.commit([PageBegan(page=page.index, turn=state.turn, name=name)])
         return page.index
     index, turn = f"{USER}-{state.next_number[USER]}", state.turn + 1
-    events: list[Event] = [PageBegan(page=index, turn=turn, name=name), *appending.turn_events(state, core.config, turn)]
+    events: list[Event] = [
+        *checkpointing.between_turns(state, core.config, core.now()),
+        PageBegan(page=index, turn=turn, name=name),
+        *appending.turn_events(state, core.config, turn),
+    ]
     core.commit(events)
     appending.after_turn(core, events)
     return index

@@ -20,7 +20,7 @@ PROTOCOLS: Final = ("none", "native", "attp")
 DURABILITIES: Final = ("fsync", "flush")
 
 _LATER_FORMATS = ("responses", "anthropic")
-_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions")
+_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions", "checkpoints")
 
 MOST: Final = 10**12
 """The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
@@ -254,6 +254,19 @@ class OpenSessions:
 
 
 @attrs.frozen(kw_only=True)
+class Checkpoints:
+    """When checkpoints are made without being asked for.
+
+    Attributes:
+        every_turns: Complete turns between two of them; ``None`` for none.
+        keep: How many of them are listed, the newest; ``None`` for all. Those that were asked for stay.
+    """
+
+    every_turns: int | None = attrs.field(default=None, validator=_integer("checkpoints.every_turns", at_least=1, otherwise=None))
+    keep: int | None = attrs.field(default=50, validator=_integer("checkpoints.keep", at_least=1, otherwise=None))
+
+
+@attrs.frozen(kw_only=True)
 class Config:
     """Everything that can be set, with the defaults of an empty file.
 
@@ -271,6 +284,7 @@ class Config:
         durability: ``fsync``: an append returns once it is on disk. ``flush``: once the operating system has it.
         snapshot_every: Events between two snapshots.
         open_sessions: What an engine keeps of closed sessions.
+        checkpoints: When checkpoints are made without being asked for.
     """
 
     format: str = attrs.field(default="openai")
@@ -286,6 +300,7 @@ class Config:
     durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=_one_of("durability", DURABILITIES))
     snapshot_every: int = attrs.field(default=500, validator=_integer("snapshot_every", at_least=1))
     open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=_section("open_sessions", OpenSessions))
+    checkpoints: Checkpoints = attrs.field(factory=Checkpoints, validator=_section("checkpoints", Checkpoints))
 
     @format.validator  # noqa: A003 (the key of the file; the builtin is not needed here)
     def _is_there(self, _attribute: object, value: object) -> None:
@@ -332,7 +347,7 @@ class Config:
         return attrs.asdict(self)
 
     def policy_mapping(self) -> dict[str, Any]:
-        """Return what decides how a window looks: ``to_mapping`` without where and how safely sessions are stored."""
+        """Return what decides how a window looks: ``to_mapping`` without checkpoints, and where and how sessions are stored."""
         return {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
 
 
@@ -345,6 +360,7 @@ _SECTIONS: Final[Mapping[str, Any]] = {
     "eviction": Eviction,
     "recall": Recall,
     "open_sessions": OpenSessions,
+    "checkpoints": Checkpoints,
 }
 
 

@@ -52,6 +52,10 @@ snapshot_every: 500       # events between two snapshots, which only make loadin
 
 open_sessions:            # closed sessions whose state stays in memory, for the next time they are opened
   max_bytes: 64000000     # most memory that these states take, about; the one closed first leaves first, 0 keeps none
+
+checkpoints:              # made without being asked for, beside those of session.checkpoint
+  every_turns: null       # complete turns between two of them; null for none
+  keep: 50                # the newest are listed, so many of them; null for all
 """
 
 

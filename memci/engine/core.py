@@ -1,6 +1,5 @@
 """What all handles on one session share: its state, its store, its counter, and the one way in which events get in."""
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -18,9 +17,9 @@ from memci.engine import blocks, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.events import Event, SessionConfigured, from_record, to_record
+from memci.engine.indexing import advance, mark_of
 from memci.engine.kept_states import KeptState
 from memci.engine.monitor import Monitor, logger
-from memci.engine.projection import project
 from memci.engine.recounting import recount
 from memci.engine.state import State
 from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
 
 _Answer = TypeVar("_Answer")
-
-INDEX_CHUNK = 5_000
-"""Records that are indexed in one transaction."""
 
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
 
@@ -149,7 +145,7 @@ class Core:
             raise
         for event in events:
             self._apply(event, self.state.seq + 1)
-        self.mark = _mark_of(records[-1].body)
+        self.mark = mark_of(records[-1].body)
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
             self._write_snapshot()
 
@@ -200,13 +196,13 @@ class Core:
         for record in records:
             self._apply(from_record(record), record.seq)
         if record is not None:
-            self.mark = _mark_of(record.body)
+            self.mark = mark_of(record.body)
 
     def _goes_on(self, kept: KeptState) -> bool:
         """Take over a kept state with what was written since, where the journal still is the one that it was made of."""
         records = self.store.journal.read(kept.state.seq - 1)
         known = next(records, None)
-        if known is None or _mark_of(known.body) != kept.mark:  # the session was deleted meanwhile
+        if known is None or mark_of(known.body) != kept.mark:  # the session was deleted meanwhile
             return False
         self.state, self.mark, self._last_snapshot = kept.state, kept.mark, kept.snapshot
         self._take_in(records)
@@ -231,15 +227,7 @@ class Core:
                     raise self.conflict()
                 self.refresh()
                 continue
-            with index.write() as writer:
-                if writer.seq != known:  # another process was faster
-                    continue
-                last = min(known + INDEX_CHUNK, self.state.seq)
-                mark = index.mark
-                for record in self.store.journal.read(known, last):
-                    project(from_record(record), record.seq, writer, self.state.wire)
-                    mark = _mark_of(record.body)
-                writer.set_seq(last, mark)
+            advance(index, self.store.journal, self.state)
         return index
 
     def _checked_index(self) -> "PageIndex":
@@ -347,7 +335,7 @@ class Core:
     def _mark(self, seq: int) -> str:
         """Return what tells the record *seq* from another one that could stand in its place."""
         for record in self.store.journal.read(seq - 1, seq):
-            return _mark_of(record.body)
+            return mark_of(record.body)
         return ""
 
     def page_facts(self, page: Page, title: str = "") -> PageFacts:
@@ -390,7 +378,3 @@ class Core:
             counted=recount(self) if changed else None,
         )
         return [event]
-
-
-def _mark_of(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()

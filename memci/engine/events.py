@@ -4,12 +4,13 @@ An event of a kind or version that is not known here is refused, never skipped.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, get_args
 
 import attrs
 
 from memci.archive.contents import ContentsEntry, Directory
 from memci.archive.stores.contract import NewRecord, Record
+from memci.engine.time_events import CheckpointMade, CheckpointRestored, Forked, ForkMade
 from memci.errors import StoreError
 from memci.messages import codec
 
@@ -288,27 +289,13 @@ Event: TypeAlias = (
     | Rewound
     | WindowSettled
     | UsageReported
+    | CheckpointMade
+    | CheckpointRestored
+    | ForkMade
+    | Forked
 )
 
-_KINDS: dict[tuple[str, int], Callable[..., Event]] = {
-    (kind.kind, kind.version): kind
-    for kind in (
-        SessionConfigured,
-        MessageAppended,
-        SystemSet,
-        PageBegan,
-        PagesFolded,
-        FoldUndone,
-        PageRecalled,
-        PagesFaded,
-        PagesEvicted,
-        PageRestored,
-        PagePinned,
-        Rewound,
-        WindowSettled,
-        UsageReported,
-    )
-}
+_KINDS: dict[tuple[str, int], Callable[..., Event]] = {(kind.kind, kind.version): kind for kind in get_args(Event)}
 
 
 def to_record(event: Event) -> NewRecord:

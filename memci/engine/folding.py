@@ -192,7 +192,7 @@ def _of_summary(summary: Summary, *, title: str, **facts: object) -> ContentsEnt
 
 
 def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, revision: int) -> ContentsEntry:
-    data, sha256 = page_file(page, core.session_id)
+    data, sha256 = page_file(page)
     files[file_name(page.index, revision)] = data
     entry = make_entry(core, page, limit, sha256=sha256, revision=revision)
     known = core.state.archive.find_entry(page.index)

@@ -47,15 +47,15 @@ def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], 
     return page
 
 
-def page_file(page: Page, session_id: str) -> tuple[bytes, str]:
+def page_file(page: Page) -> tuple[bytes, str]:
     """Return the bytes of a page's file and their SHA-256 in hex. O(its size).
 
-    The file holds what the journal holds of the page, so that it can be made again from there, byte for byte.
+    The file holds what the journal holds of the page, so that it can be made again from there, byte for byte; a fork's files
+    are those of its source.
     """
     data = codec.encode(
         {
             "v": FILE_VERSION,
-            "session": session_id,
             "page": page.index,
             "turn": page.turn,
             "opened_by": page.opened_by.value,

@@ -91,7 +91,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     data = core.store.pages.find(file_name(index, revision))
     if data is None or hashlib.sha256(data).hexdigest() != sha256:
         page = rebuild(core, index)
-        _put_back(core, file_name(index, revision), page)
+        put_back(core, file_name(index, revision), page)
         core.monitor.tell(PageRebuilt(page=index))
     else:
         page = _parse(core, data)
@@ -129,11 +129,12 @@ def rebuild(core: Core, index: str) -> Page:
     return page
 
 
-def _put_back(core: Core, name: str, page: Page) -> None:
+def put_back(core: Core, name: str, page: Page) -> None:
+    """Write the file of a page that was made again from the journal; a store that fails is logged. O(its size)."""
     if core.read_only:
         return
     try:
-        core.store.pages.put({name: page_file(page, core.session_id)[0]})
+        core.store.pages.put({name: page_file(page)[0]})
     except StoreError as error:
         logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
 

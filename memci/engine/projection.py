@@ -5,6 +5,7 @@ System pages are always in the state; the index does not know them.
 
 from typing import TYPE_CHECKING
 
+from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.contents import ContentsEntry
 from memci.archive.page_facts import PageFacts, PageState
 from memci.engine.events import (
@@ -19,6 +20,7 @@ from memci.engine.events import (
     Rewound,
 )
 from memci.engine.state import SYSTEM
+from memci.engine.time_events import CheckpointMade
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
@@ -49,8 +51,16 @@ def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None
             writer.put_page(_opened(index, turn, seq, name or ""))
         case Rewound(page=index, position=position):
             writer.drop_from(index, position)
+        case CheckpointMade():
+            writer.add_checkpoint(checkpoint_of(event, seq), keep=event.keep)
         case _:
             pass
+
+
+def checkpoint_of(event: CheckpointMade, seq: int) -> Checkpoint:
+    """Return what is known of the checkpoint that the event *seq* made."""
+    kind = CheckpointKind(event.checkpoint_kind)
+    return Checkpoint(id=f"cp-{event.number}", seq=seq, label=event.label, kind=kind, turn=event.turn, at=event.at)
 
 
 def entry_text(message: Message) -> str:

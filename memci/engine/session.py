@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.contents import ContentsPage
 from memci.archive.page_facts import PageFacts, PageState
 from memci.chapters.page import Entry, Page
-from memci.engine import appending, commands, folding, pages, recalling, rewinding
+from memci.engine import appending, checkpointing, commands, folding, pages, recalling, rewinding
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.explain import Explanation, explain
@@ -264,6 +265,27 @@ class Session:
         """
         with self._open() as core:
             rewinding.rewind(core, address)
+
+    def checkpoint(self, label: str, *, kind: CheckpointKind | str = "manual") -> Checkpoint:
+        """Note that the session can come back to where it is: ``manual``, or a milestone, mode_switch, approval or recovery."""
+        with self._open() as core:
+            return checkpointing.make_checkpoint(core, label, kind)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoints, oldest first, those included that a restored one took out of view. O(their number)."""
+        with self._open() as core:
+            return checkpointing.checkpoints(core)
+
+    def restore_checkpoint(self, checkpoint_id: str) -> Checkpoint:
+        """Go on from a checkpoint: what came after it is gone from view and stays in the journal. O(history).
+
+        Returns the recovery checkpoint that was made just before: restoring that one takes this back.
+
+        Raises:
+            InvalidIdError: There is no such checkpoint.
+        """
+        with self._open() as core:
+            return checkpointing.restore_checkpoint(core, checkpoint_id)
 
     def set_system(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """Replace the system part by these system or developer messages."""

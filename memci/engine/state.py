@@ -106,6 +106,9 @@ class State:
         instructions: What tells the model how to recall, once there is a contents page.
         instruction_tokens: Size of the message that tells the model how to recall.
         configured: The last configuration event's mapping; empty for a session without records.
+        next_checkpoint: The number of the next checkpoint.
+        detours: What restored checkpoints left out of the history, oldest first: pairs of a checkpoint's sequence number and
+            that of its restoring; the events behind the one, up to the other, are no part of it.
     """
 
     session: str = ""
@@ -129,6 +132,8 @@ class State:
     instructions: str = ""
     instruction_tokens: int = 0
     configured: Mapping[str, Any] = attrs.field(factory=dict)
+    next_checkpoint: int = 1
+    detours: tuple[tuple[int, int], ...] = ()
 
     @property
     def wire(self) -> Format:

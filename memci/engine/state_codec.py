@@ -1,4 +1,8 @@
-"""The state as JSON, for snapshots: a state read back equals the one that was written."""
+"""The state as JSON, for snapshots and restored checkpoints: a state read back equals the one that was written.
+
+Journals hold what this module writes, so that what it wrote once must be read for ever; snapshots of another version are
+passed over.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +17,7 @@ from memci.engine.events import WindowSettled, entry_of
 from memci.engine.page_codec import page_from_value, page_value
 from memci.engine.state import LastFold, LateResult, OpenTurn, State, Traffic
 
-VERSION = 2
+VERSION = 3
 
 
 def to_mapping(state: State) -> dict[str, Any]:
@@ -70,6 +74,8 @@ def to_mapping(state: State) -> dict[str, Any]:
         "traffic": attrs.asdict(state.traffic),
         "instructions": state.instructions,
         "instruction_tokens": state.instruction_tokens,
+        "next_checkpoint": state.next_checkpoint,
+        "detours": [list(detour) for detour in state.detours],
     }
 
 
@@ -80,7 +86,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         ValueError: Another version of this format wrote it.
     """
     if value["v"] != VERSION:
-        message = f"a snapshot of version {value['v']}, not {VERSION}"
+        message = f"a state of version {value['v']}, not {VERSION}"
         raise ValueError(message)
     state = State(
         session=value["session"],
@@ -96,6 +102,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         traffic=Traffic(**value["traffic"]),
         instructions=value["instructions"],
         instruction_tokens=value["instruction_tokens"],
+        next_checkpoint=value["next_checkpoint"],
+        detours=tuple((target, seq) for target, seq in value["detours"]),
         settled=None if value["settled"] is None else WindowSettled(**value["settled"]),
     )
     facts = state.wire.facts

@@ -12,8 +12,8 @@ from memci.engine import pages, state_codec
 from memci.engine.apply import apply
 from memci.engine.core import Core
 from memci.engine.events import from_record
+from memci.engine.indexing import advance
 from memci.engine.page_codec import file_name, page_file
-from memci.engine.projection import project
 from memci.engine.state import State
 from memci.errors import CorruptError
 from memci.messages import codec
@@ -59,13 +59,12 @@ def verify(core: Core) -> Report:
     state = State(session=core.session_id)
     try:
         for record in core.store.journal.read():
-            event = from_record(record)
-            apply(state, event, record.seq)
-            with index.write() as writer:
-                project(event, record.seq, writer, state.wire)
+            apply(state, from_record(record), record.seq)
             events += 1
             if record.seq in snapshots:
                 problems += _snapshot_problems(state, record.seq, snapshots[record.seq])
+        while index.seq != state.seq:
+            advance(index, core.store.journal, state)
         problems += core.store.snapshots.problems()
         if state_codec.to_mapping(state) != state_codec.to_mapping(core.state) and state.seq == core.state.seq:
             problems.append(
@@ -114,7 +113,7 @@ def _snapshot_problems(state: State, seq: int, body: bytes) -> Iterator[str]:
 
 
 def _page_problems(core: Core, index: str, sha256: str, revision: int) -> Iterator[str]:
-    expected, expected_sha256 = page_file(pages.rebuild(core, index), core.session_id)
+    expected, expected_sha256 = page_file(pages.rebuild(core, index))
     if expected_sha256 != sha256:
         yield f"the facts of page {index} name another content than the journal holds: delete index.sqlite, it is made again"
     data = core.store.pages.find(file_name(index, revision))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.engine.config import Active, Budget, Config, Contents, Eviction, OpenSessions, Prices, Recall
+from memci.engine.config import Active, Budget, Checkpoints, Config, Contents, Eviction, OpenSessions, Prices, Recall
 from memci.engine.config_file import config_file_text
 from memci.errors import ConfigError
 
@@ -24,6 +24,7 @@ SECTIONS = {
     "eviction": Eviction,
     "recall": Recall,
     "open_sessions": OpenSessions,
+    "checkpoints": Checkpoints,
 }
 
 
@@ -63,6 +64,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "durability": "fsync",
         "snapshot_every": 500,
         "open_sessions": {"max_bytes": 64_000_000},
+        "checkpoints": {"every_turns": None, "keep": 50},
     }
 
 
@@ -108,6 +110,8 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "durability": [None, "", "none", True],
     "snapshot_every": [0, -1, True, None, 1.5],
     "open_sessions.max_bytes": [-1, True, None, 1.5, "64MB", 10**13],
+    "checkpoints.every_turns": [0, -1, True, 1.5, "never"],
+    "checkpoints.keep": [0, -1, True, 1.5, "all"],
 }
 
 
@@ -153,6 +157,8 @@ POSSIBLE = [
     ("durability", "flush"),
     ("snapshot_every", 1),
     ("open_sessions.max_bytes", 0),
+    ("checkpoints.every_turns", None),
+    ("checkpoints.keep", 1),
 ]
 
 
@@ -248,6 +254,7 @@ def configs(draw: st.DrawFn) -> Config:
         durability=draw(st.sampled_from(["fsync", "flush"])),
         snapshot_every=draw(COUNTS),
         open_sessions=OpenSessions(max_bytes=draw(COUNTS)),
+        checkpoints=Checkpoints(every_turns=draw(st.none() | COUNTS), keep=draw(st.none() | COUNTS)),
     )
 
 
@@ -259,9 +266,9 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 
 @given(configs())
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
-    """The policy names neither store nor durability, and gives back all the rest."""
+    """The policy names neither store nor durability nor checkpoints, and gives back all the rest."""
     policy = config.policy_mapping()
-    places = {"store", "durability", "snapshot_every", "open_sessions"}
+    places = {"store", "durability", "snapshot_every", "open_sessions", "checkpoints"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back

@@ -1,5 +1,6 @@
 """A session against a model of plain lists, whatever is asked of it, in any order."""
 
+import copy
 import json
 import shutil
 import tempfile
@@ -98,6 +99,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.windows: list[Window] = []
         self.keys: dict[str, tuple[Value, str]] = {}
         self.numbers = count(1)
+        self.checkpoints: dict[str, tuple[object, ...]] = {}
         self.open()
 
     def open(self) -> None:
@@ -232,6 +234,27 @@ class SessionMachine(RuleBasedStateMachine):
         self.last_fold = None
         addresses = set(self.model.addresses)
         self.keys = {key: kept for key, kept in self.keys.items() if kept[1] in addresses}
+
+    # Checkpoints
+
+    def known(self) -> tuple[object, ...]:
+        """Return a copy of what the model holds."""
+        return copy.deepcopy((self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys))
+
+    @rule(kind=st.sampled_from(["manual", "milestone", "approval"]))
+    def checkpoint(self, kind: str) -> None:
+        made = self.session.checkpoint(f"checkpoint {next(self.numbers)}", kind=kind)
+        self.checkpoints[made.id] = self.known()
+
+    @precondition(lambda self: self.checkpoints)
+    @rule(data=st.data())
+    def restore_checkpoint(self, data: st.DataObject) -> None:
+        """Go back to any checkpoint, in view or not; one is made of what was there until now."""
+        chosen = data.draw(st.sampled_from(sorted(self.checkpoints)))
+        before = self.known()
+        self.checkpoints[self.session.restore_checkpoint(chosen).id] = before
+        then: Any = copy.deepcopy(self.checkpoints[chosen])
+        self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys = then
 
     # Pages
 
@@ -420,6 +443,10 @@ class SessionMachine(RuleBasedStateMachine):
                 assert facts.state not in (PageState.EVICTED, PageState.HIDDEN), facts
         active = [page.index for page in state.active.pages()]
         assert [page.index for page in self.model.pages if page.index not in self.archived] == active
+
+    @invariant()
+    def checkpoints_are_those_of_the_model(self) -> None:
+        assert sorted(self.checkpoints) == sorted(each.id for each in self.session.checkpoints())
 
     @invariant()
     def each_archived_page_is_listed_once(self) -> None:

@@ -1,0 +1,119 @@
+"""Checkpoints: making them, and going back to them. What came after one stays in the journal, and is within reach as well."""
+
+import hashlib
+
+from memci.archive.checkpoint import Checkpoint, CheckpointKind
+from memci.engine import pages, state_codec
+from memci.engine.config import Config
+from memci.engine.core import Core
+from memci.engine.events import Event, PagesFolded, from_record
+from memci.engine.page_codec import file_name
+from memci.engine.projection import checkpoint_of
+from memci.engine.state import State
+from memci.engine.time_events import CheckpointMade, CheckpointRestored
+from memci.errors import ConfigError, InvalidIdError, shown
+
+_ASKED_FOR = tuple(kind.value for kind in CheckpointKind if kind is not CheckpointKind.AUTO)
+
+
+def make_checkpoint(core: Core, label: object, kind: object) -> Checkpoint:
+    """Note that the session can come back to where it is.
+
+    Raises:
+        InvalidIdError: The label is not text of at least one character that UTF-8 can encode.
+        ConfigError: The kind is not one that can be asked for.
+    """
+    if not isinstance(label, str) or not label or not _is_encodable(label):
+        message = f"{shown(label)} is not a label: give text of at least one character that UTF-8 can encode"
+        raise InvalidIdError(message, value=label)
+    if kind not in _ASKED_FOR:
+        message = (
+            f"{shown(kind)} is not known: give one of {', '.join(_ASKED_FOR)} (auto ones are made by checkpoints.every_turns)"
+        )
+        raise ConfigError(message, path="kind")
+    event = _made(core.state, label, CheckpointKind(str(kind)), core.now())
+    core.commit([event])
+    return checkpoint_of(event, core.state.seq)
+
+
+def checkpoints(core: Core) -> list[Checkpoint]:
+    """Return the checkpoints, oldest first. O(their number)."""
+    return core.ask(lambda index: index.checkpoints())
+
+
+def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
+    """Go on from a checkpoint, and return one of the kind ``recovery`` that was made just before: restoring it takes this back.
+
+    All is as it was there, but that numbers which were used since are not used again, and that the counter's calibration and
+    the settings of this process stay. O(history).
+
+    Raises:
+        InvalidIdError: There is no such checkpoint.
+    """
+    found = core.ask(lambda index: index.find_checkpoint(checkpoint_id)) if isinstance(checkpoint_id, str) else None
+    if found is None:
+        message = f"there is no checkpoint {shown(checkpoint_id)}: checkpoints() lists those that there are"
+        raise InvalidIdError(message, value=checkpoint_id)
+    before, at = core.state.seq, core.now()
+    recovery = _made(core.state, f"before going back to {found.id}", CheckpointKind.RECOVERY, at)
+    then = state_codec.to_mapping(core.state_at(found.seq))
+    core.commit([recovery, CheckpointRestored(checkpoint=found.id, target=found.seq, state=then, at=at)])
+    made = checkpoint_of(recovery, core.state.seq - 1)
+    core.catch_up()
+    _put_files_back(core, found.seq, before)
+    core.configure()
+    return made
+
+
+def between_turns(state: State, config: Config, at: str) -> list[Event]:
+    """Return the checkpoint that the settings ask for where a turn ends because another one begins."""
+    every = config.checkpoints.every_turns
+    if every is None or not state.turn or state.turn % every:
+        return []
+    label = f"after turn {state.turn}"
+    return [_made(state, label, CheckpointKind.AUTO, at, config.checkpoints.keep)]
+
+
+def _made(state: State, label: str, kind: CheckpointKind, at: str, keep: int | None = None) -> CheckpointMade:
+    return CheckpointMade(
+        number=state.next_checkpoint, label=label, checkpoint_kind=kind.value, turn=state.turn, at=at, keep=keep
+    )
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _put_files_back(core: Core, target: int, before: int) -> None:
+    """Make the files again that pages had at the checkpoint and that other contents of these pages replaced since.
+
+    O(events since the checkpoint). After a crash half way, reading such a page makes its file again.
+    """
+    for index, revision in sorted(_written(core, target, before)):
+        facts = core.facts(index)
+        if facts is None or not facts.sha256 or facts.revision != revision:
+            continue
+        name = file_name(index, revision)
+        data = core.store.pages.find(name)
+        if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
+            pages.put_back(core, name, pages.rebuild(core, index))
+
+
+def _written(core: Core, after: int, until: int) -> set[tuple[str, int]]:
+    """Return index and revision of the page files that were written, by folds or by restored checkpoints, since an event."""
+    written = set()
+    while after < until:
+        first, last, until = after, until, after
+        for record in core.store.journal.read(first, last):
+            if record.kind not in (PagesFolded.kind, CheckpointRestored.kind):
+                continue
+            event = from_record(record)
+            if isinstance(event, PagesFolded):
+                written |= {(entry["index"], entry["revision"]) for entry in event.entries}
+            elif isinstance(event, CheckpointRestored):  # it put files back that were written behind its target
+                after = min(after, event.target)
+    return written
