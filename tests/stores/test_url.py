@@ -7,8 +7,9 @@ import pytest
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.object import ObjectStore
+from memci.archive.stores.postgres import PostgresStore
 from memci.archive.stores.sqlite import SqliteStore
-from memci.archive.stores.url import open_store
+from memci.archive.stores.url import open_store, shown_url
 from memci.errors import ConfigError
 from memci.testing.journal_suite import TENANT, append_each
 
@@ -71,6 +72,47 @@ def test_memory_is_a_new_store_each_time() -> None:
     append_each(store.open(TENANT, "session").journal, "a")
     assert [] == list(open_store("memory:").sessions(TENANT))
     assert "memory" == store.durability
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_postgresql_url_names_a_database(scheme: str) -> None:
+    """Nothing is connected to when such a store is opened, and no URL is read but for memci's own parameters."""
+    store = open_store(f"{scheme}://user:secret@nowhere.invalid/chats?memci_pool=2&sslmode=require", "flush")
+    assert isinstance(store, PostgresStore)
+    assert ("flush", 0) == (store.durability, store.io.connections)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://user:secret@host/chats?sslmode=require", "postgresql://…@host/chats?…"),
+        ("postgres://user:se/cr@et@host/chats?password=secret", "postgres://…@host/chats?…"),
+        ("s3://bucket/prefix?secret_access_key=secret", "s3://bucket/prefix?…"),
+        ("file:./what?/@", "file:./what?/@"),
+        ("sqlite:///what?/@.db", "sqlite:///what?/@.db"),
+    ],
+)
+def test_a_url_is_shown_without_secrets(url: str, shown: str) -> None:
+    """User, password and parameters are left out of what is shown of a URL; paths are shown as they are."""
+    assert shown == shown_url(url)
+
+
+@pytest.mark.parametrize("url", ["postgre://user:secret@host/chats", "mysql://host/chats?password=secret"])
+def test_a_refused_url_shows_no_secret(url: str) -> None:
+    """The error of a URL that is no store names neither password nor parameters."""
+    with pytest.raises(ConfigError) as caught:
+        open_store(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("parameters", ["memci_pool=0", "memci_pool=x", "memci_pool=", "memci_pool=²", "memci_size=1"])
+def test_a_wrong_parameter_is_refused(parameters: str) -> None:
+    """A parameter of memci's own that is unknown or no number is a configuration error that shows no password."""
+    with pytest.raises(ConfigError, match="memci_pool") as caught:
+        open_store(f"postgresql://user:secret@host/chats?{parameters}")
+    assert "store" == caught.value.path
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["s3://bucket", "gs://bucket/prefix", "az://container/prefix?account_name=x", "s3://b?region=x"])

@@ -1,15 +1,20 @@
 """Opening a store by its URL."""
 
+import re
+
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore, check_durability
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.postgres import PostgresStore
 from memci.archive.stores.sqlite import SqliteStore
 from memci.errors import ConfigError
 
 _SCHEMES = (
     "file:./directory, file:/absolute/directory, sqlite:///file.db, sqlite:////absolute/file.db, "
-    "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or memory:"
+    "postgresql://user:password@host/database, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or memory:"
 )
+_USER = re.compile(r"//.*@", re.DOTALL)
+_PARAMETERS = re.compile(r"\?.*", re.DOTALL)
 
 
 def open_store(url: str, durability: str = "fsync") -> Store:
@@ -18,6 +23,7 @@ def open_store(url: str, durability: str = "fsync") -> Store:
     ``file:./chats`` is relative to the working directory as it is now, ``file:/srv/chats`` and ``file:///srv/chats`` are
     absolute; what follows the scheme is taken as it is, without percent-decoding. ``sqlite:///chats.db`` is relative,
     ``sqlite:////srv/chats.db`` absolute, and taken as it is too. ``memory:`` is a new, empty store.
+    ``postgresql://`` is what libpq takes, with parameters of memci's own (see ``PostgresStore``).
     ``s3://bucket/prefix``, ``gs://bucket/prefix`` and ``az://container/prefix`` are objects; docs/stores.md has their options.
 
     Raises:
@@ -30,6 +36,8 @@ def open_store(url: str, durability: str = "fsync") -> Store:
             return FileStore(_directory(url, rest), checked)
         case "sqlite", ":":
             return SqliteStore(_database(url, rest), checked)
+        case "postgresql" | "postgres", ":" if rest.startswith("//"):
+            return PostgresStore(url, checked)
         case "s3" | "gs" | "az", ":":
             from memci.archive.stores.object import ObjectStore  # noqa: PLC0415 (loads threads, which the others do not need)
 
@@ -37,8 +45,14 @@ def open_store(url: str, durability: str = "fsync") -> Store:
         case "memory", ":" if not rest:
             return MemoryStore()
         case _:
-            message = f"{url!r} is no store: give {_SCHEMES}"
+            message = f"{shown_url(url)!r} is no store: give {_SCHEMES}"
             raise ConfigError(message, path="store")
+
+
+def shown_url(url: str) -> str:
+    """Return a URL as an error or a log may show it: without user and parameters, as these may hold passwords and keys."""
+    scheme, _, _ = url.partition(":")
+    return url if scheme in {"file", "sqlite"} else _PARAMETERS.sub("?…", _USER.sub("//…@", url))
 
 
 def _directory(url: str, rest: str) -> str:

@@ -1,0 +1,68 @@
+"""The tables of the PostgreSQL store, and how an older database is brought to them."""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+from memci.errors import StoreError
+
+Run = Callable[..., list[tuple[Any, ...]]]
+"""Runs a statement with its values and returns its rows."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        # An identity's number is never given twice, also not after a rollback or a deletion.
+        """CREATE TABLE memci_session (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant text NOT NULL, name text NOT NULL,
+            session_id bytea NOT NULL, head bigint NOT NULL, UNIQUE (tenant, name)
+        )""",
+        """CREATE TABLE memci_record (
+            session bigint NOT NULL REFERENCES memci_session (id) ON DELETE CASCADE, seq bigint NOT NULL,
+            line bytea NOT NULL, token text NOT NULL, PRIMARY KEY (session, seq)
+        )""",
+        """CREATE TABLE memci_page (
+            session bigint NOT NULL REFERENCES memci_session (id) ON DELETE CASCADE, name text NOT NULL,
+            body bytea NOT NULL, PRIMARY KEY (session, name)
+        )""",
+        """CREATE TABLE memci_snapshot (
+            session bigint NOT NULL REFERENCES memci_session (id) ON DELETE CASCADE, seq bigint NOT NULL,
+            line bytea NOT NULL, PRIMARY KEY (session, seq)
+        )""",
+        "CREATE SEQUENCE memci_writer",
+    ),
+)
+"""The statements that lead from each version to the next; the version of a database is the number of those it went through."""
+
+_LOCK = 0x6D656D63
+_VERSION = "SELECT version FROM memci_schema"
+
+
+def check_version(version: int) -> None:
+    """Refuse what a newer memci made.
+
+    Raises:
+        StoreError: It is newer.
+    """
+    if version > len(MIGRATIONS):
+        message = f"the tables have version {version}, written by a newer memci: upgrade memci to read them"
+        raise StoreError(message)
+
+
+def migrate(run: Run, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
+    """Bring the tables to the newest version in one transaction; nothing happens where they are there. Safe for many at once.
+
+    Whoever catches an error closes the connection, which undoes the transaction.
+    """
+    run("BEGIN")
+    # CREATE TABLE IF NOT EXISTS fails where two do it at once, so that they go one after the other.
+    run("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+    run("CREATE TABLE IF NOT EXISTS memci_schema (version bigint NOT NULL, database_id uuid NOT NULL)")
+    found = run(_VERSION)
+    if not found:
+        run("INSERT INTO memci_schema VALUES (0, gen_random_uuid())")
+    version = found[0][0] if found else 0
+    if version < len(migrations):
+        for statement in chain.from_iterable(migrations[version:]):
+            run(statement)
+        run("UPDATE memci_schema SET version = %s", (len(migrations),))
+    run("COMMIT")
