@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from memci.archive.contents import ContentsPage
     from memci.archive.page_facts import PageFacts, PageState
     from memci.chapters.page import Entry, Page
+    from memci.engine.async_engine import AsyncEngine
+    from memci.engine.async_session import AsyncSession
     from memci.engine.config import Config
     from memci.engine.engine import Engine
     from memci.engine.explain import Explanation
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AsyncEngine",
+    "AsyncSession",
     "AttpError",
     "AttpSyntaxError",
     "BudgetError",
@@ -92,6 +96,8 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AsyncEngine": "memci.engine.async_engine",
+    "AsyncSession": "memci.engine.async_session",
     "Checkpoint": "memci.archive.checkpoint",
     "CheckpointKind": "memci.archive.checkpoint",
     "Config": "memci.engine.config",

@@ -20,6 +20,11 @@ from memci.messages.tokens.counter import get_counter
 from memci.version import VERSION
 
 
+def utc_now() -> datetime:
+    """Return the time, in UTC."""
+    return datetime.now(UTC)
+
+
 class Engine:
     """Owns a store, a config, and the sessions that are open. Threads may share it.
 
@@ -42,7 +47,7 @@ class Engine:
         tenant: str = "default",
         *,
         read_only: bool = False,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
         formats.get(self._config.format)
