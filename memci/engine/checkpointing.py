@@ -1,13 +1,10 @@
 """Checkpoints: making them, and going back to them. What came after one stays in the journal, and is within reach as well."""
 
-import hashlib
-
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.engine import pages, state_codec
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.events import Event, PagesFolded, from_record
-from memci.engine.page_codec import file_name
 from memci.engine.projection import checkpoint_of
 from memci.engine.state import State
 from memci.engine.time_events import CheckpointMade, CheckpointRestored
@@ -94,13 +91,7 @@ def _put_files_back(core: Core, target: int, before: int) -> None:
     O(events since the checkpoint). After a crash half way, reading such a page makes its file again.
     """
     for index, revision in sorted(_written(core, target, before)):
-        facts = core.facts(index)
-        if facts is None or not facts.sha256 or facts.revision != revision:
-            continue
-        name = file_name(index, revision)
-        data = core.store.pages.find(name)
-        if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
-            pages.put_back(core, name, pages.rebuild(core, index))
+        pages.mend_file(core, index, revision)
 
 
 def _written(core: Core, after: int, until: int) -> set[tuple[str, int]]:

@@ -90,11 +90,20 @@ class Core:
         """Bring the state to the journal's head: a state that was kept, or else the newest snapshot, and the events behind it.
 
         A kept state costs one reading of the journal, of its last known record and what came after it.
+
+        Raises:
+            StoreError: A fork or a copy under another id was not finished.
         """
         if kept is None or not self._goes_on(kept):
             self.state, self.mark = self._snapshot(None)
             self._last_snapshot = self.state.seq
             self.refresh()
+        if self.state.configured and self.state.session != self.session_id:
+            message = (
+                f"session {self.session_id!r} is an unfinished copy of {self.state.session!r}: "
+                "repeat the fork or the copy that was interrupted, or delete it"
+            )
+            raise StoreError(message)
 
     def keep(self) -> KeptState | None:
         """Return what the next opening can go on with; ``None`` for a session without events."""

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -121,6 +122,30 @@ class Engine:
             self._check_open()
         yield from self._store.sessions(self._tenant)
 
+    def fork(self, session_id: str, new_id: str, at: int | None = None) -> Session:
+        """Make a new session that begins with what another one was after the event *at*, now by default, and open it.
+
+        The two are independent of each other from then on. An interrupted fork can be repeated. O(history), in bounded memory.
+
+        Raises:
+            InvalidIdError: There is no such session, or the new id is not one.
+            ConfigError: There is no such event, or the session has or had the new id.
+            ConflictError: There is a session of the new id.
+            PermissionDeniedError: The engine only reads.
+        """
+        from memci.engine import forking  # noqa: PLC0415 (for those who fork)
+
+        self._check_writable("fork")
+        check_identifier(session_id, "session id")
+        check_identifier(new_id, "session id")
+        with self._lock:
+            self._check_open()
+        with self._core_of(session_id) as core:
+            missing = forking.fork(core, self._store, new_id, at)
+        with self._core_of(new_id) as core:
+            forking.mend(core, missing)
+        return self.session(new_id)
+
     def delete(self, session_id: str) -> None:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.
 
@@ -129,9 +154,7 @@ class Engine:
         Raises:
             PermissionDeniedError: The engine only reads.
         """
-        if self._read_only:
-            message = "the engine was opened to read only: delete with one that writes"
-            raise PermissionDeniedError(message)
+        self._check_writable("delete")
         check_identifier(session_id, "session id")
         with self._lock:
             self._check_open()
@@ -176,6 +199,20 @@ class Engine:
         with self._lock:
             self._sessions.discard(session)
         self._open.release(core)
+
+    @contextmanager
+    def _core_of(self, session_id: str) -> Iterator[Core]:
+        core = self._open.acquire(session_id)
+        try:
+            yield core
+        finally:
+            with core.lock:
+                self._open.release(core)
+
+    def _check_writable(self, verb: str) -> None:
+        if self._read_only:
+            message = f"the engine was opened to read only: {verb} with one that writes"
+            raise PermissionDeniedError(message)
 
     def _check_open(self) -> None:
         if self._closed:

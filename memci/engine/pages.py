@@ -91,7 +91,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     data = core.store.pages.find(file_name(index, revision))
     if data is None or hashlib.sha256(data).hexdigest() != sha256:
         page = rebuild(core, index)
-        put_back(core, file_name(index, revision), page)
+        _put_back(core, file_name(index, revision), page)
         core.monitor.tell(PageRebuilt(page=index))
     else:
         page = _parse(core, data)
@@ -129,8 +129,18 @@ def rebuild(core: Core, index: str) -> Page:
     return page
 
 
-def put_back(core: Core, name: str, page: Page) -> None:
-    """Write the file of a page that was made again from the journal; a store that fails is logged. O(its size)."""
+def mend_file(core: Core, index: str, revision: int) -> None:
+    """Make the file of an archived page's revision again, where it is the one in force and not as it must be. O(its size)."""
+    facts = core.facts(index)
+    if facts is None or not facts.sha256 or facts.revision != revision:
+        return
+    name = file_name(index, revision)
+    data = core.store.pages.find(name)
+    if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
+        _put_back(core, name, rebuild(core, index))
+
+
+def _put_back(core: Core, name: str, page: Page) -> None:
     if core.read_only:
         return
     try:
