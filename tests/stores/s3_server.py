@@ -9,6 +9,10 @@ from uuid import uuid4
 
 from moto.server import ThreadedMotoServer
 
+# The driver takes credentials from the environment; the server takes any.
+os.environ.setdefault("AWS_ACCESS_KEY_ID", "memci-tests")
+os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "never-shown-anywhere")
+
 _lock = Lock()  # keeps a second thread from starting a second server
 _servers: list["S3Server"] = []
 
@@ -21,8 +25,6 @@ class S3Server:
     """
 
     def __init__(self) -> None:
-        # The driver takes credentials from the environment; the server takes any.
-        os.environ |= {"AWS_ACCESS_KEY_ID": "memci-tests", "AWS_SECRET_ACCESS_KEY": "never-shown-anywhere"}
         logging.getLogger("werkzeug").setLevel(logging.WARNING)  # not a line for each request
         self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         self._server.start()

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Driver
 
 _T = TypeVar("_T")
+Condition: TypeAlias = Literal["absent", "same"]
+"""When a put is to be done: where there is no object yet, or where it still is the version that is named."""
+
 _PARALLEL = 8
 _BATCH = 1_000  # objects that one listing or deletion names, as S3 has it
 _UNFIT = {
@@ -23,6 +26,7 @@ _UNFIT = {
     "HTTPStore": "a web server has no conditional put: use s3, gs or az",
 }
 _STATUS = re.compile(r"status code: (\d{3})")
+_REFUSED = {"401", "403"}
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
 
 
@@ -177,7 +181,7 @@ class ObjectIo:
         if pool is not None:
             pool.shutdown()
 
-    def request(self, kind: str, path: str, call: "Callable[[Driver], _T]") -> _T:
+    def request(self, kind: str, path: str, call: "Callable[[Driver], _T]", condition: "Condition | None" = None) -> _T:
         """Make one request, count it, and say by memci's errors what went wrong. A subclass can make requests fail."""
         with self._lock:
             self.requests[kind] += 1
@@ -187,7 +191,7 @@ class ObjectIo:
         try:
             return call(driver)
         except Exception as error:
-            mapped = _mapped(error, path)
+            mapped = _mapped(error, path, condition)
             if mapped is None:
                 raise
             raise mapped from None
@@ -201,7 +205,7 @@ class ObjectIo:
             return Version(result["e_tag"], result["version"])
 
         try:
-            version = self.request("put", path, call)
+            version = self.request("put", path, call, None if mode == "overwrite" else "absent" if mode == "create" else "same")
         except AbsentError:
             # Some providers answer so where the condition names a version of what is gone; else the bucket is missing.
             if isinstance(mode, dict):
@@ -252,23 +256,33 @@ def _connected(connect: "Callable[[], Driver]") -> "Driver":
     return driver
 
 
-def _mapped(error: Exception, path: str) -> Exception | None:
-    """Return what an error of the driver means, ``None`` where it is none."""
+def _mapped(error: Exception, path: str, condition: "Condition | None") -> Exception | None:
+    """Return what an error of the driver means, ``None`` where it is none.
+
+    The driver calls it *exists* where the provider answered 409, another put being under way, or where a put that is to
+    make the object met one. Whether the first of them is the same put, sent again, is not known.
+    """
     from obstore import exceptions  # noqa: PLC0415 (the driver is optional)
 
     text = str(error)
     status = match[1] if (match := _STATUS.search(text)) else ""
+    if any(word in text for word in _NO_BUCKET):
+        return _no_bucket(path)
     match error:
         case FileNotFoundError() | exceptions.NotFoundError():
-            return _no_bucket(path) if any(word in text for word in _NO_BUCKET) else AbsentError()
+            return AbsentError()
         case exceptions.NotModifiedError():
             return UnchangedError()
-        case exceptions.AlreadyExistsError() | exceptions.PreconditionError():
+        case exceptions.AlreadyExistsError() | exceptions.PreconditionError() if condition == "absent" or (
+            condition == "same" and isinstance(error, exceptions.PreconditionError)
+        ):
             return RejectedError()
         case exceptions.PermissionDeniedError() | exceptions.UnauthenticatedError() | PermissionError():
             advice = "the provider refused it: see the credentials in the environment and their rights"
         case exceptions.NotSupportedError():
             advice = "the provider has no conditional put: use another, or file:./directory"
+        case exceptions.BaseError() | OSError() if status in _REFUSED:
+            advice = "the provider refused it: see the credentials in the environment and their rights"
         case exceptions.BaseError() | OSError():
             reason = f"the provider answered {status}" if status else "the provider did not answer"
             advice = f"{reason}: see the network, the endpoint and the region, then do it again"

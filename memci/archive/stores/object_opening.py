@@ -263,10 +263,13 @@ class Opening:
             self.remove_if_deleted(attempts[-1].objects)
             raise
         done = self._holds(current, attempts)
-        if not done:
-            # The version that it was to replace never comes back, so nothing will ever refer to its objects.
-            self._discard(attempts[-1])
-        return current if done else None
+        if done:
+            return current
+        # The version that it was to replace never comes back, so nothing will ever refer to its objects.
+        self._discard(attempts[-1])
+        if current is not None:
+            attempts[:] = [attempt for attempt in attempts if attempt.manifest.revision > current.revision]
+        return None
 
     def _unanswered(self, attempts: "list[_Attempt]", failure: UnavailableError) -> Manifest | None:
         """Return the manifest if an attempt took effect, else raise *failure*: it may still do so, so its objects stay."""
@@ -282,7 +285,8 @@ class Opening:
     def _holds(self, current: Manifest | None, attempts: "list[_Attempt]") -> bool:
         if current is None:
             return False
-        outcomes = [current.holds(attempt.write, attempt.manifest.revision) for attempt in attempts]
+        mine = [attempt for attempt in attempts if attempt.manifest.incarnation == current.incarnation]
+        outcomes = [current.holds(attempt.write, attempt.manifest.revision) for attempt in mine]
         if None in outcomes and True not in outcomes:
             message = (
                 f"session {self.session_id!r}: others wrote so often that nobody knows whether this was done: refresh and look"
