@@ -147,6 +147,7 @@ class AsyncEngine:
         return self._engine.durability
 
     session = _opening(Engine.session)
+    fork = _opening(Engine.fork)
 
     async def sessions(self) -> AsyncIterator[str]:
         """Yield the ids of the tenant's sessions that have at least one event, in no order."""
