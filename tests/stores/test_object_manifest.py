@@ -27,8 +27,6 @@ LINES = LineCodec("tenant", "session")
 
 _seqs = st.integers(1, 2**53)
 _parts = st.lists(st.builds(Part, _seqs, _seqs, st.integers(0, 5), st.text("09-.af", max_size=9)), max_size=5)
-    st.builds(Part, st.integers(1, 2**53), st.integers(1, 2**53), st.integers(0, 5), st.text("09-.af", max_size=9)), max_size=5
-)
 _manifests = st.builds(
     Manifest,
     incarnation=st.text("09af", min_size=1, max_size=9),
