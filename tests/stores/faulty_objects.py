@@ -36,22 +36,33 @@ class FaultyObjectIo(ObjectIo):
         self._has_effect = False
         self._dies = False
         self._is_dead = False
+        self._is_repeated = False
         self._meanwhile: Callable[[], object] = lambda: None
         self._before: dict[int, Callable[[], object]] = {}
 
-    def fail(self, number: int, *, has_effect: bool, dies: bool = False, meanwhile: Callable[[], object] = lambda: None) -> None:
+    def fail(
+        self,
+        number: int,
+        *,
+        has_effect: bool,
+        dies: bool = False,
+        is_repeated: bool = False,
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> None:
         """Let the request of this number from now, from 1, have no answer, with or without having taken effect.
 
         Args:
             number: Which request.
             has_effect: It is done all the same.
             dies: The process ends there.
+            is_repeated: The driver sends it again, so that a conditional put is refused the second time.
             meanwhile: What others do before the caller goes on.
         """
         self.is_due = True
         self._skip = number - 1
         self._has_effect = has_effect
         self._dies = dies
+        self._is_repeated = is_repeated
         self._meanwhile = meanwhile
 
     def on_request(self, number: int, call: Callable[[], object]) -> None:
@@ -76,6 +87,8 @@ class FaultyObjectIo(ObjectIo):
         if self._dies:
             self._is_dead = True
             raise DiedError
+        if self._is_repeated:
+            raise RejectedError
         message = f"{path}: no answer, as ordered"
         raise UnavailableError(message)
 

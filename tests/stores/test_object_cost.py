@@ -47,6 +47,12 @@ def test_a_large_append_is_as_many_requests_as_segments(session: ObjectSession, 
     assert {"put": 5} == store.io.requests
 
 
+def test_a_first_append_of_any_size_is_one_request(store: ObjectStore) -> None:
+    """Before there is a manifest no segment is put: who deletes the session of before could not tell it from what is left."""
+    store.open(TENANT, "session").journal.append(0, [new_record("x" * 10_000)] * 100)
+    assert {"put": 1} == store.io.requests
+
+
 def test_a_look_at_the_head_is_one_request_without_a_body(session: ObjectSession, store: ObjectStore) -> None:
     """Where nobody wrote, the answer has no body; where somebody did, it is the manifest."""
     read = store.io.bytes_read
@@ -150,3 +156,15 @@ def test_a_long_journal_lies_in_segments_and_lists(store: ObjectStore, bucket: M
     paths = list(stored(bucket))
     assert 32 == len([path for path in paths if "/segments/" in path])
     assert 1 == len([path for path in paths if "/lists/" in path])
+
+
+def test_many_names_come_by_thousands(session: ObjectSession, store: ObjectStore) -> None:
+    """The names of 2,500 pages come from three requests, and as many delete them."""
+    pages = {f"usr-{number}": b"" for number in range(2_500)}
+    session.pages.put(pages)
+    store.io.requests.clear()
+    assert sorted(pages) == sorted(session.pages.names())
+    assert {"list": 3} == store.io.requests
+    session.pages.remove(pages)
+    assert {"list": 3, "get": 1, "delete": 3} == store.io.requests
+    assert [] == list(session.pages.names())

@@ -101,6 +101,34 @@ def test_no_answer_to_an_append_that_was_done_is_success() -> None:
     assert ["a", "b"] == texts_of(session.journal)
 
 
+def test_an_append_that_the_driver_sends_twice_is_success() -> None:
+    """A put that was done, whose answer was lost and that is refused when it is sent again, counts as done."""
+    io = FaultyObjectIo(MemoryStore())
+    session = ObjectStore(io).open(TENANT, "session")
+    io.fail(1, has_effect=True, is_repeated=True)
+    assert 1 == session.journal.append(0, [new_record("a")])
+    io.fail(1, has_effect=True, is_repeated=True)
+    assert 2 == session.journal.append(1, [new_record("b")])
+    assert ["a", "b"] == texts_of(session.journal)
+
+
+def test_what_may_be_done_is_never_taken_away() -> None:
+    """Where a refused put was done all the same, and the look at the manifest fails, the segment that it names stays."""
+    io = FaultyObjectIo(MemoryStore())
+    session = ObjectStore(io).open(TENANT, "session")
+    session.journal.append(0, commit("old", 64))
+    io.fail(2, has_effect=True, is_repeated=True)
+    io.on_request(3, no_answer)
+    with pytest.raises(UnavailableError):
+        session.journal.append(64, [new_record("new")])
+    assert [*(f"old-{number}" for number in range(64)), "new"] == texts_of(session.journal)
+
+
+def no_answer() -> None:
+    message = "no answer"
+    raise UnavailableError(message)
+
+
 def test_no_answer_to_an_append_that_was_not_done_is_said() -> None:
     """The append raises, nothing is there, and the same append does it later."""
     io = FaultyObjectIo(MemoryStore())

@@ -134,3 +134,19 @@ def test_a_damaged_session_can_be_deleted() -> None:
     assert ["session"] == list(store.sessions(TENANT))
     store.delete(TENANT, "session")
     assert {} == stored(bucket)
+
+
+def test_a_reader_goes_on_where_segments_are_replaced() -> None:
+    """A redaction while records are read is no damage: the reader gets the new bodies, to the head that it began with."""
+    store = ObjectStore(ObjectIo(MemoryStore))
+    journal = store.open(TENANT, "session").journal
+    head = 0
+    for number in range(5):
+        head = journal.append(head, [new_record(f"{number}-{place}") for place in range(65)])
+    reading = store.open(TENANT, "session").journal.read()
+    first = next(reading)
+    journal.redact(dict.fromkeys(range(60, 326), b'{"text":"[erased]"}'))
+    append_each(journal, "later")
+    texts = [orjson.loads(record.body)["text"] for record in (first, *reading)]
+    assert 325 == len(texts)
+    assert ["[erased]"] * 195 == texts[130:]
