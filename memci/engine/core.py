@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -208,13 +209,13 @@ class Core:
             self.mark = mark_of(record.body)
 
     def _goes_on(self, kept: KeptState) -> bool:
-        """Take over a kept state with what was written since, where the journal still is the one that it was made of."""
-        records = self.store.journal.read(kept.state.seq - 1)
-        known = next(records, None)
-        if known is None or mark_of(known.body) != kept.mark:  # the session was deleted meanwhile
+        """Take over a kept state with what was written since, where it was made of this journal and no snapshot is nearer."""
+        most = 2 * self.config.snapshot_every
+        records = list(islice(self.store.journal.read(kept.state.seq - 1), 1 + most))
+        if not 0 < len(records) <= most or mark_of(records[0].body) != kept.mark:  # none where the session was deleted
             return False
         self.state, self.mark, self._last_snapshot = kept.state, kept.mark, kept.snapshot
-        self._take_in(records)
+        self._take_in(records[1:])
         return True
 
     def _write_snapshot(self) -> None:

@@ -232,6 +232,22 @@ def test_the_history_comes_in_batches() -> None:
     asyncio.run(run())
 
 
+def test_a_fork_is_awaited_or_entered() -> None:
+    """A fork opens a session like ``session`` does, whose conversation is its own."""
+
+    async def run() -> None:
+        async with engine_on() as engine, engine.session("chat") as session:
+            await session.append(user("a"))
+            async with engine.fork("chat", "other") as other:
+                await other.append(user("b"))
+                assert [user("a"), user("b")] == await said(other)
+            await (await engine.fork("chat", "third", at=await session.seq)).close()
+            assert [user("a")] == await said(session)
+            assert {"chat", "other", "third"} == {each async for each in engine.sessions()}
+
+    asyncio.run(run())
+
+
 def test_deleting_closes_handles() -> None:
     """A deleted session's handles are closed, and the id can begin anew."""
 

@@ -67,6 +67,23 @@ def test_a_changed_session_costs_its_tail(store: Store) -> None:
         assert after == shown(session)
 
 
+def test_a_nearer_snapshot_is_taken(store: Store) -> None:
+    """Where others wrote more than lies between two snapshots, the newest of these is loaded, and the state not brought there."""
+    counted = CountingStore(store)
+    config = config_of(snapshot_every=10)
+    engine = Engine(counted, config)
+    with engine.session("chat") as session:
+        talk(session, 1)
+    with Engine(store, config).session("chat") as session:
+        talk(session, 100, first=2)
+        after = session.seq
+    counted.records = 0
+    with engine.session("chat") as session:
+        assert after == session.seq
+        assert 40 >= counted.records
+        assert turn(101) == list(session.messages())[-2:]
+
+
 def test_a_kept_session_is_as_a_loaded_one(store: Store) -> None:
     """A session that is opened again shows what one shows that another engine loads, and goes on like it."""
     engine = engine_on(store)
