@@ -128,6 +128,11 @@ class PageIndex:
             self._connection().backup(copy._opened)
         return copy
 
+    def reopen(self) -> None:
+        """Open the file that is there now, which another process may have made anew; one in memory is empty then."""
+        self._opened.close()
+        self._opened = self._open()
+
     def close(self) -> None:
         """Give the file back. May be called twice."""
         self._opened.close()

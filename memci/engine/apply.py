@@ -17,6 +17,7 @@ from memci.engine.events import (
     FoldUndone,
     MessageAppended,
     PageBegan,
+    PageErased,
     PagePinned,
     PageRecalled,
     PageRestored,
@@ -74,6 +75,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
             state.session = event.session
         case ForkMade():
             pass
+        case PageErased():
+            state.erased_seq = seq
         case _:
             assert_never(event)
     state.seq = seq
@@ -232,6 +235,7 @@ def _restore_checkpoint(state: State, event: CheckpointRestored, seq: int) -> No
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
     then.next_checkpoint = state.next_checkpoint
     then.session = state.session
+    then.erased_seq = state.erased_seq
     if then.config.counter == state.config.counter:
         then.scale = state.scale
     then.detours = (*then.detours, (event.target, seq))

@@ -96,15 +96,22 @@ class Core:
             StoreError: A fork or a copy under another id was not finished.
         """
         if kept is None or not self._goes_on(kept):
-            self.state, self.mark = self._snapshot(None)
-            self._last_snapshot = self.state.seq
-            self.refresh()
+            self.reload()
         if self.state.configured and self.state.session != self.session_id:
             message = (
                 f"session {self.session_id!r} is an unfinished copy of {self.state.session!r}: "
                 "repeat the fork or the copy that was interrupted, or delete it"
             )
             raise StoreError(message)
+
+    def reload(self) -> None:
+        """Load the state from what is stored. A snapshot that is older than an erasure holds what was erased, and is not used."""
+        self.state, self.mark = self._snapshot(None)
+        self._last_snapshot = self.state.seq
+        self._take_in(self.store.journal.read(self.state.seq))
+        if self._last_snapshot < self.state.erased_seq:
+            self.state, self.mark, self._last_snapshot = State(session=self.session_id), "", 0
+            self._take_in(self.store.journal.read())
 
     def keep(self) -> KeptState | None:
         """Return what the next opening can go on with; ``None`` for a session without events."""
@@ -130,7 +137,13 @@ class Core:
         if head < self.state.seq:
             message = f"it ends at {head}, and {self.state.seq} was safe: it was cut; restore it from a backup"
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
+        erased_seq = self.state.erased_seq
         self._take_in(self.store.journal.read(self.state.seq))
+        if self.state.erased_seq != erased_seq:
+            self.reload()
+            if self._indexed is not None:
+                self._indexed.reopen()
+                self._indexed = None
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""
@@ -157,7 +170,12 @@ class Core:
             self._apply(event, self.state.seq + 1)
         self.mark = mark_of(records[-1].body)
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
-            self._write_snapshot()
+            self.write_snapshot()
+
+    def empty_index(self) -> None:
+        """Empty the index and what is known of it; it is made again when it is asked for."""
+        self.store.index.reset()
+        self._indexed = None
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
@@ -214,11 +232,12 @@ class Core:
         records = list(islice(self.store.journal.read(kept.state.seq - 1), 1 + most))
         if not 0 < len(records) <= most or mark_of(records[0].body) != kept.mark:  # none where the session was deleted
             return False
+        erased_seq = kept.state.erased_seq
         self.state, self.mark, self._last_snapshot = kept.state, kept.mark, kept.snapshot
         self._take_in(records[1:])
-        return True
+        return self.state.erased_seq == erased_seq
 
-    def _write_snapshot(self) -> None:
+    def write_snapshot(self) -> None:
         """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible)."""
         self._last_snapshot = self.state.seq
         body = codec.encode({"mark": self.mark, "state": state_codec.to_mapping(self.state)})
@@ -261,7 +280,8 @@ class Core:
 
     def _belongs(self, index: "PageIndex") -> bool:
         """Return whether an index was made from this journal."""
-        return not index.seq or (index.seq <= self.store.journal.head() and index.mark == self._mark(index.seq))
+        known = index.seq
+        return not known or (self.state.erased_seq <= known <= self.store.journal.head() and index.mark == self._mark(known))
 
     def facts(self, index: str) -> PageFacts | None:
         """Return the facts of a page, ``None`` where there is none. O(1)."""
@@ -331,7 +351,7 @@ class Core:
         if found is not None:
             seq, body = found
             value = codec.decode(body)
-            if value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
+            if seq >= self.state.erased_seq and value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
                 return state_codec.from_mapping(value["state"]), value["mark"]
         return State(session=self.session_id), ""
 

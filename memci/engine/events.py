@@ -235,6 +235,23 @@ class Rewound:
 
 
 @attrs.frozen(kw_only=True)
+class PageErased:
+    """What a page held was taken out of the records before this one: whoever knew it loads the session again.
+
+    Attributes:
+        page: Its index.
+        records: How many records hold something else since.
+        at: When, in UTC, as ISO 8601.
+    """
+
+    kind: ClassVar = "erased"
+    version: ClassVar = 1
+    page: str
+    records: int
+    at: str
+
+
+@attrs.frozen(kw_only=True)
 class WindowSettled:
     """What windows are asked for with, from then on, and the steps that the last one needed.
 
@@ -287,6 +304,7 @@ Event: TypeAlias = (
     | PageRestored
     | PagePinned
     | Rewound
+    | PageErased
     | WindowSettled
     | UsageReported
     | CheckpointMade

@@ -18,7 +18,8 @@ ROOM_SHARE = 0.25
 _TITLES = 3
 """How many pages of such a line are named by their titles."""
 
-_TITLE_CHARACTERS = 60
+TITLE_CHARACTERS = 59
+"""Where a longer title is cut."""
 
 
 def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int]:
@@ -64,4 +65,4 @@ def _line(pages: Sequence[PageFacts]) -> str:
 
 def _title(facts: PageFacts) -> str:
     title = one_line(facts.title)
-    return title if len(title) <= _TITLE_CHARACTERS else title[: _TITLE_CHARACTERS - 1] + "…"
+    return title if len(title) <= TITLE_CHARACTERS else title[:TITLE_CHARACTERS] + "…"

@@ -12,6 +12,7 @@ from memci.chapters.page import Entry, Page
 from memci.engine import appending, checkpointing, commands, folding, pages, recalling, rewinding
 from memci.engine.config import Config
 from memci.engine.core import Core
+from memci.engine.erasing import Receipt, erase
 from memci.engine.explain import Explanation, explain
 from memci.engine.listing import page_range
 from memci.engine.monitor import Fold, Notice
@@ -380,6 +381,20 @@ class Session:
         """Compare the journal with page files, snapshots and index. O(history)."""
         with self._open() as core:
             return verify(core)
+
+    def erase(self, index: str | int) -> Receipt:
+        """Take what a page holds out of everything that is stored: journal, page files, contents entries, snapshots, index.
+
+        The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
+        journal stays checkable. Other processes load the session again at their next refresh. Copies that were made of the
+        store, and forks, are not touched. O(history). If it raises, erase again: that does the rest.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+            UnavailableError: It is not known to be done.
+        """
+        with self._open() as core:
+            return erase(core, pages.page_index(index))
 
     @contextmanager
     def _open(self) -> Iterator[Core]:

@@ -103,6 +103,7 @@ class State:
         settled: How windows are asked for; ``None`` before the first.
         scale: What token counts are multiplied by, as the provider's usage tells.
         traffic: How the session was used.
+        erased_seq: The last event that took content out of those before it; 0 for none.
         instructions: What tells the model how to recall, once there is a contents page.
         instruction_tokens: Size of the message that tells the model how to recall.
         configured: The last configuration event's mapping; empty for a session without records.
@@ -129,6 +130,7 @@ class State:
     settled: WindowSettled | None = None
     scale: float = 1.0
     traffic: Traffic = attrs.field(factory=Traffic)
+    erased_seq: int = 0
     instructions: str = ""
     instruction_tokens: int = 0
     configured: Mapping[str, Any] = attrs.field(factory=dict)

@@ -28,6 +28,7 @@ from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice
 from memci.engine.state import State
 from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from memci.messages import codec
+from memci.messages.formats import openai
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from tests.engine.conversation_model import Model
 from tests.engine.wire import Value, assert_paired, assistant, calling, is_subsequence, result, system, user
@@ -99,7 +100,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.windows: list[Window] = []
         self.keys: dict[str, tuple[Value, str]] = {}
         self.numbers = count(1)
-        self.checkpoints: dict[str, tuple[object, ...]] = {}
+        self.checkpoints: dict[str, tuple[Any, ...]] = {}
         self.open()
 
     def open(self) -> None:
@@ -237,7 +238,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     # Checkpoints
 
-    def known(self) -> tuple[object, ...]:
+    def known(self) -> tuple[Any, ...]:
         """Return a copy of what the model holds."""
         return copy.deepcopy((self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys))
 
@@ -255,6 +256,20 @@ class SessionMachine(RuleBasedStateMachine):
         self.checkpoints[self.session.restore_checkpoint(chosen).id] = before
         then: Any = copy.deepcopy(self.checkpoints[chosen])
         self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys = then
+
+    @precondition(lambda self: self.model.pages)
+    @rule(data=st.data())
+    def erase(self, data: st.DataObject) -> None:
+        page = data.draw(st.sampled_from(self.model.pages))
+        receipt = self.session.erase(page.index)
+        assert self.session.seq == receipt.seq
+        self.windows.clear()
+        for model, keys in [(self.model, self.keys), *((known[0], known[5]) for known in self.checkpoints.values())]:
+            for each in model.pages:
+                if each.index == page.index:
+                    each.messages = [openai.erased(openai.facts(value)).value() for value in each.messages]
+            for key in [key for key, kept in keys.items() if kept[1].startswith(f"{page.index}/")]:
+                del keys[key]
 
     # Pages
 

@@ -19,6 +19,7 @@ class Format(Protocol):
     block: Callable[[str], Message]
     result: Callable[[Call, str], Message]
     shortened: Callable[[Message, str], Message]
+    erased: Callable[[Message], Message]
 
 
 def get(name: str) -> Format:

@@ -14,6 +14,9 @@ from memci.messages.parts import PartKind, function_id, parts
 ATTP_ANSWER = "[tool_result]\nstatus = "
 """How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
 
+ERASED = "[erased]"
+"""What stands for content that was erased."""
+
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -91,6 +94,14 @@ def shortened(message: Message, text: str) -> Message:
         if kept:
             texts = [] if message.role == "user" and not message.from_user else [{"type": "text", "text": text}]
             value["content"] = [*kept, *texts] if message.role == "user" else [*texts, *kept]
+    return facts(value)
+
+
+def erased(message: Message) -> Message:
+    """Make what is left of a message when its content is erased: role, and which calls it makes and answers."""
+    value = shortened(message, ERASED).value()
+    if message.role not in ("tool", "function"):
+        value.pop("name", None)
     return facts(value)
 
 

@@ -1,0 +1,300 @@
+"""Erasing a page: nothing of it is left anywhere, all else stays, and the history can still be checked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memci.archive.page_facts import PageState
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.engine import Engine
+from memci.engine.session import Session
+from memci.errors import PageNotFoundError, PermissionDeniedError
+from tests.engine.sessions import config_of, open_session, states, talk, turn
+from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
+
+WORD = "zanzibarprotocol"
+"""A word that only the page to be erased holds, in its user's and its assistant's words."""
+
+
+def marked_turn() -> list[Value]:
+    return [
+        {"role": "user", "name": WORD, "content": f"what of the {WORD} of 12.04.2026, my {WORD} account?"},
+        calling("c1", arguments=f'{{"q": "{WORD}"}}'),
+        result("c1", f"{WORD} found in /home/{WORD}.txt"),
+        assistant(f"the {WORD} is {WORD}"),
+    ]
+
+
+def open_on(root: Path, **sections: object) -> Session:
+    settings = {"active": {"min_pages": 2, "max_pages": 4}, "snapshot_every": 7, "contents": {"max_tokens": 400}, **sections}
+    return Engine(f"file:{root}", config_of(**settings)).session("chat")
+
+
+def told(session: Session, before: int = 5, after: int = 5) -> str:
+    """Tell a conversation with a page that is to be erased, and return its index."""
+    session.append(system("be exact"))
+    talk(session, before)
+    entries = session.extend(marked_turn())
+    talk(session, after, first=before + 1)
+    return entries[0].page.index
+
+
+def left_in(root: Path) -> list[str]:
+    """Return the files below a directory that hold the word, in any case of its letters."""
+    return [str(path) for path in root.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes().lower()]
+
+
+HISTORIES = [
+    "fold",
+    "fold recall",
+    "fold recall fade",
+    "fold evict",
+    "fold evict restore",
+    "fold undo",
+    "fold search",
+    "fold rewind",
+    "fold rewind-later rewind",
+    "talk fold",
+    "talk fold open-directory",
+    "fold squeeze",
+    "rewind-before",
+    "fold rewind-before",
+    "checkpoint fold restore-checkpoint",
+    "checkpoint rewind-before restore-checkpoint",
+    "fold recall checkpoint rewind-before restore-checkpoint",
+]
+
+
+def do(session: Session, index: str, step: str) -> None:  # noqa: C901, PLR0912 (one branch a step)
+    """Do one thing with a page, as it is told in a word."""
+    match step:
+        case "fold":
+            session.fold("all")
+        case "recall":
+            session.recall(index)
+        case "fade":
+            session.fade(index)
+        case "evict":
+            session.evict(index)
+        case "restore":
+            session.restore(index)
+        case "undo":
+            session.undo_fold()
+        case "search":
+            session.search(WORD)
+        case "rewind":
+            session.rewind(f"{index}/3")
+        case "rewind-later":
+            session.rewind("usr-8/1")
+        case "talk":
+            talk(session, 60, first=20)
+        case "open-directory":
+            session.recall(session.contents.entries[0].index)
+        case "rewind-before":
+            session.rewind("usr-3/1")
+        case "checkpoint":
+            session.checkpoint("here")
+        case "restore-checkpoint":
+            session.restore_checkpoint(session.checkpoints()[0].id)
+        case "squeeze":
+            session.window(budget=900)
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_nothing_is_left(tmp_path: Path, history: str) -> None:
+    """Whatever was done with the page, no file of the store holds a word of it, and all else is as it was."""
+    session = open_on(tmp_path)
+    index = told(session)
+    for step in history.split():
+        do(session, index, step)
+    kept = [facts.index for facts in session.pages() if facts.index != index]
+    before = {each: session.page(each).messages for each in kept}
+    assert left_in(tmp_path)
+    receipt = session.erase(index)
+    assert (index, "chat", session.seq) == (receipt.page, receipt.session, receipt.seq)
+    assert [] == left_in(tmp_path)
+    assert before == {each: session.page(each).messages for each in kept}
+    assert all(WORD not in session.render(at=seq).to_json().decode() for seq in range(session.seq + 1))
+    assert [] == session.search(WORD, include_visible=True)
+    assert () == session.verify().problems
+    session._core.state._check()
+    session.close()
+    assert [] == left_in(tmp_path)
+    with open_on(tmp_path) as again:
+        assert before == {each: again.page(each).messages for each in kept}
+        assert () == again.verify().problems
+        again.append(user("and on"))
+        again.window()
+
+
+def test_what_is_left_keeps_its_shape(tmp_path: Path) -> None:
+    """Roles, calls and results stay, so that a window is still well formed; what was said is ``[erased]``."""
+    session = open_on(tmp_path)
+    index = told(session, after=0)
+    session.erase(index)
+    window = session.window()
+    assert_paired(window.messages)
+    messages = session.page(index).messages
+    assert ["user", "assistant", "tool", "assistant"] == [message["role"] for message in messages]
+    assert {"[erased]"} == {message["content"] for message in messages}
+    assert ("c1", "{}") == (messages[1]["tool_calls"][0]["id"], messages[1]["tool_calls"][0]["function"]["arguments"])
+    assert "name" not in messages[0]
+    assert session.page(index).tokens < 60
+    entry = session.append(assistant("more"))
+    assert f"{index}/5" == entry.address
+
+
+def test_an_erased_page_can_be_recalled(tmp_path: Path) -> None:
+    """The page keeps its index and its place in the contents page, and comes back saying that it was erased."""
+    session = open_on(tmp_path)
+    index = told(session)
+    session.fold("all")
+    session.erase(index)
+    session.fold("all")
+    assert "[erased]" in next(entry for entry in session.contents.entries if entry.index == index).render()
+    session.recall(index)
+    block = next(message for message in session.window().messages if str(message["content"]).startswith("[recalled page"))
+    assert 4 == block["content"].count("> [erased]")
+
+
+def test_earlier_windows_say_that_it_was_erased(tmp_path: Path) -> None:
+    """A prompt that was rendered before shows ``[erased]`` where the page stood, and the rest as it was."""
+    session = open_on(tmp_path)
+    index = told(session, after=0)
+    window = session.window()
+    session.erase(index)
+    again = session.render(at=window.seq)
+    assert len(window.messages) == len(again.messages)
+    assert window.messages[:-4] == again.messages[:-4]
+    assert "[erased]" == again.messages[-1]["content"]
+
+
+def test_other_processes_take_notice(tmp_path: Path) -> None:
+    """Who has the session open hears of it as of any other event, and then knows nothing of the page any more."""
+    session = open_on(tmp_path)
+    index = told(session, after=1)
+    other = open_on(tmp_path)
+    other.search(WORD, include_visible=True)
+    assert WORD in other.window().to_json().decode()
+    session.refresh()
+    session.erase(index)
+    other.refresh()
+    assert WORD not in other.window().to_json().decode()
+    assert [] == other.search(WORD, include_visible=True)
+    assert () == other.verify().problems
+    other.append(user("and on"))
+    session.refresh()
+    assert session.page(index).messages == other.page(index).messages
+    assert [] == left_in(tmp_path)
+
+
+def test_an_older_snapshot_is_passed_over(tmp_path: Path) -> None:
+    """A snapshot of before, such as one that a slow process wrote after the erasure, is not believed."""
+    session = open_on(tmp_path, snapshot_every=3)
+    index = told(session, after=0)
+    seq, body = next(iter([session._core.store.snapshots.find()])) or (0, b"")
+    assert WORD.encode() in body
+    session.erase(index)
+    session._core.store.snapshots.clear()
+    session._core.store.snapshots.put(seq, body)
+    session.close()
+    with open_on(tmp_path) as again:
+        assert WORD not in again.window().to_json().decode()
+        assert WORD not in again.render(at=seq).to_json().decode()
+
+
+def test_erasing_again_is_fine(tmp_path: Path) -> None:
+    """A page that was erased holds nothing more to take out, and can be erased again."""
+    session = open_on(tmp_path)
+    index = told(session)
+    session.fold("all")
+    assert session.erase(index).records > 0
+    again = session.erase(index)
+    assert 0 == again.records
+    assert () == session.verify().problems
+
+
+def test_a_late_result_of_an_erased_page(tmp_path: Path) -> None:
+    """A result that comes late joins the erased page, and is erased with it the next time."""
+    session = open_on(tmp_path)
+    session.append(user(f"look for {WORD}"))
+    session.append(calling("late"))
+    talk(session, 6)
+    session.fold("all")
+    session.erase("usr-1")
+    session.append(result("late", f"found {WORD}"))
+    session.append(user("thanks"))
+    session.fold("all")
+    assert left_in(tmp_path)
+    session.erase(1)
+    assert [] == left_in(tmp_path)
+    assert () == session.verify().problems
+
+
+def test_what_others_said_is_not_touched() -> None:
+    """A message of another page that reads like a contents page, an entry or a page is left as it is."""
+    session = open_session()
+    index = told(session, after=0)
+    forged: list[Value] = [
+        user(f"[usr-0] Contents of earlier pages\n[{index}] mine\n  user: mine"),
+        {"role": "assistant", "content": "x", "page": index, "entries": [{"message": "y"}], "opened_by": "turn"},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "x", "index": index, "lines": ["y"], "title": "z", "covers": [[1, 9]]}],
+        },
+    ]
+    session.extend(forged)
+    session.fold("all")
+    session.recall("usr-7")
+    session.erase(index)
+    assert forged == [*session.page("usr-7").messages, *session.page("usr-8").messages]
+
+
+@pytest.mark.parametrize("index", ["usr-99", "sys-7"])
+def test_what_is_not_there_is_refused(index: str) -> None:
+    """An index of no page is refused, and nothing is written."""
+    session = open_session()
+    told(session)
+    seq = session.seq
+    with pytest.raises(PageNotFoundError):
+        session.erase(index)
+    assert seq == session.seq
+
+
+def test_a_system_page_can_be_erased(tmp_path: Path) -> None:
+    """A part of the system prompt is erased as well, also one that was set later."""
+    session = open_on(tmp_path)
+    session.append(system(f"the password is {WORD}"))
+    talk(session, 3)
+    session.erase("sys-1")
+    session.set_system([system(f"{WORD} again"), system("be kind")])
+    session.erase("sys-2")
+    assert [] == left_in(tmp_path)
+    assert ["[erased]", "be kind"] == [message["content"] for message in session.window().messages[:2]]
+
+
+def test_reading_only_erases_nothing(tmp_path: Path) -> None:
+    """An engine that only reads refuses, and the page stays."""
+    with open_on(tmp_path) as session:
+        index = told(session)
+    with Engine(f"file:{tmp_path}", read_only=True) as engine, engine.session("chat") as reader:
+        with pytest.raises(PermissionDeniedError):
+            reader.erase(index)
+        assert WORD in json.dumps(reader.page(index).messages)
+
+
+def test_a_session_in_memory_is_erased_too() -> None:
+    """The same holds for a store in memory, whatever else has the session open."""
+    store = MemoryStore()
+    session, other = open_session(store), open_session(store)
+    index = told(session)
+    session.fold("all")
+    other.refresh()
+    assert other.search(WORD)
+    session.erase(index)
+    other.refresh()
+    assert [] == other.search(WORD)
+    assert states(session) == states(other)
+    assert "archived" == session.facts(index).state == PageState.ARCHIVED
+    assert [*turn(1)] == session.page("usr-1").messages
