@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from weakref import WeakSet
 
 import attrs
 
@@ -57,7 +58,7 @@ class _Job(Generic[T]):
 
 @attrs.define(eq=False)
 class _Process:
-    """What belongs to one process; a forked child begins with a new one.
+    """The turns of one process; a forked child begins with a new one.
 
     Attributes:
         turn: Protects the other attributes; notified when the connection is free.
@@ -79,8 +80,7 @@ class SqliteDatabase:
 
     Whoever writes puts the work in a queue. The thread whose turn it is commits all that is queued in one transaction, each
     piece behind a savepoint of its own, so that writers of many sessions share what a commit costs, and none is harmed by
-    another's conflict. A connection that a fork has inherited is never used, nor closed: that could undo what the parent is
-    writing.
+    another's conflict. A fork waits for the turn that is on, and finds the connection closed: a child must inherit none.
 
     Args:
         path: The file; its directory is made with it.
@@ -92,11 +92,12 @@ class SqliteDatabase:
         self.path = path
         self._io = io
         self._synced = synced
-        self._processes: dict[int, _Process] = {}
+        self._process = _Process()
+        _databases.add(self)
 
     def mode(self) -> str:
         """Return the journal mode, ``wal`` or ``truncate``; of a database that is not there yet, the one it would get."""
-        found = self.read(lambda _: self._process().mode, "")
+        found = self.read(lambda _: self._process.mode, "")
         return found or ("wal" if is_wal_safe(self._io.version()) else "truncate")
 
     def read(self, work: Callable[[Run], T], absent: T) -> T:
@@ -106,10 +107,8 @@ class SqliteDatabase:
             CorruptError: The database is damaged.
             UnavailableError: It cannot be read now.
         """
-        process = self._process()
-        with process.turn:
-            process.turn.wait_for(lambda: not process.is_busy)
-            process.is_busy = True
+        process = self._process
+        self._begin_turn(process)
         try:
             with self._mapped():
                 connection = self._connection(process, create=False)
@@ -127,7 +126,7 @@ class SqliteDatabase:
             SyncFailedError: Nobody knows what is on the disk.
             UnavailableError: It cannot be written now.
         """
-        process = self._process()
+        process = self._process
         job = _Job(work)
         with process.turn:
             process.waiting.append(job)
@@ -157,7 +156,7 @@ class SqliteDatabase:
         """
 
         def checkpoint(run: Run) -> bool:
-            return self._process().mode == "wal" and bool(run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
+            return self._process.mode == "wal" and bool(run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
 
         if self.read(checkpoint, absent=False):
             message = f"{self._name()}: removed bytes are still in the write-ahead log, as others read there: do it again"
@@ -165,21 +164,37 @@ class SqliteDatabase:
 
     def close(self) -> None:
         """Give the connection of this process back; the next call opens another one. May be called twice."""
-        process = self._process()
+        process = self._process
+        self._begin_turn(process)
+        try:
+            self._disconnect(process)
+        finally:
+            self._end_turn(process)
+
+    def before_fork(self) -> None:
+        """Wait for the turn that is on, let no other begin, and close the connection.
+
+        The library knows of an open file which locks its process holds, and a child would inherit that knowledge without the
+        locks (https://sqlite.org/howtocorrupt.html, "Carrying an open database connection across a fork").
+        """
+        self._begin_turn(self._process)
+        self._disconnect(self._process)
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Let turns begin again; in a child, where no other thread lives on, all is new."""
+        if in_child:
+            self._process = _Process()
+        else:
+            self._end_turn(self._process)
+
+    @staticmethod
+    def _begin_turn(process: _Process) -> None:
         with process.turn:
             process.turn.wait_for(lambda: not process.is_busy)
-            self._disconnect(process)
+            process.is_busy = True
 
-    def _process(self) -> _Process:
-        pid = os.getpid()
-        process = self._processes.get(pid)
-        if process is None:
-            for inherited in self._processes.values():
-                _keep_for_ever(inherited.connection)
-            process = self._processes.setdefault(pid, _Process())
-        return process
-
-    def _end_turn(self, process: _Process) -> None:
+    @staticmethod
+    def _end_turn(process: _Process) -> None:
         with process.turn:
             process.is_busy = False
             process.turn.notify_all()
@@ -335,9 +350,28 @@ def _text(connection: "sqlite3.Connection", sql: str) -> str:
     return str(connection.execute(sql).fetchone()[0])
 
 
-def _keep_for_ever(inherited: "sqlite3.Connection | None") -> None:
-    """Keep a connection of the parent process from being closed when nobody refers to it any more."""
-    import ctypes  # noqa: PLC0415 loads only in a forked child
+# What a fork has to know. The lock is held during a fork, and protects the list.
+_databases: "WeakSet[SqliteDatabase]" = WeakSet()
+_forking = Lock()
+_paused: list[SqliteDatabase] = []
 
-    if inherited is not None:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
+
+def _before_fork() -> None:
+    _forking.acquire()
+    for database in list(_databases):
+        database.before_fork()
+        _paused.append(database)
+
+
+def _after_fork(*, in_child: bool) -> None:
+    for database in _paused:
+        database.after_fork(in_child=in_child)
+    _paused.clear()
+    _forking.release()
+
+
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=lambda: _after_fork(in_child=False),
+    after_in_child=lambda: _after_fork(in_child=True),
+)

@@ -42,9 +42,14 @@ def version_of(connection: "sqlite3.Connection") -> int:
     Raises:
         StoreError: It is another program's, or a newer memci's.
     """
-    version = _number(connection, "PRAGMA user_version")
-    owner = _number(connection, "PRAGMA application_id")
-    if owner != APPLICATION_ID and (version or owner or _number(connection, "SELECT count(*) FROM sqlite_master")):
+    connection.execute("BEGIN")  # all of one moment: another process may be making the tables
+    try:
+        tables = _number(connection, "SELECT count(*) FROM sqlite_master")
+        version = _number(connection, "PRAGMA user_version")
+        owner = _number(connection, "PRAGMA application_id")
+    finally:
+        connection.execute("ROLLBACK")
+    if owner != APPLICATION_ID and (version or owner or tables):
         message = "the database is not one of memci: give the path of another file, or of one that is not there yet"
         raise StoreError(message)
     if version > len(MIGRATIONS):
