@@ -6,15 +6,26 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from memci.cli import chat_command, checks, listing, mcp_command, output, reading, recalling, replay_command, windows
+from memci.cli import (
+    chat_command,
+    checks,
+    listing,
+    mcp_command,
+    output,
+    reading,
+    recalling,
+    replay_command,
+    time_commands,
+    windows,
+)
 from memci.cli.exit_code import EXPLAINED, CommandError, ExitCode, code_of
 from memci.errors import MemciError
 from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, mcp when its client recalls, and replay into a new session; the others can be used while
-another process writes.
+No command writes but chat, recall, fork, copy, checkpoints when it is asked to, mcp when its client recalls, and replay into a
+new session; the others can be used while another process writes.
 """
 
 
@@ -76,6 +87,9 @@ def _app() -> typer.Typer:
     app.command("explain")(checks.explain)
     app.command("verify")(checks.verify)
     app.command("export")(reading.export)
+    app.command("checkpoints")(time_commands.checkpoints)
+    app.command("fork")(time_commands.fork)
+    app.command("copy")(time_commands.copy)
     app.command("mcp")(mcp_command.mcp)
     app.command("config")(checks.config)
     return app

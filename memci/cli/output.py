@@ -7,7 +7,8 @@ direction of the line.
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TextIO
 
@@ -82,6 +83,21 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
         _draw(columns, cells)
     else:
         _write_plain(columns, cells)
+
+
+@contextmanager
+def progress(words: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error while the block runs, where that is a terminal; what is yielded moves it: done, and in all."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console  # noqa: PLC0415 (40 ms, for terminals only)
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415 (as above)
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(one_line(words), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def note(words: str) -> None:
