@@ -17,11 +17,11 @@ from memci.chapters.page import Page
 from memci.engine import blocks, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
-from memci.engine.events import Event, SessionConfigured, from_record, to_record
+from memci.engine.events import Event, from_record, to_record
 from memci.engine.indexing import advance, mark_of
 from memci.engine.kept_states import KeptState
 from memci.engine.monitor import Monitor, logger
-from memci.engine.recounting import recount
+from memci.engine.recounting import configuration
 from memci.engine.state import State
 from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
 from memci.messages import codec
@@ -391,20 +391,4 @@ class Core:
 
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
-        wanted = self.policy
-        instructions = blocks.instructions(self.config.recall.protocol)
-        if self.state.configured == wanted and self.state.instructions == instructions:
-            return []
-        changed = bool(self.state.configured) and self.state.config.counter != self.config.counter
-        tokens = self.count(self.state.wire.facts({"role": "system", "content": instructions})) if instructions else 0
-        event = SessionConfigured(
-            memci=self.memci,
-            session=self.session_id,
-            tenant=self.tenant,
-            config=wanted,
-            instructions=instructions,
-            instruction_tokens=tokens,
-            scale=self.counter.margin,
-            counted=recount(self) if changed else None,
-        )
-        return [event]
+        return configuration(self)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from memci.archive.contents import Directory, entries_text, one_line, tokens_text
-from memci.archive.page_facts import PageFacts
+from memci.archive.page_facts import PageFacts, PageState
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
 from memci.engine.core import Core
+from memci.errors import ConfigError
 from memci.messages.message import Message
 
 MOST_LINES = 100
@@ -20,6 +21,19 @@ _TITLES = 3
 
 TITLE_CHARACTERS = 59
 """Where a longer title is cut."""
+
+
+def page_state(state: PageState | str) -> PageState:
+    """Return a state by its name.
+
+    Raises:
+        ConfigError: No state has this name.
+    """
+    try:
+        return PageState(state)
+    except ValueError as error:
+        message = f"{state!r} is not known: give one of {', '.join(PageState)}"
+        raise ConfigError(message, path="state") from error
 
 
 def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int]:

@@ -1,13 +1,36 @@
-"""The sizes of what is visible, by another counter than before."""
+"""Putting settings in force, and the sizes of what is visible by another counter than before."""
 
 from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.chapters.page import Page
+from memci.engine import blocks
+from memci.engine.events import Event, SessionConfigured
 
 if TYPE_CHECKING:
     from memci.engine.core import Core
+
+
+def configuration(core: "Core") -> list[Event]:
+    """Return the event that puts the settings in force which this process wants; none where they are."""
+    wanted = core.policy
+    instructions = blocks.instructions(core.config.recall.protocol)
+    if core.state.configured == wanted and core.state.instructions == instructions:
+        return []
+    changed = bool(core.state.configured) and core.state.config.counter != core.config.counter
+    tokens = core.count(core.state.wire.facts({"role": "system", "content": instructions})) if instructions else 0
+    event = SessionConfigured(
+        memci=core.memci,
+        session=core.session_id,
+        tenant=core.tenant,
+        config=wanted,
+        instructions=instructions,
+        instruction_tokens=tokens,
+        scale=core.counter.margin,
+        counted=recount(core) if changed else None,
+    )
+    return [event]
 
 
 def recount(core: "Core") -> dict[str, object]:

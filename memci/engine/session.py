@@ -14,7 +14,7 @@ from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.erasing import Receipt, erase
 from memci.engine.explain import Explanation, explain
-from memci.engine.listing import page_range
+from memci.engine.listing import page_range, page_state
 from memci.engine.monitor import Fold, Notice
 from memci.engine.searching import Hit, search
 from memci.engine.verify import Report, verify
@@ -167,11 +167,7 @@ class Session:
 
     def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
         """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
-        try:
-            wanted = None if state is None else PageState(state)
-        except ValueError as error:
-            message = f"{state!r} is not known: give one of {', '.join(PageState)}"
-            raise ConfigError(message, path="state") from error
+        wanted = None if state is None else page_state(state)
         with self._open() as core:
             return [facts for facts in core.all_facts() if wanted is None or facts.state is wanted]
 
@@ -278,9 +274,7 @@ class Session:
             return checkpointing.checkpoints(core)
 
     def restore_checkpoint(self, checkpoint_id: str) -> Checkpoint:
-        """Go on from a checkpoint: what came after it is gone from view and stays in the journal. O(history).
-
-        Returns the recovery checkpoint that was made just before: restoring that one takes this back.
+        """Go on from a checkpoint, and return one that was made just before: restoring that one takes this back. O(history).
 
         Raises:
             InvalidIdError: There is no such checkpoint.
