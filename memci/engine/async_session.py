@@ -170,3 +170,4 @@ class AsyncSession:
     checkpoints = _call(Session.checkpoints)
     restore_checkpoint = _call(Session.restore_checkpoint)
     verify = _call(Session.verify)
+    erase = _call(Session.erase)
