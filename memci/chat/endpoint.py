@@ -21,6 +21,7 @@ _OWN = ("messages", "model", "n", "stream", "tool_choice", "tools")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_SAID = 300
+_MOST_SECONDS = 1_000_000  # systems cannot wait much longer
 
 _ADVICE = {
     400: "the endpoint cannot use the request",
@@ -37,13 +38,13 @@ class Endpoint:
 
     Needs ``pip install 'memci[chat]'``; the client takes half a second to load, when the first endpoint is made. Replies are not
     streamed. Each request is retried by the client after lost connections, timeouts, 408, 409, 429 and 5xx, with growing
-    pauses. The key is in no error's text.
+    pauses. Redirects are not followed: messages and key go to no other place. The key is in no error's text.
 
     Args:
         base_url: Such as ``https://api.openai.com/v1`` or ``http://localhost:8080/v1``.
         model: The model's name there.
         api_key: The key; not needed by most local servers.
-        timeout_s: Seconds to wait for the endpoint, in each attempt.
+        timeout_s: Seconds that each attempt may take, to the last byte of the answer; at most a million.
         max_retries: Attempts after the first.
         options: More keys of the request, such as ``temperature`` or ``max_completion_tokens``.
 
@@ -73,19 +74,27 @@ class Endpoint:
         if not (self._key.isascii() and self._key.isprintable()):
             message = "it holds characters that no request can carry"  # and is not shown
             raise ConfigError(message, path="api_key")
-        if not timeout_s > 0:
-            message = f"{shown(timeout_s)} is no number of seconds above 0"
+        if not 0 < timeout_s <= _MOST_SECONDS:
+            message = f"{shown(timeout_s)} is no number of seconds above 0, and at most a million"
             raise ConfigError(message, path="timeout_s")
         if type(max_retries) is not int or max_retries < 0:
             message = f"{shown(max_retries)} is no number of attempts: give a whole number from 0"
             raise ConfigError(message, path="max_retries")
         try:
             import openai  # noqa: PLC0415 (500 ms, and an extra)
+
+            from memci.chat.attempt import TimedClient  # noqa: PLC0415 (loads a part of the extra)
         except ImportError as error:
             message = "the client for models is not installed: pip install 'memci[chat]'"
             raise ConfigError(message) from error
         key = self._key or NO_KEY
-        self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout_s, max_retries=max_retries)
+        self._client = openai.OpenAI(
+            base_url=base_url,
+            api_key=key,
+            timeout=timeout_s,
+            max_retries=max_retries,
+            http_client=TimedClient(timeout_s),
+        )
 
     def __enter__(self) -> Self:
         """Return the endpoint."""
@@ -161,8 +170,12 @@ class Endpoint:
         match error:
             case openai.APIStatusError():
                 status = error.status_code
-                advice = _ADVICE.get(status, "the endpoint failed: try again later")
-                problem = f"status {status}, {advice}; it says: {self._quoted(error.body)}"
+                target = error.response.headers.get("location", "") if 300 <= status < 400 else ""  # noqa: PLR2004 (redirects)
+                if target:
+                    problem = f"status {status}, it points to {self._quoted(_without_secrets(target))}: give the base URL there"
+                else:
+                    advice = _ADVICE.get(status, "the endpoint failed: try again later")
+                    problem = f"status {status}, {advice}; it says: {self._quoted(error.body)}"
             case openai.APITimeoutError():
                 problem = f"it did not answer within {self._timeout_s:g} s: try again, or raise the timeout"
             case openai.APIConnectionError():
@@ -174,7 +187,7 @@ class Endpoint:
     def _quoted(self, value: object) -> str:
         """Return what an endpoint says on one short line, without the key."""
         said = value.get("message", value) if isinstance(value, Mapping) else value
-        text = str(said).replace(self._key, "[key]") if self._key else str(said)
+        text = re.sub(re.escape(self._key), "[key]", str(said), flags=re.IGNORECASE) if self._key else str(said)
         return " ".join(text.split())[:_MOST_SAID]
 
 
@@ -188,6 +201,15 @@ def _place(base_url: str) -> str:
         pass
     message = "it is no URL to which a path can be added: give one such as http://localhost:8080/v1"
     raise ConfigError(message, path="base_url")
+
+
+def _without_secrets(target: str) -> str:
+    """Return where a redirect points to, without a password or a query."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return target
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _accepted(message: dict[str, Any]) -> dict[str, Any]:

@@ -29,13 +29,27 @@ class Http:
 
     status: int
     body: bytes = b'{"error": {"message": "out of order"}}'
+    location: str = ""
 
 
 class Hold:
     """No answer: the connection is held until the server closes."""
 
 
-Script = Callable[[list[Message]], Said | Message | Http | Hold]
+@attrs.frozen
+class Drip:
+    """A good reply that comes a byte at a time, with pauses of a tenth of a second, until the server closes or it is told.
+
+    Attributes:
+        head: Also its status and headers come so.
+        sized: A header tells how long it is.
+    """
+
+    head: bool = False
+    sized: bool = True
+
+
+Script = Callable[[list[Message]], Said | Message | Http | Hold | Drip]
 
 
 class ModelServer:
@@ -91,12 +105,29 @@ class ModelServer:
         said = self.script(request["messages"])
         if isinstance(said, Hold):
             self.closing.wait()
+        elif isinstance(said, Drip):
+            self._drip(handler, said)
         elif isinstance(said, Http):
             _send(handler, said)
         else:
             said = said if isinstance(said, Said) else Said(said)
             self.replies.append(said.message)
             _send(handler, Http(200, _completion(said, request["model"])))
+
+    def _drip(self, handler: BaseHTTPRequestHandler, how: Drip) -> None:
+        body = _completion(Said({"role": "assistant", "content": "Late."}), "slow")
+        length = f"Content-Length: {len(body) + 8}\r\n" if how.sized else ""
+        head = f"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n{length}\r\n".encode()
+        slow, rest = (head, body + b" " * 8) if how.head else (b" " * 8, body)
+        try:
+            if not how.head:
+                handler.wfile.write(head)
+            for byte in slow[:8]:
+                handler.wfile.write(bytes([byte]))
+                self.closing.wait(0.1)
+            handler.wfile.write(slow[8:] + rest)
+        except OSError:  # whoever asked has gone
+            handler.close_connection = True
 
 
 @contextmanager
@@ -189,5 +220,7 @@ def _send(handler: BaseHTTPRequestHandler, answer: Http) -> None:
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", str(len(answer.body)))
     handler.send_header("Retry-After-Ms", "1")
+    if answer.location:
+        handler.send_header("Location", answer.location)
     handler.end_headers()
     handler.wfile.write(answer.body)

@@ -10,7 +10,7 @@ import pytest
 import memci
 from memci.chat import Chat, Endpoint
 from memci.errors import ConfigError, ModelError
-from tests.chat.model_server import Hold, Http, Message, said, serving
+from tests.chat.model_server import Drip, Hold, Http, Message, said, serving
 from tests.chat.talks import CONFIG, config, roles, talking
 
 KEY = "sk-3nrc9d-very-secret"
@@ -86,6 +86,33 @@ def test_silent_endpoint_times_out() -> None:
         assert ["user"] == roles(session)
 
 
+@pytest.mark.parametrize("drip", [Drip(), Drip(sized=False), Drip(head=True)], ids=["body", "body of no length", "head"])
+def test_dripping_endpoint_times_out(drip: Drip) -> None:
+    """The timeout bounds a whole attempt: an endpoint that writes a byte now and then is not waited for, but asked again."""
+    answers: list[Drip | Message] = [drip, drip, said("At last.")]
+    with serving(lambda _: answers.pop(0)) as server, talking(server, timeout_s=0.4) as (chat, session):
+        with pytest.raises(ModelError, match=r"did not answer within 0\.4 s"):
+            chat.say("Hello")
+        assert ["user"] == roles(session)
+        with Endpoint(server.url, "scripted", timeout_s=0.4, max_retries=1) as model:
+            again = Chat(session, model).resume()
+        assert again is not None
+        assert ("At last.", 3) == (again.text, len(server.requests))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(status: int) -> None:
+    """Where an endpoint points to another place nothing is sent there; the error says where that is, and no secret of it."""
+    with serving(lambda _: said("Got you.")) as other:
+        location = other.url.replace("://", "://ada:pass1234@") + "/chat/completions?token=t0"
+        with serving(lambda _: Http(status, location=location)) as server, talking(server) as (chat, session):
+            with pytest.raises(ModelError, match=rf"status {status}, it points to {other.url}/chat/completions: ") as raised:
+                chat.say("Hello")
+            assert status == raised.value.status
+            assert ["user"] == roles(session)
+        assert [] == other.keys
+
+
 def test_absent_endpoint_cannot_be_reached() -> None:
     """Where nobody listens the error names host and port, and what to do."""
     with serving(lambda _: said("Hello.")) as server:
@@ -143,9 +170,10 @@ def test_error_within_an_answer_is_told() -> None:
         chat.say("Hello")
 
 
-def test_key_stays_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("repeated", [KEY, KEY.upper()], ids=["as it is", "in capitals"])
+def test_key_stays_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture, repeated: str) -> None:
     """The key is in no error, also where the endpoint repeats it, in no log, and in no file of the store."""
-    body = json.dumps({"error": {"message": f"wrong API key: {KEY}"}}).encode()
+    body = json.dumps({"error": {"message": f"wrong API key: {repeated}"}}).encode()
     with (
         caplog.at_level("DEBUG"),
         serving(lambda _: Http(401, body)) as server,
@@ -198,6 +226,7 @@ def test_options_are_sent() -> None:
         ({"api_key": "sk-1\nX-Other: 2"}, "api_key"),
         ({"timeout_s": 0}, "timeout_s"),
         ({"timeout_s": float("nan")}, "timeout_s"),
+        ({"timeout_s": float("inf")}, "timeout_s"),
         ({"max_retries": -1}, "max_retries"),
         ({"max_retries": 1.5}, "max_retries"),
         ({"options": {"stream": True}}, "options.stream"),
