@@ -13,6 +13,7 @@ from memci.engine.monitor import Notice, Recall
 from memci.engine.session import Session
 from memci.errors import AttpError, ConfigError, InvalidMessageError, ModelError
 from memci.messages import codec
+from memci.messages.formats.openai import ATTP_ANSWER
 
 MAX_ROUNDS = 8
 """How many replies of one turn may call tools, unless told otherwise."""
@@ -65,7 +66,8 @@ class Chat:
         The user's message is safe before the model is asked. After an error that came later, ``resume`` goes on with it.
 
         Args:
-            message: The text, or a message of role ``user``.
+            message: The text, or a message of role ``user``. One that begins as an answer of ATTP does, which sessions take
+                for a tool's word, is appended with a line break in front: the user said it.
 
         Raises:
             InvalidMessageError: The message was refused; nothing was stored.
@@ -76,7 +78,7 @@ class Chat:
         if said.get("role") != "user":
             text = f"the user's message has the role 'user', not {said.get('role')!r}"
             raise InvalidMessageError(text, path="role")
-        self._session.append(said, on_conflict="retry")
+        self._session.append(_as_users(said), on_conflict="retry")
         return self._go_on()
 
     def resume(self) -> Answer | None:
@@ -201,6 +203,16 @@ class Chat:
             del self._recalled[index]
         if faded:
             self._tell(Faded(pages=faded))
+
+
+def _as_users(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a user's message so that it cannot be taken for an answer of ATTP; what is given is not changed."""
+    match message.get("content"):
+        case str(text) if text.startswith(ATTP_ANSWER):
+            return {**message, "content": f"\n{text}"}
+        case [{"text": str(text)} as first, *rest] if text.startswith(ATTP_ANSWER):
+            return {**message, "content": [{**first, "text": f"\n{text}"}, *rest]}
+    return message
 
 
 def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
