@@ -7,13 +7,14 @@ import select
 import signal
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import anyio
 from anyio.abc import TaskStatus
 from mcp.server.stdio import stdio_server
 
 from memci.mcp.conversation import Conversation
+from memci.mcp.request import Requests
 from memci.mcp.server import make_server
 
 if TYPE_CHECKING:
@@ -85,10 +86,12 @@ async def _serve(conversation: Conversation, stdin: _Input) -> signal.Signals | 
         stdin.end()
 
     server = make_server(conversation)
-    lines = anyio.wrap_file(io.TextIOWrapper(io.BufferedReader(stdin), encoding="utf-8", errors="replace"))
+    requests = Requests(anyio.wrap_file(io.TextIOWrapper(io.BufferedReader(stdin), encoding="utf-8", errors="replace")))
     async with anyio.create_task_group() as tasks:
         await tasks.start(end_at_signal)
-        async with stdio_server(stdin=lines) as (reading, writing):
+        # All that the SDK does with its input is to iterate over the lines.
+        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", requests)) as (reading, writing):
+            requests.connect(writing)
             try:
                 await server.run(reading, writing, server.create_initialization_options())
             finally:

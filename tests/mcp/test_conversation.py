@@ -2,8 +2,9 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 import attrs
@@ -131,3 +132,25 @@ def test_pings_are_answered_during_a_call() -> None:
 
     anyio.run(talk)
     assert ["pong", '{"error":{"kind":"slow","message":""}}'] == answers
+
+
+class _Broken(Conversation):
+    """A conversation with a mistake in it."""
+
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        message = f"cannot open '/home/ada/chats/{name}' with {len(arguments)} arguments"
+        raise OSError(message)
+
+
+def test_a_mistake_of_ours_is_a_result(store: str, other: memci.Session, caplog: pytest.LogCaptureFixture) -> None:
+    """An exception that nobody foresaw is a result for the model, without paths of this machine; the log has all of it."""
+
+    async def call() -> str:
+        async with Client(make_server(_Broken(store, "default", "s", other.config))) as client:
+            result = await client.call_tool("list_pages", {})
+            assert result.is_error
+            return text_of(result)
+
+    assert {"error": {"kind": "OSError", "message": "cannot open '…' with 0 arguments"}} == json.loads(anyio.run(call))
+    assert "the tool 'list_pages' failed" in caplog.text
+    assert "/home/ada/chats/list_pages" in caplog.text

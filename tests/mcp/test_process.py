@@ -64,6 +64,23 @@ def test_end_of_input_ends_it(store: str) -> None:
     assert ExitCode.OK == process.returncode
 
 
+def test_every_request_is_answered(store: str) -> None:
+    """A line that is no request gets an error, with its id where that can be read, and the server goes on; also at the end."""
+    with started(store) as process:
+        asked(process, "initialize", HELLO)
+        half = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "read_page \ud800"}})
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{half}\nhello\n".encode())
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        assert [(5, -32600), (None, -32700)] == [(answer["id"], answer["error"]["code"]) for answer in answers]
+        assert {} == asked(process, "ping", {})
+        out, err = process.communicate(b'{"id": 6}')
+        assert (6, b"") == (json.loads(out)["id"], err)
+    assert ExitCode.OK == process.returncode
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, ExitCode.OK), (signal.SIGINT, ExitCode.INTERRUPTED)], ids=["term", "int"]
 )
