@@ -25,6 +25,7 @@ class FileJournal:
         self._io = io
         self._scan = JournalScan(files.read_journal, codec, files.session_id, JOURNAL)
         self._tail = Tail(0, 0)
+        self._safe_end = 0  # this object synced all before it and cut nothing since; -1 where it did
         self._failure = ""
 
     def head(self) -> int:
@@ -70,6 +71,7 @@ class FileJournal:
                 self._failure = f"session {files.session_id!r}: an earlier sync failed: close the session and open it again"
             raise refusal.unavailable(error, files.place(JOURNAL)) from error
         self._tail = Tail(expected + len(records), self._tail.end + len(commit))
+        self._safe_end = self._tail.end
         return self._tail.head
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
@@ -141,7 +143,12 @@ class FileJournal:
             if expected == 0:
                 self._files.settle()
             if size != self._tail.end:
+                self._safe_end = -1
                 self._io.truncate(fd, self._tail.end)
+            if self._safe_end != self._tail.end:
+                # Another process wrote last, and may have died before its sync, or left what was cut just now. A loss of power
+                # must not find it missing, or its remains, beside the commit that follows.
+                self._files.sync(fd)
             write_all(self._io, fd, commit)
             self._files.sync(fd)
         except OSError:
@@ -149,6 +156,7 @@ class FileJournal:
             raise
 
     def _cut(self, fd: int) -> None:
+        self._safe_end = -1  # nobody knows how much of what is cut came to the disk
         try:
             self._io.truncate(fd, self._tail.end)
         except OSError as error:
@@ -160,6 +168,7 @@ class FileJournal:
     def _forget(self) -> None:
         """Forget what is known of the file: another one has taken its place."""
         self._tail = Tail(0, 0)
+        self._safe_end = 0
         self._scan.forget()
 
     def _look(self, fd: int) -> Tail:

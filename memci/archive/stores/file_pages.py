@@ -16,9 +16,10 @@ class FilePages:
 
     def __init__(self, files: SessionFiles) -> None:
         self._files = files
+        self._is_settled = False
 
     def put(self, pages: Mapping[str, bytes]) -> None:
-        """Write page files, over older ones of the same name; n pages cost n + 1 syncs, the first ever one more.
+        """Write page files, over older ones of the same name; n pages cost n + 1 syncs, the first of an opening one more.
 
         A crash leaves each file as it was or as it should be.
 
@@ -32,13 +33,24 @@ class FilePages:
         if not names:
             return
         with files.locked(PAGES):
-            if files.open_journal() is None:
-                files.settle()
-            if files.make_directory(PAGES):
-                files.sync_directory(files.directory)
+            if files.make_directory(PAGES) or not self._is_settled:
+                self._settle()
             for name, page in zip(names, pages.values(), strict=True):
                 files.write_file(page, PAGES, name, sync=True)
             files.sync_directory(files.path(PAGES))
+
+    def _settle(self) -> None:
+        """Make the directory of the pages safe, once in the life of this object, under the lock. Raises ``OSError``.
+
+        Whoever made it, or began the journal, may have died before its name was safe.
+        """
+        files = self._files
+        fd = files.open_journal()
+        if fd is None or not files.read_journal(1, 0):
+            files.settle()
+        else:
+            files.sync_directory(files.directory)
+        self._is_settled = True
 
     def find(self, name: str) -> bytes | None:
         """Return the bytes of a page file, or ``None`` where there is none.

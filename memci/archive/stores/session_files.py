@@ -298,6 +298,7 @@ class SessionFiles:
         A crash half way leaves a directory without a journal: no session, and a new one of that id can begin in it.
         """
         self._unlink_if_there(self.path(JOURNAL))
+        self.sync_directory(self.directory)  # nothing else is gone before the journal is
         self._remove_below(self.directory, keep=LOCK)
         self._unlink_if_there(self.path(LOCK))
         try:
@@ -332,6 +333,10 @@ class SessionFiles:
 
     def _make_directories(self, path: str) -> None:
         parent = str(Path(path).parent)
+        if path == self._tenant_directory:
+            # Whoever made the root may have died before its name was safe: a tenant in it tells that it is.
+            self._make_directories(self._root)
+            self.sync_directory(str(Path(self._root).parent))
         try:
             self._io.make_directory(path)
         except FileExistsError:
@@ -340,7 +345,7 @@ class SessionFiles:
             self._make_directories(parent)
             self._make_directories(path)
         else:
-            if len(path) <= len(self._root):  # settle() sees to those below
+            if len(path) < len(self._root):  # settle() sees to those below
                 self.sync_directory(parent)
 
     def _remove_below(self, directory: str, keep: str = "") -> None:
