@@ -8,6 +8,7 @@ import attrs
 import typer
 
 import memci
+from memci.archive.stores.url import shown_url
 from memci.cli.exit_code import CommandError, ExitCode
 
 _LISTED_SESSIONS = 10
@@ -88,7 +89,7 @@ def _only_session(engine: memci.Engine, place: Place) -> str:
 
 
 def _where(place: Place) -> str:
-    return f"the store {place.store} of tenant {place.tenant!r}"
+    return f"the store {shown_url(place.store)} of tenant {place.tenant!r}"
 
 
 def _listed(sessions: list[str]) -> str:

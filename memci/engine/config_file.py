@@ -141,3 +141,10 @@ def _refuse_duplicates(root: "yaml.Node", name: str) -> None:
             seen.add(place)
             if not path:
                 levels.append((place, value))
+
+
+def shown_store(url: str) -> str:
+    """Return the store's URL as the ``repr`` of a config shows it: without what may be a secret."""
+    from memci.archive.stores.url import shown_url  # noqa: PLC0415 (loads the stores' files, which a config does not need)
+
+    return repr(shown_url(url))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import memci
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.object import ObjectStore
@@ -96,6 +97,13 @@ def test_a_postgresql_url_names_a_database(scheme: str) -> None:
 def test_a_url_is_shown_without_secrets(url: str, shown: str) -> None:
     """User, password and parameters are left out of what is shown of a URL; paths are shown as they are."""
     assert shown == shown_url(url)
+
+
+def test_a_config_shows_no_secret() -> None:
+    """What is shown of a config names the store without its password."""
+    config = memci.Config(store="postgresql://user:secret@host/chats")
+    assert "store='postgresql://…@host/chats'" in repr(config)
+    assert "postgresql://user:secret@host/chats" == config.store
 
 
 @pytest.mark.parametrize("url", ["postgre://user:secret@host/chats", "mysql://host/chats?password=secret"])
