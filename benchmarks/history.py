@@ -11,7 +11,7 @@ from memci.archive.stores.file import FileStore
 from memci.engine.engine import Engine
 
 WINDOW_TOKENS = 8_000
-CONFIG = {"budget": {"window": WINDOW_TOKENS, "reserve": 0}}
+CONFIG = {"budget": {"window": WINDOW_TOKENS, "reserve": 0}, "open_sessions": {"max_bytes": 0}}
 SESSION_ID = "support"
 
 _SEED = 20_261_121

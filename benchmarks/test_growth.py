@@ -18,6 +18,8 @@ ROUNDS = 12
 ROUND_TURNS = 50
 MOST_TIMES_AS_MUCH = 1.5
 MOST_MEMORY_SHARE = 1.1
+MOST_TIMES_TO_REOPEN = 5
+REOPENINGS = 30
 FULL_TURNS = 1_000
 """From here on window and contents page are full, and an open session holds all that it ever holds."""
 
@@ -56,6 +58,27 @@ def test_a_turn_costs_the_same(pair: Pair, open_copy: Open, report: Report) -> N
     for name in ("syncs", "reads", "counter_calls"):
         few, many = (getattr(count, name) for count in counts)
         assert many <= 1.05 * few, (name, few, many)  # where the folds fall may differ
+
+
+def test_reopening_costs_as_much(pair: Pair, open_copy: Open, report: Report) -> None:
+    """A session reopens by its snapshot in at most five times the CPU time of one a tenth as long.
+
+    Of each length the median of many openings counts; they alternate. Sessions without a snapshot are left out.
+    """
+    with open_copy(pair[0]) as short, open_copy(pair[1]) as long:
+        spent: dict[Opened, list[float]] = {short: [], long: []}
+        for opened in spent:
+            opened.session.close()
+        for _ in range(REOPENINGS):
+            for opened, times in spent.items():
+                start = process_time()
+                opened.open().close()
+                times.append(process_time() - start)
+        medians = [statistics.median(times) for times in spent.values()]
+    report.growth.append(
+        {"reopening, compared": list(pair), "CPU_us": [1e6 * each for each in medians], "ratio": medians[1] / medians[0]}
+    )
+    assert pair[0] < FULL_TURNS or medians[1] <= MOST_TIMES_TO_REOPEN * medians[0]
 
 
 def test_an_open_session_takes_the_same_memory(pair: Pair, histories: dict[int, Path], scratch: Path, report: Report) -> None:

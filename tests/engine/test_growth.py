@@ -1,9 +1,11 @@
 """What a turn costs does not depend on the length of the history: counted in syncs, reads, calls and bytes, not in seconds."""
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import attrs
 import pytest
@@ -15,8 +17,9 @@ from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.messages import codec
 from memci.testing.counters import WordCounter
+from tests.engine.counting_store import CountingStore
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "budget": {"window": 1_800, "reserve": 0},
     "contents": {"max_tokens": 800},
     "eviction": {"zero_recall_turns": 50},  # entries, evictions and directories are in balance from 200 turns on
@@ -25,10 +28,21 @@ CONFIG = {
 SHORT_TURNS, LONG_TURNS = 200, 2_000
 MEASURED_TURNS = 200
 BATCH_TURNS = 20
+SMALL_READ_BYTES = 8 << 10
+"""The most that is read at once to find a place in a journal."""
 
 
 class UnsyncedIo(FileIo):
-    """Counts syncs and leaves them out, for the disk has nothing to say here."""
+    """Counts syncs and leaves them out, for the disk has nothing to say here; counts what is read, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes_read = 0
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        data = super().read(fd, size, offset)
+        self.bytes_read += len(data)
+        return data
 
     def sync(self, fd: int) -> None:  # noqa: ARG002 (the same call as its base has)
         self.syncs += 1
@@ -45,6 +59,12 @@ class Cost:
     reads: int
     opens: int
     bytes_written: int
+    bytes_read: int
+    records_read: int
+    snapshot_bytes: int
+    tail_records: int
+    tail_bytes: int
+    journal_bytes: int
     counter_calls: int
     python_calls: int
     state_bytes: int
@@ -55,7 +75,8 @@ class Chat:
 
     def __init__(self, root: Path) -> None:
         self.io = UnsyncedIo()
-        self.engine = Engine(FileStore(root, io=self.io), CONFIG)
+        self.store = CountingStore(FileStore(root, io=self.io))
+        self.engine = Engine(self.store, CONFIG)
         self.counter = WordCounter()
         self.turns = 0
         self.session = self.open()
@@ -66,11 +87,35 @@ class Chat:
         return session
 
     def reopen(self) -> None:
-        self.session.close()
+        """Open the session as another process does, which has no state of it."""
+        self.engine.close()
+        self.engine = Engine(self.store, CONFIG)
         self.session = self.open()
 
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of the newest snapshot, of the events behind it, and of the journal."""
+        stored = self.session._core.store
+        found = stored.snapshots.find()
+        assert found is not None
+        bodies = [len(record.body) for record in stored.journal.read()]
+        tail = bodies[found[0] :]
+        return {
+            "snapshot_bytes": len(found[1]),
+            "tail_records": len(tail),
+            "tail_bytes": sum(tail),
+            "journal_bytes": sum(bodies),
+        }
+
     def counts(self) -> tuple[int, ...]:
-        return (self.io.syncs, self.io.reads, self.io.opens, self.io.bytes_written, self.counter.calls)
+        return (
+            self.io.syncs,
+            self.io.reads,
+            self.io.opens,
+            self.io.bytes_written,
+            self.io.bytes_read,
+            self.store.records,
+            self.counter.calls,
+        )
 
     def grow(self, turns: int) -> None:
         while self.turns < turns:
@@ -116,12 +161,16 @@ def python_calls(action: Callable[[], object]) -> int:
 def cost(chat: Chat, action: Callable[[], object]) -> Cost:
     before = chat.counts()
     calls = python_calls(action)
-    syncs, reads, opens, bytes_written, counter_calls = (now - then for now, then in zip(chat.counts(), before, strict=True))
+    spent = (now - then for now, then in zip(chat.counts(), before, strict=True))
+    syncs, reads, opens, bytes_written, bytes_read, records_read, counter_calls = spent
     return Cost(
         syncs=syncs,
         reads=reads,
         opens=opens,
         bytes_written=bytes_written,
+        bytes_read=bytes_read,
+        records_read=records_read,
+        **chat.sizes(),
         counter_calls=counter_calls,
         python_calls=calls,
         state_bytes=len(codec.encode(state_codec.to_mapping(chat.session._core.state))),
@@ -180,3 +229,13 @@ def test_opening_reads_a_snapshot_and_what_follows(costs: Costs) -> None:
     assert long.reads <= short.reads + 16
     assert 0 == short.syncs == long.syncs
     assert 0 == short.counter_calls == long.counter_calls
+    assert long.python_calls <= 1.2 * short.python_calls
+
+
+def test_opening_reads_no_more_than_it_needs(costs: Costs) -> None:
+    """Opening reads a snapshot, the events behind it and the one it was taken at, and what finding their place takes."""
+    for opening in costs[2:]:
+        assert opening.tail_records + 1 == opening.records_read < CONFIG["snapshot_every"] + BATCH_TURNS
+        steps = math.log2(max(opening.journal_bytes / SMALL_READ_BYTES, 2))
+        needed = opening.snapshot_bytes + 2 * opening.tail_bytes
+        assert needed < opening.bytes_read <= needed + (2 * steps + 8) * SMALL_READ_BYTES
