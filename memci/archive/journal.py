@@ -175,7 +175,9 @@ class FileJournal:
         """Find the tail as it is now. Raises ``OSError``, and what ``JournalScan.find_tail`` raises."""
         while True:
             facts = self._io.stat(fd)
-            if not facts.st_nlink and self._files.reopen_journal():
+            if not facts.st_nlink:
+                if not self._files.reopen_journal():
+                    raise refusal.deleted(self._files.session_id)
                 fd = self._files.open_journal() or fd
                 self._forget()
                 continue

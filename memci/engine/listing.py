@@ -6,6 +6,7 @@ from memci.archive.contents import Directory, entries_text, one_line, tokens_tex
 from memci.archive.page_facts import PageFacts, PageState
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
+from memci.engine.config import MOST
 from memci.engine.core import Core
 from memci.errors import ConfigError
 from memci.messages.message import Message
@@ -41,7 +42,7 @@ def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int
     system = [core.page_facts(page) for page in core.state.system.pages()]
     shown = system[start : start + limit]
     total = core.ask(lambda index: index.count_pages())
-    offset, left = max(start - len(system), 0), limit - len(shown)
+    offset, left = min(max(start - len(system), 0), MOST), limit - len(shown)
     if left:
         shown += map(core.facts_now, core.ask(lambda index: index.page_range(offset, left)))
     return shown, len(system) + total

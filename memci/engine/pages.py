@@ -33,7 +33,7 @@ def page_index(index: object) -> str:
         return f"{USER}-{index}"
     if isinstance(index, str) and _INDEX.fullmatch(index):
         return index
-    message = f"{shown(index)} is not a page index: give one such as 'usr-12', or the number alone"
+    message = f"{shown(index)} is not a page index: give one such as 'usr-12', or the number alone as an int"
     raise InvalidIdError(message, value=index)
 
 

@@ -1,6 +1,7 @@
 """The tools by which a model lists, finds, reads and recalls the pages of its own conversation."""
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
@@ -8,6 +9,8 @@ from memci.archive.page_facts import PageFacts, PageState
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.engine import pages
+from memci.engine.config import MOST
+from memci.engine.state import USER
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError
 from memci.messages import codec
 
@@ -106,7 +109,7 @@ def _refreshing(session: "Session", function: Callable[_Given, _Answer]) -> Call
     return tool
 
 
-def handle_tool_call(toolbox: Toolbox, call: Mapping[str, Any]) -> dict[str, Any]:
+def handle_tool_call(toolbox: Toolbox, call: object) -> dict[str, Any]:
     """Carry out a native tool call, and return the message to append: that of OpenAI for its calls, else that of Anthropic.
 
     What the model did wrong is in the message, with what to do instead.
@@ -114,6 +117,9 @@ def handle_tool_call(toolbox: Toolbox, call: Mapping[str, Any]) -> dict[str, Any
     Raises:
         InvalidMessageError: It is no tool call of either kind.
     """
+    if not isinstance(call, Mapping):
+        message = f"give a tool call as a dict with its id, not a {type(call).__name__}"
+        raise InvalidMessageError(message)
     function, identity = call.get("function"), call.get("id")
     if isinstance(function, Mapping) and isinstance(identity, str):
         text, _ = answer(toolbox.call, str(function.get("name")), _arguments(function.get("arguments")))
@@ -168,7 +174,7 @@ def _recall_page(session: "Session") -> Callable[..., Receipt]:
         Example:
             recall_page("usr-12")
         """
-        page = session.recall(index)
+        page = session.recall(_index(index))
         facts = _find_facts(session, page.index)
         shown = facts is not None and facts.state in (PageState.OPEN, PageState.ACTIVE)
         where = "in full, where it was said" if shown else "in a block before the newest page"
@@ -176,6 +182,12 @@ def _recall_page(session: "Session") -> Callable[..., Receipt]:
         return Receipt(index=page.index, title=title, tokens=page.tokens, stands=where)
 
     return recall_page
+
+
+def _index(text: str) -> str:
+    """Return an index or address as a model means it: within brackets, in capitals, or as a bare number too."""
+    plain = re.sub(r"\s+", "", text).removeprefix("[").replace("]", "", 1).lower()
+    return f"{USER}-{plain}" if plain[:1].isdecimal() else plain
 
 
 def _find_facts(session: "Session", index: str) -> PageFacts | None:
@@ -200,10 +212,10 @@ def _read_page(session: "Session") -> Callable[..., Reading]:
         Example:
             read_page("usr-12/3", start=4000)
         """
-        name, _, position = index.partition("/")
+        name, _, position = _index(index).partition("/")
         messages: Any = session.page(name).messages
         if position:
-            _, number = pages.entry_address(index)
+            _, number = pages.entry_address(f"{name}/{position}")
             if number > len(messages):
                 message = f"page {name} has {len(messages)} entries: {name}/1 to {name}/{len(messages)}"
                 raise PageNotFoundError(message, index=name)
@@ -232,7 +244,7 @@ def _list_pages(session: "Session") -> Callable[..., PageList]:
         Example:
             list_pages(limit=50)
         """
-        if start < 0 or not 0 < limit <= MOST_ROWS:
+        if not 0 <= start <= MOST or not 0 < limit <= MOST_ROWS:
             message = f"start is from 0, limit from 1 to {MOST_ROWS}"
             raise ConfigError(message)
         known, total = session.page_range(start, limit)

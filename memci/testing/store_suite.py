@@ -140,6 +140,22 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert ["new"] == texts_of(again.journal)
         assert [] == list(again.pages.names())
 
+    def test_a_deleted_session_is_not_read_on(self, store: Store, session: SessionStore) -> None:
+        """Who has a deleted session open is told when it looks at the journal, also where another began under the id."""
+        append_each(session.journal, "old")
+        reader = store.open(TENANT, "session", read_only=True)
+        assert ["old"] == texts_of(reader.journal)
+        store.delete(TENANT, "session")
+        for journal in (session.journal, reader.journal):
+            with pytest.raises(UnavailableError, match="deleted"):
+                journal.head()
+            with pytest.raises(UnavailableError, match="deleted"):
+                list(journal.read())
+        append_each(store.open(TENANT, "session").journal, "new")
+        for journal in (session.journal, reader.journal):
+            with pytest.raises(UnavailableError, match="deleted"):
+                journal.head()
+
     def test_a_reader_of_a_deleted_session_cannot_write_to_the_next(self, store: Store) -> None:
         """An opening that has only read belongs to the session that it has read."""
         append_each(store.open(TENANT, "session").journal, "old")

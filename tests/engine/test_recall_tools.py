@@ -84,6 +84,9 @@ def test_anthropic_blocks_are_answered(session: Session) -> None:
         ("read_page", {"index": "usr-1", "limit": 10**9}, "8000"),
         ("read_page", {"index": "usr-1/99"}, "usr-1/2"),
         ("list_pages", {"limit": 0}, "50"),
+        ("list_pages", {"start": 2**63}, "50"),
+        ("read_page", {"index": "page twelve"}, "usr-12"),
+        ("read_page", {"index": "usr-1/x"}, "usr-12/3"),
     ],
 )
 def test_what_the_model_did_wrong_is_an_answer(session: Session, name: str, arguments: dict[str, Any], advice: str) -> None:
@@ -91,6 +94,13 @@ def test_what_the_model_did_wrong_is_an_answer(session: Session, name: str, argu
     seq = session.seq
     assert advice in openai(session, name, **arguments)["error"]["message"]
     assert seq == session.seq
+
+
+@pytest.mark.parametrize("index", ["[usr-3]", " USR-3 ", "3", "[usr-3] question"[:7]])
+def test_an_index_is_read_as_it_is_meant(session: Session, index: str) -> None:
+    """A model may write an index as the contents page shows it, in capitals, or the number alone."""
+    assert "usr-3" == openai(session, "recall_page", index=index)["index"]
+    assert openai(session, "read_page", index="usr-3/2")["text"] == openai(session, "read_page", index=f"{index}/2")["text"]
 
 
 def test_an_evicted_page_leads_to_the_search(session: Session) -> None:
@@ -119,7 +129,7 @@ def test_a_call_and_its_answer_are_messages(session: Session) -> None:
     assert window.breakdown["tools"] > 0
 
 
-@pytest.mark.parametrize("call", [{}, {"id": 5}, {"type": "tool_use"}, {"id": "x", "function": "f"}])
+@pytest.mark.parametrize("call", [None, {}, {"id": 5}, {"type": "tool_use"}, {"id": "x", "function": "f"}])
 def test_what_is_no_call_is_refused(session: Session, call: dict[str, Any]) -> None:
     """The backend learns that it passed on something else."""
     with pytest.raises(InvalidMessageError):

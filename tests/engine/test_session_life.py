@@ -395,3 +395,16 @@ def test_tools_are_counted_anew_by_another_counter() -> None:
     session = open_session(store, counter="approximate")
     fresh = open_session(counter="approximate").window(tools=tools)
     assert fresh.breakdown["tools"] == session.window(tools=tools).breakdown["tools"]
+
+
+def test_a_session_that_another_engine_deleted_is_not_served(tmp_path: Path) -> None:
+    """Who has a deleted session open hears of it with the next refresh, and reads none of its archived pages any more."""
+    with Engine(f"file:{tmp_path}", config_of(active={"min_pages": 1})) as here, Engine(f"file:{tmp_path}") as there:
+        session = here.session("chat")
+        talk(session, 6)
+        session.fold("all")
+        other = there.session("chat")
+        here.delete("chat")
+        for call in (other.refresh, lambda: other.page("usr-2"), lambda: other.append({"role": "user", "content": "on"})):
+            with pytest.raises(UnavailableError, match="deleted"):
+                call()

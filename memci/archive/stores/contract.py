@@ -47,7 +47,11 @@ class Journal(Protocol):
     """The append-only log of one session. Safe for one thread at a time; other processes may have it open too."""
 
     def head(self) -> int:
-        """Return the sequence number of the last whole commit as it is stored now, 0 for none."""
+        """Return the sequence number of the last whole commit as it is stored now, 0 for none.
+
+        Raises:
+            UnavailableError: The session was deleted while it was open; so with ``read``.
+        """
         ...
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:

@@ -51,14 +51,19 @@ class _Opening:
             self._stored = self._sessions.get(self._key)
         return self._stored
 
-    def find_writable(self) -> _Stored | None:
-        """Return the same as ``find``, if it may be written to."""
+    def find_undeleted(self) -> _Stored | None:
+        """Return the same as ``find``, if the session was not deleted since."""
         stored = self.find()
-        if self._read_only:
-            raise refusal.read_only(self.session_id)
         if stored is not None and stored.is_deleted:
             raise refusal.deleted(self.session_id)
         return stored
+
+    def find_writable(self) -> _Stored | None:
+        """Return the same as ``find_undeleted``, if it may be written to."""
+        self.find()
+        if self._read_only:
+            raise refusal.read_only(self.session_id)
+        return self.find_undeleted()
 
     def begin(self) -> _Stored:
         """Return what is stored of the session, which begins if need be; with the lock held."""
@@ -81,7 +86,7 @@ class MemoryJournal:
 
     def head(self) -> int:
         """Return the sequence number of the last commit, 0 for none."""
-        stored = self._opening.find()
+        stored = self._opening.find_undeleted()
         return len(stored.records) if stored else 0
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
@@ -105,7 +110,7 @@ class MemoryJournal:
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; what is committed while it reads is not read."""
-        stored = self._opening.find()
+        stored = self._opening.find_undeleted()
         if stored is not None:
             head = len(stored.records)
             for place in range(after, head if until is None else min(until, head)):
