@@ -4,10 +4,16 @@ import atexit
 import logging
 import os
 from http.client import HTTPConnection
-from threading import Lock
+from threading import Lock, Thread
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
 # The driver takes credentials from the environment; the server takes any.
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "memci-tests")
@@ -15,6 +21,18 @@ os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "never-shown-anywhere")
 
 _lock = Lock()  # keeps a second thread from starting a second server
 _servers: list["S3Server"] = []
+
+
+class OneAtATime:
+    """moto's application, which looks at the condition of a put and then writes: the two are to be one, as they are in S3."""
+
+    def __init__(self) -> None:
+        self._application = DomainDispatcherApplication(create_backend_app)
+        self._lock = Lock()  # makes each request whole; without it, of two conditional puts both may win
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        with self._lock:
+            return [b"".join(self._application(environ, start_response))]
 
 
 class S3Server:
@@ -26,9 +44,10 @@ class S3Server:
 
     def __init__(self) -> None:
         logging.getLogger("werkzeug").setLevel(logging.WARNING)  # not a line for each request
-        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        self._server.start()
-        self.port = int(self._server.get_host_and_port()[1])
+        self._server = make_server("127.0.0.1", 0, OneAtATime(), threaded=True)
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        self.port = self._server.port
 
     def new_bucket(self) -> str:
         """Make an empty bucket and return its name."""
@@ -46,7 +65,9 @@ class S3Server:
 
     def stop(self) -> None:
         """End it."""
-        self._server.stop()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
 
 
 def s3_server() -> S3Server:

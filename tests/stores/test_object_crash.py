@@ -274,3 +274,18 @@ def test_a_lost_race_leaves_no_segment() -> None:
         session.journal.append(64, [new_record("loser")])
     assert 1 == len([path for path in stored(io.bucket) if "/segments/" in path])
     assert [*(f"old-{number}" for number in range(64)), "winner"] == texts_of(session.journal)
+
+
+def test_what_a_crash_left_is_redacted_too() -> None:
+    """A segment that was put by a process that ended before it was named holds former bodies, and goes with them."""
+    bucket = MemoryStore()
+    append_each(on(bucket).open(TENANT, "session").journal, "secret", *["x"] * 63)
+    io = FaultyObjectIo(bucket)
+    dying = ObjectStore(io).open(TENANT, "session")
+    assert 64 == dying.journal.head()
+    io.fail(2, has_effect=False, dies=True)
+    with pytest.raises(DiedError):
+        dying.journal.append(64, [new_record("never")])
+    assert 2 == b"".join(stored(bucket).values()).count(b"secret")
+    on(bucket).open(TENANT, "session").journal.redact({1: GONE})
+    assert b"secret" not in b"".join(stored(bucket).values())

@@ -150,3 +150,19 @@ def test_a_reader_goes_on_where_segments_are_replaced() -> None:
     texts = [orjson.loads(record.body)["text"] for record in (first, *reading)]
     assert 325 == len(texts)
     assert ["[erased]"] * 195 == texts[130:]
+
+
+def test_nothing_is_written_behind_a_cut_end() -> None:
+    """A manifest whose last record is cut is damage before anything is read, and takes no append."""
+    bucket = MemoryStore()
+    store = ObjectStore(ObjectIo(lambda: bucket))
+    append_each(store.open(TENANT, "session").journal, "a", "b")
+    path = f"{TENANT}/manifests/session"
+    cut = stored(bucket)[path][:-1]
+    obstore.put(bucket, path, cut)
+    journal = store.open(TENANT, "session").journal
+    with pytest.raises(CorruptError, match="bytes of records"):
+        journal.head()
+    with pytest.raises(CorruptError, match="bytes of records"):
+        journal.append(2, [new_record("c")])
+    assert cut == stored(bucket)[path]

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import obstore
 import pytest
+from obstore.exceptions import PreconditionError
 
 from memci.archive.stores.object import ObjectStore
+from memci.archive.stores.object_url import connect, parse
 from memci.errors import ConflictError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.stores.s3_server import s3_server
@@ -32,6 +35,23 @@ def opened(url: str) -> Iterator[Callable[[], ObjectStore]]:
     yield make
     for store in stores:
         store.close()
+
+
+def test_the_server_lets_one_of_many_win(url: str) -> None:
+    """Of eight puts that all name the same version one is done: what these tests rest on is true of their server."""
+    drivers = [connect(parse(url)) for _ in range(WRITERS)]
+
+    def is_done(number: int, version: str) -> bool:
+        try:
+            obstore.put(drivers[number], "object", b"%d, with %b" % (number, version.encode()), mode={"e_tag": version})
+        except PreconditionError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        for number in range(40):
+            version = str(obstore.put(drivers[0], "object", b"version %d" % number)["e_tag"])
+            assert [True] == [done for done in pool.map(is_done, range(WRITERS), [version] * WRITERS) if done]
 
 
 def test_of_many_writers_none_loses_a_record(opened: Callable[[], ObjectStore]) -> None:
