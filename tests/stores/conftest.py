@@ -1,13 +1,24 @@
-"""One PostgreSQL server for all tests of a run (of a worker, where there are several)."""
+"""What the tests of stores share: a PostgreSQL server for a run (for a worker, where there are several), and a quick disk."""
 
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.stores.postgres_server import PostgresServer, running_server
+from tests.stores.postgres_server import MEMORY_DISK, PostgresServer, running_server
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     with running_server() as server:
         yield server
+
+
+@pytest.fixture
+def quick_path() -> Iterator[Path]:
+    """Yield a new directory on a memory disk, if there is one: for many commits whose syncs are not what is tested."""
+    place = MEMORY_DISK if os.access(MEMORY_DISK, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="memci-", dir=place) as name:
+        yield Path(name)

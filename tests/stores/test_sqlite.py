@@ -53,8 +53,8 @@ class HeldIo(SqliteIo):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "chats.db", "flush")
+def store(quick_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(quick_path / "chats.db", "flush")
     yield store
     store.close()
 
@@ -266,19 +266,19 @@ def test_a_reader_keeps_the_log(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_index_lies_beside_the_database(store: SqliteStore, tmp_path: Path) -> None:
+def test_the_index_lies_beside_the_database(store: SqliteStore, quick_path: Path) -> None:
     """Each session has an index file of its own, which goes with the session; the next one of that id has another."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
     assert session.index.seq == 0
-    assert ["1.sqlite"] == [path.name for path in (tmp_path / "chats.db.index").glob("*.sqlite")]
+    assert ["1.sqlite"] == [path.name for path in (quick_path / "chats.db.index").glob("*.sqlite")]
     session.close()
     store.delete(TENANT, "session")
-    assert [] == list((tmp_path / "chats.db.index").iterdir())
+    assert [] == list((quick_path / "chats.db.index").iterdir())
     again = store.open(TENANT, "session")
     assert again.index.seq == 0
     again.close()
-    assert ["2.sqlite"] == [path.name for path in (tmp_path / "chats.db.index").glob("*.sqlite")]
+    assert ["2.sqlite"] == [path.name for path in (quick_path / "chats.db.index").glob("*.sqlite")]
 
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ class TestSqliteStore(StoreSuite):
     """With a write-ahead log, durable."""
 
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
-        store = SqliteStore(tmp_path / "chats.db", io=SafeIo())
+    def store(self, quick_path: Path) -> Iterator[SqliteStore]:
+        store = SqliteStore(quick_path / "chats.db", io=SafeIo())
         yield store
         assert "wal" == store.journal_mode
         store.close()
@@ -39,8 +39,8 @@ class TestFlushedSqliteStore(StoreSuite):
     """With a rollback journal, less durable."""
 
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
-        store = SqliteStore(tmp_path / "chats.db", "flush", io=OldIo())
+    def store(self, quick_path: Path) -> Iterator[SqliteStore]:
+        store = SqliteStore(quick_path / "chats.db", "flush", io=OldIo())
         yield store
         assert "truncate" == store.journal_mode
         store.close()

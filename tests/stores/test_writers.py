@@ -13,9 +13,9 @@ APPENDS = 400
 
 
 @pytest.mark.parametrize("scheme", ["file", "sqlite", "postgresql"])
-def test_many_processes_lose_and_double_nothing(tmp_path: Path, postgres: PostgresServer, scheme: str) -> None:
+def test_many_processes_lose_and_double_nothing(quick_path: Path, postgres: PostgresServer, scheme: str) -> None:
     """Each acknowledged append of sixteen processes is in the journal once, where it was said, in the order of its process."""
-    urls = {"file": f"file:{tmp_path}/chats", "sqlite": f"sqlite:///{tmp_path}/chats.db", "postgresql": ""}
+    urls = {"file": f"file:{quick_path}/chats", "sqlite": f"sqlite:///{quick_path}/chats.db", "postgresql": ""}
     url = urls[scheme] or f"{postgres.new_url()}&memci_pool=1"
     command = [sys.executable, "-m", "tests.stores.writers", "--store", url, "--durability", "flush"]
     done = subprocess.run([*command, "--processes", "16", "--appends", str(APPENDS)], stdout=subprocess.PIPE, check=True)  # noqa: S603
