@@ -114,7 +114,7 @@ class AsyncSession:
         """Close this handle. May be called twice."""
 
         def close() -> None:
-            self._calls.submit(self._session.close, certain=True).result()
+            self._calls.submit(self._session.close).result()
 
         await self._tool_calls.run(close, certain=True)  # the tools that run may need the session until they are done
 

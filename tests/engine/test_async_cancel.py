@@ -308,6 +308,37 @@ def test_closing_goes_on_when_it_is_cancelled(whole: bool) -> None:  # noqa: FBT
     assert [user("a")] == stored(memory)
 
 
+def test_closing_that_waits_for_a_tool_goes_on_when_it_is_cancelled() -> None:
+    """A handle whose closing is cancelled while a tool runs is closed once the tool is done, and the tool is not disturbed."""
+
+    async def run() -> None:
+        async with engine_on(MemoryStore()) as engine:
+            session = await engine.session("chat")
+            hold = Hold()
+
+            def work() -> int:
+                """Work for long."""
+                hold.reached.set()
+                assert hold.released.wait(60)
+                return session._session.turn
+
+            session.toolbox.register(work)
+            call = {"id": "c1", "type": "function", "function": {"name": "work", "arguments": "{}"}}
+            working = asyncio.create_task(session.handle_tool_call(call))
+            await reached(hold)
+            closing = asyncio.create_task(session.close())
+            await asyncio.sleep(0)
+            await cancelled(closing)
+            await session.append(user("a"))
+            hold.released.set()
+            assert "1" == (await working)["content"]
+            await asyncio.to_thread(engine._tool_threads.finish)
+            with pytest.raises(SessionClosedError):
+                await session.append(user("b"))
+
+    asyncio.run(run())
+
+
 def test_a_program_that_is_interrupted_leaves_what_it_wrote(tmp_path: Path) -> None:
     """When the main task is cancelled in the middle of a call, ``async with`` closes what is open, and the call is whole."""
     io = HoldingIo()
