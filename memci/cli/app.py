@@ -16,6 +16,7 @@ from memci.cli import (
     recalling,
     replay_command,
     time_commands,
+    upkeep,
     windows,
 )
 from memci.cli.exit_code import EXPLAINED, CommandError, ExitCode, code_of
@@ -24,8 +25,8 @@ from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, fork, copy, checkpoints when it is asked to, mcp when its client recalls, and replay into a
-new session; the others can be used while another process writes.
+No command writes but chat, recall, fork, copy, erase, repair --apply, checkpoints when it is asked to, mcp when its client
+recalls, and replay into a new session; the others can be used while another process writes.
 """
 
 
@@ -91,6 +92,8 @@ def _app() -> typer.Typer:
     app.command("fork")(time_commands.fork)
     app.command("copy")(time_commands.copy)
     app.command("mcp")(mcp_command.mcp)
+    app.command("repair")(upkeep.repair)
+    app.command("erase")(upkeep.erase)
     app.command("config")(checks.config)
     return app
 

@@ -155,6 +155,7 @@ class AsyncEngine:
             yield session_id
 
     delete = _call(Engine.delete)
+    repair = _call(Engine.repair)
 
     async def close(self) -> None:
         """Close all sessions and the store. May be called twice."""

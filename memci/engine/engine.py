@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
@@ -24,6 +24,10 @@ from memci.version import VERSION
 def utc_now() -> datetime:
     """Return the time, in UTC."""
     return datetime.now(UTC)
+
+
+if TYPE_CHECKING:
+    from memci.engine.repairing import Repair
 
 
 class Engine:
@@ -145,6 +149,23 @@ class Engine:
         with self._core_of(new_id) as core:
             forking.mend(core, missing)
         return self.session(new_id)
+
+    def repair(self, session_id: str, *, apply: bool = False) -> "Repair":
+        """Say what of a session differs from its journal and what makes it good; with *apply*, do it. O(history).
+
+        Raises:
+            CorruptError: The end of the journal is damaged: restore it from a backup.
+            PermissionDeniedError: It is to be applied, and the engine only reads.
+        """
+        from memci.engine.repairing import repair  # noqa: PLC0415 (for those who repair)
+
+        if apply:
+            self._check_writable("repair")
+        check_identifier(session_id, "session id")
+        with self._lock:
+            self._check_open()
+        with self._core_of(session_id) as core, core.lock:
+            return repair(core, apply=apply)
 
     def delete(self, session_id: str) -> None:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from memci.archive.page_facts import PageState
+from memci.archive.page_facts import PageFacts, PageState
 from memci.engine import pages, state_codec
 from memci.engine.apply import apply
 from memci.engine.core import Core
@@ -20,6 +20,10 @@ from memci.messages import codec
 
 if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
+
+
+_MADE_AGAIN = "memci repair makes it again from the journal"
+_WRITTEN_AGAIN = "reading the page makes it again, and so does memci repair"
 
 
 @attrs.frozen(kw_only=True)
@@ -48,55 +52,88 @@ class Report:
         return not self.problems
 
 
+@attrs.define
+class Findings:
+    """What a verification found, by what it is wrong with.
+
+    Attributes:
+        events: How many records of the journal were read.
+        files: How many page files were compared.
+        snapshots: How many snapshots were compared.
+        journal: A sentence for damage of the journal; nothing behind it was looked at.
+        state: One for a state in memory that is another one.
+        index: One for each thing that is wrong with the index.
+        snapshot: One for each snapshot that is damaged or another state.
+        page: One for each page whose file is damaged or missing, by index.
+    """
+
+    events: int = 0
+    files: int = 0
+    snapshots: int = 0
+    journal: list[str] = attrs.field(factory=list)
+    state: list[str] = attrs.field(factory=list)
+    index: list[str] = attrs.field(factory=list)
+    snapshot: list[str] = attrs.field(factory=list)
+    page: dict[str, str] = attrs.field(factory=dict)
+
+
 def verify(core: Core) -> Report:
     """Read the journal from its beginning, and compare everything that is derived from it. O(history)."""
+    return report_of(core, examine(core))
+
+
+def report_of(core: Core, found: Findings) -> Report:
+    """Return a report of what was found."""
+    return Report(
+        session=core.session_id,
+        events=found.events,
+        pages=found.files,
+        snapshots=found.snapshots,
+        durability=core.store.durability,
+        problems=(*found.snapshot, *found.state, *found.index, *found.page.values(), *found.journal),
+    )
+
+
+def examine(core: Core) -> Findings:
+    """Compare everything that is derived from the journal with it. O(history)."""
     from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
 
-    problems: list[str] = []
-    events = files = 0
-    index = PageIndex(None)
     snapshots = dict(_snapshots(core))
+    found = Findings(snapshots=len(snapshots))
+    index = PageIndex(None)
     state = State(session=core.session_id)
     try:
         for record in core.store.journal.read():
             apply(state, from_record(record), record.seq)
-            events += 1
+            found.events += 1
             if record.seq in snapshots:
-                problems += _snapshot_problems(state, record.seq, snapshots[record.seq])
+                found.snapshot += _snapshot_problems(state, record.seq, snapshots[record.seq])
         while index.seq != state.seq:
             advance(index, core.store.journal, state)
-        problems += core.store.snapshots.problems()
+        found.snapshot += core.store.snapshots.problems()
         if state_codec.to_mapping(state) != state_codec.to_mapping(core.state) and state.seq == core.state.seq:
-            problems.append(
+            found.state.append(
                 "the state in memory differs from the one that the journal makes: close the session and open it again"
             )
-        problems += core.ask(lambda stored: list(_index_problems(index, stored)))
+        found.index += core.ask(lambda stored: list(_index_problems(index, stored)))
         for facts in core.all_facts():
             if facts.state not in (PageState.OPEN, PageState.ACTIVE):
-                files += 1
-                problems += _page_problems(core, facts.index, facts.sha256, facts.revision)
+                found.files += 1
+                _examine_page(core, found, facts)
     except CorruptError as error:
-        problems.append(str(error))
-    return Report(
-        session=core.session_id,
-        events=events,
-        pages=files,
-        snapshots=len(snapshots),
-        durability=core.store.durability,
-        problems=tuple(problems),
-    )
+        found.journal.append(str(error))
+    return found
 
 
 def _index_problems(index: "PageIndex", stored: "PageIndex") -> Iterator[str]:
-    advice = "delete index.sqlite, it is made again from the journal"
     for expected, found in zip_longest(index.rows(), stored.rows()):
         if expected != found:
-            yield f"the index differs from what the journal makes, first at {(expected or found)[0]!r}: {advice}"
+            yield f"the index differs from what the journal makes, first at {(expected or found)[0]!r}: {_MADE_AGAIN}"
             break
     try:
         stored.check()
     except CorruptError as error:
-        yield f"the full-text index is not that of its texts ({error}): {advice}"
+        yield f"the full-text index is not that of its texts ({error}): {_MADE_AGAIN}"
 
 
 def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:
@@ -109,16 +146,17 @@ def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:
 def _snapshot_problems(state: State, seq: int, body: bytes) -> Iterator[str]:
     value = codec.decode(body)
     if value["state"] != codec.decode(codec.encode(state_codec.to_mapping(state))):
-        yield f"snapshot {seq} is not the state that the journal makes: delete it, loading then begins at an older one"
+        yield f"snapshot {seq} is not the state that the journal makes: memci repair deletes it, and loading begins earlier"
 
 
-def _page_problems(core: Core, index: str, sha256: str, revision: int) -> Iterator[str]:
-    expected, expected_sha256 = page_file(pages.rebuild(core, index))
-    if expected_sha256 != sha256:
-        yield f"the facts of page {index} name another content than the journal holds: delete index.sqlite, it is made again"
-    data = core.store.pages.find(file_name(index, revision))
+def _examine_page(core: Core, found: Findings, facts: PageFacts) -> None:
+    index = facts.index
+    expected, sha256 = page_file(pages.rebuild(core, index))
+    if sha256 != facts.sha256:
+        found.index.append(f"the facts of page {index} name another content than the journal holds: {_MADE_AGAIN}")
+    data = core.store.pages.find(file_name(index, facts.revision))
     if data is None:
-        yield f"the file of page {index} is missing: reading the page makes it again"
+        found.page[index] = f"the file of page {index} is missing: {_WRITTEN_AGAIN}"
     elif data != expected:
         digest = hashlib.sha256(data).hexdigest()
-        yield f"the file of page {index} is damaged (SHA-256 {digest[:12]}…): reading the page makes it again"
+        found.page[index] = f"the file of page {index} is damaged (SHA-256 {digest[:12]}…): {_WRITTEN_AGAIN}"

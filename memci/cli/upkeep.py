@@ -1,0 +1,66 @@
+"""Commands that make a session good, and that take content out of it."""
+
+from typing import Annotated
+
+import attrs
+import typer
+
+import memci
+from memci.cli import output
+from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
+from memci.cli.reading import IndexArgument, page_argument
+from memci.cli.wording import count
+
+
+def repair(
+    *,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would be done.")] = False,
+    store: StoreOption = STORE,
+    session: SessionOption = None,
+    tenant: TenantOption = TENANT,
+    json: JsonOption = False,
+) -> None:
+    """Make good what differs from a session's journal.
+
+    Index, page files and snapshots are made again from the journal. The exit code is 1 where something is wrong: before
+    --apply all that was found, after it what is left.
+    """
+    with opened(Place(store, tenant, session)) as found:
+        session_id, config = found.id, found.config
+    with memci.Engine(store, config, tenant, read_only=not apply) as engine:
+        done = engine.repair(session_id, apply=apply)
+    if json:
+        output.document({"ok": done.report.ok, **attrs.asdict(done)})
+    else:
+        verb = "did" if apply else "would"
+        output.text("\n".join(f"{verb}: {step}" for step in done.steps) or "nothing to repair")
+        output.text("\n".join(done.report.problems) or "no problem found")
+        if done.steps and not apply:
+            output.note("nothing was changed: --apply does it")
+    if not done.report.ok:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def erase(  # noqa: PLR0913 (the options of a command)
+    index: IndexArgument,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="It is meant: nothing brings it back.")] = False,
+    store: StoreOption = STORE,
+    session: SessionOption = None,
+    tenant: TenantOption = TENANT,
+    json: JsonOption = False,
+) -> None:
+    """Take what a page holds out of everything that is stored of a session, for good."""
+    if not yes:
+        message = f"what {index} holds would be gone for good: look at it with memci show, and say --yes"
+        raise CommandError(message, ExitCode.USAGE)
+    with opened(Place(store, tenant, session), write=True) as found:
+        receipt = found.erase(page_argument(index))
+    if json:
+        output.document(attrs.asdict(receipt))
+    else:
+        output.text(
+            f"{receipt.page} of {receipt.session}: {count(receipt.records)} records redacted, "
+            f"{count(len(receipt.files))} page files, event {count(receipt.seq)}, {receipt.at}"
+        )
