@@ -12,7 +12,7 @@ import yaml
 from memci import Config
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/attp.md", "docs/chat.md", "docs/concepts.md"]
+PAGES = ["README.md", "docs/attp.md", "docs/chat.md", "docs/concepts.md", "docs/time.md"]
 
 
 def text(name: str) -> str:
