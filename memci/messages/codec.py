@@ -28,7 +28,8 @@ def encode(value: object) -> bytes:
         ValueError: The value holds something JSON has no form for, or an integer of more than 4,300 digits.
     """
     try:
-        return orjson.dumps(value)
+        # Copied, as orjson gives its whole buffer away with the bytes: 4 kB for a message of 120 bytes (version 3.13).
+        return bytes(memoryview(orjson.dumps(value)))
     except TypeError:
         return _MARK + json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 

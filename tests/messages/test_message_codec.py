@@ -2,6 +2,7 @@
 
 import json
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -114,3 +115,16 @@ def test_other_bytes_are_refused(data: bytes) -> None:
     """Bytes that are no JSON raise ``ValueError``."""
     with pytest.raises(ValueError):  # noqa: PT011 (two parsers, two texts)
         codec.decode(data)
+
+
+def test_what_is_kept_takes_little_room() -> None:
+    """The bytes of a message take about as much memory as they are long, whatever buffer they were written in."""
+    value = {"role": "user", "content": "x" * 80}
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        kept = [codec.encode(value) for _ in range(500)]
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 500 * 3 * len(kept[0])

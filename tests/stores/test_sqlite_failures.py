@@ -36,21 +36,6 @@ while True:
         session.snapshots.put(head, b"%d" % head)
 """
 
-APPENDER = """
-import os
-import sys
-from memci.archive.stores.contract import NewRecord
-from memci.archive.stores.sqlite import SqliteStore
-
-store = SqliteStore(sys.argv[1], sys.argv[2])
-journal = store.open("default", "session").journal
-journal.append(0, [NewRecord("appended", 1, b"{}")])
-os.write(2, b"begin\\n")
-for head in range(1, 11):
-    journal.append(head, [NewRecord("appended", 1, b"{}")])
-os.write(2, b"end\\n")
-"""
-
 
 class FaultyIo(SqliteIo):
     """A library whose commits fail when they are told to, and that waits for nobody.
@@ -174,26 +159,3 @@ def test_a_killed_writer_loses_nothing_acknowledged(store: SqliteStore, tmp_path
         session.close()
     session = store.open(TENANT, "session")
     assert head + 1 == session.journal.append(head, [new_record("after the last kill")])
-
-
-@pytest.mark.parametrize(("durability", "wal", "truncate"), [("fsync", 1, 5), ("flush", 0, 3)])
-def test_how_often_an_append_syncs(tmp_path: Path, durability: str, wal: int, truncate: int) -> None:
-    """An append costs one sync with a write-ahead log and five with a rollback journal; less when less is promised."""
-    mode = SqliteStore(tmp_path / "none.db").journal_mode
-    command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-e",
-        "trace=fsync,fdatasync,write",
-        "-o",
-        str(tmp_path / "calls"),
-        sys.executable,
-        "-c",
-        APPENDER,
-    ]
-    subprocess.run([*command, str(tmp_path / "chats.db"), durability], check=True, capture_output=True)  # noqa: S603 (fixed words)
-    calls = (tmp_path / "calls").read_text().splitlines()
-    begin, end = (next(place for place, call in enumerate(calls) if word in call) for word in ('"begin', '"end'))
-    syncs = sum("sync(" in call for call in calls[begin:end])
-    assert {"wal": wal, "truncate": truncate}[mode] * 10 == syncs
