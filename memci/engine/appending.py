@@ -131,12 +131,16 @@ def _read(core: Core, value: object, number: int, count: int) -> Message:
 
 
 def _events(core: Core, messages: Sequence[Message], at: str, key: str | None) -> list[Event]:
-    """Return the events that bring the messages in; several are planned on a copy of the state, one after the other."""
-    if len(messages) == 1:
+    """Return the events that bring the messages in.
+
+    Several, and those behind new settings, are planned on a copy of the state, one after the other.
+    """
+    settings = core.configuration()
+    if len(messages) == 1 and not settings:
         return _message_events(core, core.state, messages[0], at, key)
     scratch = state_codec.from_mapping(state_codec.to_mapping(core.state)) if core.state.configured else State()
     seq = core.state.seq
-    for event in core.configuration():  # stands before them in the commit
+    for event in settings:  # stands before them in the commit
         seq += 1
         apply(scratch, event, seq)
     events: list[Event] = []

@@ -57,6 +57,7 @@ def erase(core: Core, index: str) -> Receipt:
 
 
 def _erase(core: Core, index: str) -> Receipt:
+    core.configure()
     facts = core.facts(index)
     revision = facts.revision if facts is not None else 0
     archived = facts is not None and bool(facts.sha256)

@@ -42,12 +42,18 @@ class Redaction:
     _words: set[str] = attrs.field(factory=set)
     _titles: set[str] = attrs.field(factory=set)
     _directories: set[str] = attrs.field(factory=set)
+    _sizes: list[int] = attrs.field(factory=list)  # of the page's messages as they are left, in their order
 
     def event(self, kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is left of an event's body; equal to it where nothing of the page was in it. O(its size)."""
         left: dict[str, Any] = self._walk(body)
         if kind == "appended" and body["page"] == self.page:
             left |= self._message(body["message"])
+            self._sizes.insert(body["position"] - 1, left["tokens"])
+        elif kind == "configured" and body["counted"] is not None:
+            self._recount(left["counted"])
+        elif kind == "rewound" and body["page"] == self.page:
+            del self._sizes[body["position"] - 1 :]
         elif kind == "page_began" and body["page"] == self.page and body["name"]:
             left["name"] = ERASED
         elif kind == "recalled" and left["content"] is not None and left["content"] != body["content"]:
@@ -61,6 +67,12 @@ class Redaction:
     def _message(self, value: dict[str, Any]) -> dict[str, Any]:
         left = self.message(value)
         return {"message": left, "tokens": self.count(self.wire.facts(left)), "stub_tokens": 0}
+
+    def _recount(self, counted: dict[str, Any]) -> None:
+        """Put the sizes of what is left in the place of those that another counter gave."""
+        pairs = counted["pages"].get(self.page)
+        if pairs is not None and len(pairs) == len(self._sizes):
+            counted["pages"][self.page] = [[size, 0] for size in self._sizes]
 
     def _walk(self, value: Any) -> Any:  # noqa: ANN401 (JSON data)
         """Redact what memci wrote; what stands under ``message`` or ``block`` is somebody's text and never looked into."""

@@ -298,3 +298,18 @@ def test_a_session_in_memory_is_erased_too() -> None:
     assert states(session) == states(other)
     assert "archived" == session.facts(index).state == PageState.ARCHIVED
     assert [*turn(1)] == session.page("usr-1").messages
+
+
+def test_sizes_are_those_of_what_is_left(tmp_path: Path) -> None:
+    """A page that is in view takes as much of the window as it shows, also where the counter changed before or after."""
+    for number, (first, then) in enumerate([("o200k_base", "approximate"), ("approximate", "o200k_base")]):
+        with open_on(tmp_path / str(number), counter=first) as session:
+            index = told(session, after=0)
+        with open_on(tmp_path / str(number), counter=then) as session:
+            session.erase(index)
+            plain = open_session(counter=then)
+            plain.extend([user("[erased]"), *session.page(index).messages[1:]])
+            assert plain.page(1).tokens == session.page(index).tokens
+        with open_on(tmp_path / str(number), counter=first) as session:
+            session.append(user("and on"))
+            assert session.page(index).tokens == sum(node.tokens for node in session.page(index).nodes()) < 60
