@@ -175,7 +175,8 @@ def main() -> int:
         figures = Bench(workload, file_store, states=states).run(given.seed)
         sys.stdout.write(
             f"crash states, {workload.name}: {len(figures.distinct)} distinct of {figures.built} built, "
-            f"{figures.checked} checks, {figures.workloads} workloads, seed {given.seed}: {len(figures.losses)} losses, {time.monotonic() - began:.0f} s\n"
+            f"{figures.checked} checks, {figures.workloads} workloads, seed {given.seed}: "
+            f"{len(figures.losses)} losses, {time.monotonic() - began:.0f} s\n"
         )
         for loss in figures.losses[:20]:
             sys.stdout.write(f"  {loss}\n")

@@ -87,6 +87,10 @@ class StoreWriter:
                 self.io.kill()
                 self._begin_again()
             except UnavailableError:
+                if session in self._open:
+                    self._open.pop(session).close()
+            self.io.mend()
+            self.io.sync_error = self.io.kill_at = None
 
     def _begin_again(self) -> None:
         self._store = self._make(STORE, self.io)
