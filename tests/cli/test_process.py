@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import memci
 from memci.cli.exit_code import ExitCode
 from memci.version import VERSION
 from tests.cli.processes import environment, ran
@@ -19,13 +20,14 @@ ESCAPE = "\x1b]0;owned\x07\x1b[2J[bold]loud[/bold]\r\x9b31m"
 """What a terminal would obey, and what rich would take for markup."""
 
 
-def on_terminal(*arguments: str, **changes: str) -> str:
-    """Run the command with a terminal of 100 columns as standard output, and return what it wrote there."""
+def on_terminal(*arguments: str, errors: bool = False, **changes: str) -> str:
+    """Run the command with a terminal of 100 columns as standard output, or error, and return what it wrote there."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(  # noqa: S603 (fixed words)
         [sys.executable, "-m", "memci", *arguments],
         stdin=subprocess.DEVNULL,
-        stdout=theirs,
+        stdout=None if errors else theirs,
+        stderr=theirs if errors else None,
         env=environment(**{"COLUMNS": "100", "TERM": "xterm-256color", **changes}),
     ) as process:
         os.close(theirs)
@@ -49,6 +51,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
         if message["role"] == "user":
             message["content"] = f"{ESCAPE} {message['content']}"
     return store_chat(tmp_path_factory.mktemp("hostile"), f"id{ESCAPE}", said)
+
+
+def test_a_copy_shows_how_far_it_is(hostile: str, tmp_path: Path) -> None:
+    """On a terminal a bar shows how many events are there, and no id reaches the terminal that could control it."""
+    written = on_terminal("copy", "--store", hostile, "--to-store", f"file:{tmp_path}/copies", errors=True)
+    with memci.Engine(f"file:{tmp_path}/copies", read_only=True) as engine, engine.session(f"id{ESCAPE}") as session:
+        assert f"{session.seq}/{session.seq}" in written
+    assert r"id\x1b]0;owned" in written
+    assert "\x1b]0;" not in written
 
 
 def test_module_is_the_command() -> None:
