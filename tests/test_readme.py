@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import memci
 from memci import Config
 
 ROOT = Path(__file__).parent.parent
@@ -82,10 +83,25 @@ def test_commands_are_there() -> None:
     assert set() == set(commands) - set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", [*PAGES, "examples/README.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "examples/README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").iterdir())]
+)
 def test_links_lead_somewhere(name: str) -> None:
     """Every link inside the project names a file that is there, and a heading of it where it names one."""
     links = list(local_links(name))
-    assert links
+    assert links or name not in PAGES
     assert [] == [path for path, _ in links if not path.exists()]
     assert [] == [anchor for path, anchor in links if anchor and anchor not in anchors(path.read_text(encoding="utf-8"))]
+
+
+def test_promises_name_tests_that_are_there() -> None:
+    """The promises on durability are numbered without a gap, and each names tests that exist."""
+    page = text("docs/durability.md")
+    files = [path for folder in (ROOT / "tests", Path(memci.__file__).parent / "testing") for path in folder.rglob("*.py")]
+    tests = {name for path in files for name in re.findall(r"def (test_\w+)\(", path.read_text(encoding="utf-8"))}
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert set() == named - tests
+    promises = re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |^#|\Z)", page, re.MULTILINE | re.DOTALL)
+    assert [str(number) for number in range(1, len(promises) + 1)] == [number for number, _ in promises]
+    assert len(promises) > 20
+    assert [] == [number for number, promise in promises if not re.search(r"`test_\w+", promise)]
