@@ -89,17 +89,30 @@ class Reply:
     answer: str = ""
 
 
-def parse(text: str) -> Reply:
-    """Read a model's reply. O(its length).
+def text_of(content: str | None) -> str:
+    """Return the text of a reply. The content of a message that calls tools natively is ``None``, and so an empty text.
+
+    Raises:
+        TypeError: It is something else, such as a list of parts.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    message = f"a reply is a text, or None where the message has none, not a {type(content).__name__}"
+    raise TypeError(message)
+
+
+def parse(text: str | None) -> Reply:
+    """Read a model's reply; ``None`` is an empty plain answer. O(its length).
 
     A reply in which no line opens the table ``tool_call`` is a plain answer, whatever else it holds.
 
     Raises:
+        TypeError: It is no text.
         AttpSyntaxError: It tries to call a tool, and cannot be read or can be read in more than one way. Lines and columns are
             those of the reply, without a byte order mark.
         LimitExceededError: It has a tool call and is larger than 64 KiB.
     """
-    source = _normalised(text)
+    source = _normalised(text_of(text))
     if not _MARKER.search(source):
         return _plain(source)
     if len(source) > MAX_REPLY_BYTES or len(source.encode("utf-8", "surrogatepass")) > MAX_REPLY_BYTES:

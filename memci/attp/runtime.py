@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from memci.attp.answers import Answers
-from memci.attp.document import parse
+from memci.attp.document import parse, text_of
 from memci.attp.event import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, ToolCalled
 from memci.attp.limits import Limits
 from memci.attp.result import Result, problem_of
@@ -39,30 +39,31 @@ class Runtime:
         self._answers = Answers(limit=KEPT_ANSWERS)
         self._observers: list[Callable[[Event], None]] = []
 
-    def run(self, text: str, call_id: str | None = None) -> Result:
+    def run(self, text: str | None, call_id: str | None = None) -> Result:
         """Carry out a model's reply. Whatever the model did wrong is in the result; nothing is raised for it.
 
         Args:
-            text: The reply, whole.
+            text: The reply, whole; ``None``, as where a message has no content, is an empty answer.
             call_id: Runs once: the same text under the same id gives the stored result, as long as it is one of the last 256;
                 another text under it is refused. Without an id, every call runs.
 
         Raises:
+            TypeError: The reply is no text.
             RuntimeError: A tool is async and this thread runs an event loop: await ``arun``.
         """
         if any(tool.is_async for tool in self.toolbox.tools.values()) and _runs_loop():
             message = "a tool is async, and this thread runs an event loop: await arun instead of run"
             raise RuntimeError(message)
-        return self._once(text, call_id, None)
+        return self._once(text_of(text), call_id, None)
 
-    async def arun(self, text: str, call_id: str | None = None) -> Result:
+    async def arun(self, text: str | None, call_id: str | None = None) -> Result:
         """Like ``run``, in a thread: async tools run in the loop of the caller, all others in that thread.
 
         Where it is cancelled, the thread finishes the call within its limits, and a retry with its id gets what it gave.
         """
         import asyncio  # noqa: PLC0415 (46 ms, for those who have a loop)
 
-        return await asyncio.to_thread(self._once, text, call_id, asyncio.get_running_loop())
+        return await asyncio.to_thread(self._once, text_of(text), call_id, asyncio.get_running_loop())
 
     def observe(self, callback: Callable[[Event], None]) -> None:
         """Call this for each event, in the thread in which it happens. If it raises, that is logged and the call goes on."""

@@ -113,8 +113,10 @@ class Tool:
         """Return the arguments by name, checked, as the function is to be given them. Defaults are left to the function.
 
         Raises:
-            ToolArgumentError: One is unknown, missing, given twice, or not what its parameter takes.
+            ToolArgumentError: One is unknown, missing, given twice, or not what its parameter takes; or *named* is no mapping.
         """
+        if not isinstance(named, Mapping):
+            self._refuse(f"its arguments are an object with a value by parameter, not a {type(named).__name__}")
         places = [parameter.name for parameter in self.parameters if not parameter.by_name]
         if len(positional) > len(places):
             self._refuse(f"it takes {len(places)} arguments by position, and {len(positional)} were given")

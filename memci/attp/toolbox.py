@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from memci.attp import schemas
 from memci.attp.shape import Field, Record
 from memci.attp.tool import Tool, make_tool
-from memci.errors import ToolDefinitionError, ToolNotFoundError
+from memci.errors import ToolDefinitionError, ToolNotFoundError, shown
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -82,6 +82,8 @@ class Toolbox:
         Raises:
             ToolNotFoundError: There is none.
         """
+        if not isinstance(name, str):  # what a model wrote may be any JSON value
+            raise ToolNotFoundError(shown(name))
         if name not in self._tools:
             from difflib import get_close_matches  # noqa: PLC0415 (needed for this error alone)
 

@@ -53,6 +53,11 @@ def test_reply_without_a_call_is_a_plain_answer(text: str) -> None:
     assert Reply(answer=text.strip()) == parse(text)
 
 
+def test_no_content_is_an_empty_answer() -> None:
+    """The content of a message may be null, which says nothing."""
+    assert Reply() == parse(None)
+
+
 def test_answer_behind_a_thought_is_an_answer() -> None:
     """A model that thinks in TOML and answers in words has answered."""
     assert Reply(thought="easy", answer="It is 4.") == parse('thought = "easy"\n\nIt is 4.')

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from memci.attp.document import parse
 from memci.attp.event import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, ToolCalled
 from memci.attp.limits import Limits
 from memci.attp.result import Result
@@ -89,6 +90,15 @@ def test_a_plain_answer_calls_nothing(runtime: Runtime) -> None:
     """A reply without a tool call is the model's answer; there is nothing to send back."""
     result = runtime.run("Your order was sent.")
     assert ("Your order was sent.", "", None) == (result.answer, result.to_toml(), result.error)
+
+
+def test_no_content_is_an_empty_answer(runtime: Runtime) -> None:
+    """A message that calls tools natively has null as its content: it says nothing. A list of parts is no reply."""
+    assert ("", "") == (runtime.run(None).answer, asyncio.run(runtime.arun(None, "c1")).answer)
+    parts: Any = [{"type": "text", "text": "Hello"}]
+    for call in (runtime.run, parse):
+        with pytest.raises(TypeError, match="not a list"):
+            call(parts)
 
 
 def test_a_model_that_gives_up_says_why(runtime: Runtime) -> None:

@@ -224,6 +224,13 @@ def test_unknown_tool_names_its_neighbours(toolbox: Toolbox) -> None:
         toolbox.call("xyzzy", {})
 
 
+@pytest.mark.parametrize("name", [None, 5, [], ["search"], {}])
+def test_name_that_is_no_text_is_unknown(toolbox: Toolbox, name: Any) -> None:  # noqa: ANN401 (what a model may write)
+    """A model may write any JSON value for a tool's name; no tool has it."""
+    with pytest.raises(ToolNotFoundError, match="there is no tool"):
+        toolbox.call(name, {})
+
+
 def test_async_tool_runs_with_and_without_a_loop(toolbox: Toolbox) -> None:
     """``call`` runs an async tool in a loop of its own, ``acall`` in the caller's; a plain tool works in both."""
 

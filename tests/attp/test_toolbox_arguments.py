@@ -1,5 +1,6 @@
 """Arguments are checked strictly, and a refusal tells the model what to write."""
 
+import asyncio
 import enum
 import math
 from collections.abc import Mapping, Sequence
@@ -183,3 +184,26 @@ def test_any_value_is_taken_or_refused(annotation: object, value: object) -> Non
     except AttpError as error:
         answer = str(error)
     assert "call it as look(" in answer
+
+
+@pytest.mark.parametrize("arguments", [[], ["a"], "x", "", None, 5])
+def test_arguments_are_an_object(arguments: Any) -> None:  # noqa: ANN401 (what a model may write)
+    """Anything but a mapping is an error that says how the tool is called, sync and async, with parameters and without."""
+    toolbox = Toolbox()
+
+    @toolbox.register
+    def ping() -> str:
+        """Answer."""
+        return "pong"
+
+    @toolbox.register
+    async def wait(turns: int = 1) -> int:
+        """Wait."""
+        return turns
+
+    for name, signature in (("ping", "ping() -> str"), ("wait", "wait(turns: int = 1) -> int")):
+        with pytest.raises(ToolArgumentError, match="are an object") as caught:
+            toolbox.call(name, arguments)
+        assert (name, signature) == (caught.value.tool, caught.value.signature)
+        with pytest.raises(ToolArgumentError, match="are an object"):
+            asyncio.run(toolbox.acall(name, arguments))
