@@ -22,14 +22,16 @@ from typing import Any, Literal, NoReturn
 
 import attrs
 
+from memci.attp.header import find_header, with_plain_header
 from memci.attp.mending import mend
-from memci.attp.statement import CODE, Span, scan, syntax_error
+from memci.attp.statement import CODE, ODD_BLANKS, Span, scan, skip_blank, syntax_error
 from memci.errors import AttpSyntaxError, LimitExceededError
 
 MAX_REPLY_BYTES = 65_536
 """How large a reply with a tool call may be, in bytes of UTF-8. A plain answer may be of any size."""
 
 _MAX_OPENINGS = 20
+_MOST_SHOWN = 40  # characters of a line that is to blame
 _FIELDS = {"status", "target", "code", "message"}
 
 _CALL = r"""\[\[?[ \t]*(?:tool_call|"tool_call"|'tool_call')[ \t]*\]|(?:tool_call|"tool_call"|'tool_call')[ \t]*[.=]"""
@@ -45,7 +47,17 @@ _FENCE_LINE = re.compile(r"\A\s*(?:```|~~~)[^\n]*(?:\n|\Z)")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+_FENCE_END = re.compile(r"(?:```|~~~)[ \t]*$", re.MULTILINE)
+_LEAD_IN = re.compile(
+    r"(?P<line>[ \t*_]*+(?!(?:thought|status|target|code|message)[ \t]*:[ \t]*\S)[^\W\d_][^=(){}\[\]`\n]*+"
+    r"|(?:```|~~~)(?:toml)?[ \t]*+)\n\s*+"
+    r"(?=(?:status|target|message)[ \t]*=[ \t]*[\"']|code[ \t]*=[ \t]*(?:'{3}|\"{3}))",
+    re.IGNORECASE,
+)
+_MEANT = re.compile(rf"[ \t{ODD_BLANKS}*_`>\"'+-]*+(?P<key>target|message|thought)\b", re.IGNORECASE)
+
 _FORM = "write thought = \"…\", then a line [tool_call], then status = \"success\", target = \"…\" and code = '''…'''"
+_SUCCESS = "status = \"success\" and code = '''…'''"
 _ONE_CALL = "write one [tool_call] in a reply; its code may call several tools"
 
 
@@ -89,7 +101,7 @@ class Reply:
     answer: str = ""
 
 
-def text_of(content: str | None) -> str:
+def text_of(content: object) -> str:
     """Return the text of a reply. The content of a message that calls tools natively is ``None``, and so an empty text.
 
     Raises:
@@ -104,7 +116,8 @@ def text_of(content: str | None) -> str:
 def parse(text: str | None) -> Reply:
     """Read a model's reply; ``None`` is an empty plain answer. O(its length).
 
-    A reply in which no line opens the table ``tool_call`` is a plain answer, whatever else it holds.
+    A reply in which no line opens the table ``tool_call`` is a plain answer, whatever else it holds. A line that would, but for
+    its case, markup or invisible characters, opens it where a key of a call follows.
 
     Raises:
         TypeError: It is no text.
@@ -114,11 +127,13 @@ def parse(text: str | None) -> Reply:
     """
     source = _normalised(text_of(text))
     if not _MARKER.search(source):
+        source = with_plain_header(source)
+    if not _MARKER.search(source):
         return _plain(source)
     if len(source) > MAX_REPLY_BYTES or len(source.encode("utf-8", "surrogatepass")) > MAX_REPLY_BYTES:
         message = f"a reply with a tool call holds at most {MAX_REPLY_BYTES} bytes: write shorter code"
         raise LimitExceededError(message, limit="reply_bytes", value=MAX_REPLY_BYTES)
-    span = _find(source)
+    source, span = _find(source)
     values = _load(source, span)
     return Reply(thought=_thought(source, span, values), call=_call(source, span, values))
 
@@ -130,7 +145,7 @@ def _normalised(text: str) -> str:
         source = source.replace("\ufeff", "", 1)
     reasoning = _REASONING.match(source)
     closing = source.find(f"</{reasoning[1]}>", reasoning.end()) if reasoning else -1
-    if closing > 0 and _MARKER.search(source, closing):
+    if closing > 0 and (_MARKER.search(source, closing) or find_header(source, closing, len(source)) is not None):
         source = _NOT_NEWLINE.sub(" ", source[:closing]) + source[closing:]
     return source
 
@@ -161,38 +176,87 @@ def _plain(source: str) -> Reply:
     return Reply(thought=_thought(source, only, _load(source, only)), answer=answer)
 
 
-def _find(source: str) -> Span:
-    """Return the statements of the one document in a reply that has a line which opens the table ``tool_call``."""
+def _find(source: str) -> tuple[str, Span]:
+    """Return the statements of the one document in a reply that has a line which opens the table ``tool_call``.
+
+    They are those of the text that is returned too, which is the reply but for a line that is left out.
+    """
     position = 0
     for _ in range(_MAX_OPENINGS):
         opening = _OPENING.search(source, position)
         if not opening:
             break
+        other = find_header(source, position, opening.start())
         span = scan(source, opening.start())
         if any(statement.key[0] == "tool_call" for statement in span.statements):
-            return _checked(source, span)
+            if other is not None:
+                raise syntax_error(source, other, "this is a tool call, and so is what follows", _ONE_CALL)
+            source, span = _with_all_keys(source, span)
+            return source, _checked(source, span)
         position = max(span.end, opening.end())
     raise syntax_error(source, 0, "no tool call can be told from the text around it", f"{_FORM}, and nothing else")
+
+
+def _with_all_keys(source: str, span: Span, *, again: bool = False) -> tuple[str, Span]:
+    """Return the text and its statements; where words or a fence stand before the code, with a blank line in their place.
+
+    Raises:
+        AttpSyntaxError: There is neither code nor a message, and a line that is no key where it should stand.
+    """
+    start = skip_blank(source, span.end)
+    if start == len(source) or _is_complete(span):
+        return source, span
+    lead_in = None if again else _LEAD_IN.match(source, start)
+    if lead_in:
+        end = lead_in.end("line")
+        source = source[:start] + " " * (end - start) + source[end:]
+        return _with_all_keys(source, scan(source, span.start), again=True)
+    if _FENCE_END.match(source, start):
+        return source, span
+    meant = _MEANT.match(source, start)
+    example = f'{meant["key"].lower()} = "…"' if meant else _SUCCESS
+    line = source[start : start + _MOST_SHOWN].split("\n", maxsplit=1)[0].strip()
+    raise syntax_error(
+        source,
+        start,
+        f"below [tool_call] this line is no key with a value: {line!r}",
+        f"write {example}, each on a line of its own",
+    )
+
+
+def _is_complete(span: Span) -> bool:
+    """Tell whether there is code or a message, or a table on one line, in which they would stand."""
+    for statement in span.statements:
+        inline = statement.key[0] == "tool_call" and statement.tokens
+        if inline or (statement.key[-1] in {"code", "message"} and (len(statement.key) == 1 or statement.key[0] == "tool_call")):
+            return True
+    return False
 
 
 def _checked(source: str, span: Span) -> Span:
     """Return the span, longer where its code seems to end too early; refuse what else the reply says about tools."""
     code = next((statement for statement in span.statements if statement.table + statement.key == CODE), None)
-    second = _MARKER.search(source, span.end)
+    second = _second(source, span)
     if code and len(code.quote) == 3 and source.startswith("\n", code.value + 3) and code.quote in source[span.end :]:  # noqa: PLR2004
         try:
             span = scan(source, span.start, code_as_block=True)
-            second = _MARKER.search(source, span.end)
+            second = _second(source, span)
         except AttpSyntaxError:
-            if not second:
+            if second is None:
                 raise
-    if second:
-        raise syntax_error(source, second.start(), "this is a second tool call", _ONE_CALL)
+    if second is not None:
+        raise syntax_error(source, second, "this is a second tool call", _ONE_CALL)
     invented = [statement.start for statement in span.statements if statement.key[0] == "tool_result"]
     invented += [found.start() for found in _RESULT.finditer(source, span.end)]
     if invented:
         raise syntax_error(source, invented[0], "this result comes from no tool", "end the reply after [tool_call], and wait")
     return span
+
+
+def _second(source: str, span: Span) -> int | None:
+    """Return where behind a document another call begins."""
+    marker = _MARKER.search(source, span.end)
+    return marker.start() if marker else find_header(source, span.end, len(source))
 
 
 def _load(source: str, span: Span) -> dict[str, Any]:
@@ -246,9 +310,15 @@ def _call(source: str, span: Span, values: Mapping[str, Any]) -> CodeCall:
         if not isinstance(value, str):
             _refuse(source, span, name, f"{name} is no text", f'write {name} = "…"')
     code, message = texts["code"], texts["message"]
-    status = texts["status"].strip().lower() or ("success" if code.strip() else "fail")
+    empty = "code" in table and not code.strip()
+    status = texts["status"].strip().lower()
+    if not status and not message.strip() and "code" not in table:
+        _refuse(source, span, "status", "there is neither code nor a message", f"below [tool_call] write {_SUCCESS}")
+    status = status or ("fail" if message.strip() and not code.strip() else "success")
     match status:
         case "success":
+            if empty:
+                _refuse(source, span, "code", "the code is empty", "write it between the quotes: code = '''…'''")
             if not code.strip():
                 where = ", as it stands above [tool_call]" if "code" in values else ""
                 _refuse(source, span, "status", f"there is no code to run{where}", "below [tool_call] write code = '''…'''")

@@ -2,7 +2,7 @@
 
 import re
 
-from memci.attp.statement import CODE, Span
+from memci.attp.statement import CODE, ODD_BLANKS, Span
 
 _TEXT_FIELDS = {("thought",), ("tool_call", "thought"), ("tool_call", "target"), ("tool_call", "message"), CODE}
 
@@ -12,6 +12,8 @@ _PAIR = "\\\\"
 _PAIR_MARK = "\0\0"
 _PYTHON_TOKEN = re.compile(r"""#[^\n]*+|(?P<text>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|(?P<outside>\\[^\n])""")
 _NEWLINE_ESCAPE = re.compile(r"(?:[^\\]|\\[^n])*+\\n")
+_ODD_BLANK = re.compile(f"[{ODD_BLANKS}]")
+_PLAIN_BLANKS = {ord(char): " " for char in ODD_BLANKS}
 
 
 def mend(source: str, span: Span) -> tuple[str, str | None]:
@@ -19,6 +21,7 @@ def mend(source: str, span: Span) -> tuple[str, str | None]:
 
     O(length of the span).
     """
+    source = _with_plain_blanks(source, span)
     pieces = []
     position = span.start
     code = None
@@ -36,6 +39,19 @@ def mend(source: str, span: Span) -> tuple[str, str | None]:
         position = statement.close
     pieces.append(source[position : span.end])
     return "".join(pieces), code
+
+
+def _with_plain_blanks(source: str, span: Span) -> str:
+    """Return the text, of the same length, with plain blanks for others around the keys and values of a span."""
+    if not _ODD_BLANK.search(source, span.start, span.end):
+        return source
+    pieces = [source[: span.start]]
+    position = span.start
+    for statement in span.statements:
+        value_end = max(statement.value, statement.close + len(statement.quote))
+        pieces += [source[position : statement.value].translate(_PLAIN_BLANKS), source[statement.value : value_end]]
+        position = value_end
+    return "".join([*pieces, source[position : span.end].translate(_PLAIN_BLANKS), source[span.end :]])
 
 
 def _with_known_escapes(body: str) -> str:

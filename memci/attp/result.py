@@ -19,6 +19,14 @@ _HINTS = {
     "LimitExceededError": "do it in smaller steps, one call each",
 }
 
+_UNSENDABLE = (
+    ("Out of range float values", "nan and infinity have no form here: give None, or a text, where math.isfinite is False"),
+    ("Exceeds the limit (4300 digits)", "so long a number has no form here: give its last digits, n % 10**9, or math.log10(n)"),
+    ("Circular reference", "a list or dict holds itself: build another one, without the part that leads back"),
+    ("the value nests deeper", "give a flatter value, such as a list of rows"),
+)
+"""What is wrong with a value that cannot leave the sandbox, as the libraries word it, and what to do."""
+
 
 @attrs.frozen(kw_only=True)
 class Problem:
@@ -89,6 +97,8 @@ def problem_of(error: AttpError, tools: tuple[str, ...]) -> Problem:
             hint = _HINTS["LimitExceededError"]
             return Problem(kind="LimitExceededError", message=str(error), hint=hint, limit=error.limit)
         case SandboxError():
-            hint = f"the tools are {', '.join(tools)}" if error.kind == "NameError" and tools else _HINTS.get(error.kind, "")
+            hint = next((hint for problem, hint in _UNSENDABLE if problem in str(error)), _HINTS.get(error.kind, ""))
+            if error.kind == "NameError" and tools:
+                hint = f"the tools are {', '.join(tools)}"
             return Problem(kind=error.kind, message=str(error), line=error.line, hint=hint)
     return Problem(kind=type(error).__name__, message=str(error))

@@ -19,13 +19,16 @@ MAX_BARE_CHARS = 100
 MAX_ESCAPES = 4_000
 """Backslashes where TOML reads them; each costs as much as a hundred plain characters."""
 
+ODD_BLANKS = "\u00a0\u2007\u202f\u3000\u200b\u200c\u200d\u2060\ufeff"
+"""Characters that look like a blank or like nothing, and that TOML does not take for one."""
+
 _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _KEY = rf"{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART})*+"
-_BLANK = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?(?:\n|\Z))*+")
+_BLANK = re.compile(rf"(?:[ \t{ODD_BLANKS}]*+(?:#[^\n]*+)?(?:\n|\Z))*+")
 _HEADER = re.compile(rf"[ \t]*+\[\[?[ \t]*+(?P<key>{_KEY})[ \t]*+\]\]?[ \t]*+(?:#[^\n]*+)?(?:\n|\Z)")
-_ASSIGNMENT = re.compile(rf"(?P<indent>[ \t]*+)(?P<key>{_KEY})[ \t]*+=[ \t]*+")
+_ASSIGNMENT = re.compile(rf"(?P<indent>[ \t{ODD_BLANKS}]*+)(?P<key>{_KEY})[ \t{ODD_BLANKS}]*+=[ \t{ODD_BLANKS}]*+")
 _PARTS = re.compile(_KEY_PART)
-_LINE_END = re.compile(r"[ \t]*+(?:#[^\n]*+)?(?:\n|\Z)")
+_LINE_END = re.compile(rf"[ \t{ODD_BLANKS}]*+(?:#[^\n]*+)?(?:\n|\Z)")
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\n,=]++|\#[^\n]*+)|(?P<open>[\[{])|(?P<close>[\]}])"""
     r'''|(?P<string>"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"{3,5}|'{3}(?:[^']|'(?!''))*+'{3,5}|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')'''
@@ -53,7 +56,7 @@ class Statement:
         value: Offset of its value; of a header, its end.
         end: Offset behind its line end.
         quote: What its string begins and ends with; empty where it holds no string, and for a header.
-        close: Offset of the closing quote.
+        close: Offset of the closing quote, or of the end of a value that is no string; 0 for a header.
         block: Its string was read as a block, and may hold the quotes that enclose it.
         tokens: Of how many parts its value consists, where it is no string.
     """
@@ -106,7 +109,7 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
     table: tuple[str, ...] = ()
     escapes = 0
     room = MAX_VALUE_TOKENS
-    position = _skip_blank(text, start)
+    position = skip_blank(text, start)
     while position < len(text):
         header = _HEADER.match(text, position)
         if header:
@@ -128,11 +131,12 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
             raise syntax_error(
                 text, last.start, f"more than {MAX_ESCAPES} backslashes", "put code between ''', where a backslash is just that"
             )
-        position = _skip_blank(text, last.end)
+        position = skip_blank(text, last.end)
     return Span(statements=tuple(statements), start=start, end=statements[-1].end if statements else start)
 
 
-def _skip_blank(text: str, position: int) -> int:
+def skip_blank(text: str, position: int) -> int:
+    """Return the beginning of the first line from *position* that is neither blank nor a comment, or the end of the text."""
     blank = _BLANK.match(text, position)
     return blank.end() if blank else position
 
@@ -191,7 +195,7 @@ def _string_end(text: str, value: int, quote: str) -> int:
 
 def _block_close(text: str, value: int, quote: str, indent: int) -> int:
     """Return where the block of *quote* ends: at the one line that holds nothing else, no deeper than its key."""
-    line = re.compile(rf"^[ \t]{{0,{indent}}}({quote})[ \t]*$", re.MULTILINE)
+    line = re.compile(rf"^[ \t{ODD_BLANKS}]{{0,{indent}}}({quote})[ \t{ODD_BLANKS}]*$", re.MULTILINE)
     closings = [match.start(1) for match in line.finditer(text, value + len(quote))]
     if len(closings) != 1:
         other = "'''" if quote == '"""' else '"""'

@@ -24,6 +24,7 @@ _STOPS = (
 _MISSING = "The monty syntax parser does not yet support "
 _SUSPENDED = "cannot suspend in this synchronous context"
 _INTERNAL = "Internal error in monty: "
+_SETTING = "; use sys.set_int_max_str_digits() to increase the limit"  # there is no such module in the sandbox
 
 
 @attrs.frozen(kw_only=True)
@@ -71,5 +72,5 @@ def from_worker(
         message = f"this Python has no {message.removeprefix(_MISSING).removeprefix('the ')}"
     if message.endswith(_SUSPENDED):
         message = "no tool can be called from inside map, filter, sorted or another function that is given a function"
-    message = message.removeprefix(_INTERNAL)
+    message = message.removeprefix(_INTERNAL).removesuffix(_SETTING)
     return SandboxError(message[:MAX_MESSAGE_CHARS] or kind, kind=kind, line=line)

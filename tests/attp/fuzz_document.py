@@ -48,6 +48,7 @@ _FRAGMENTS = (
     ),
     *("\n", "\r\n", "\r", "\t", "\0", "\x1c", "\x85", "\u2028", "\ufeff", "\ud800", "é", "𝒳", "<think>", "</think>"),
     *("[tool_call]", "\n[tool_call]\n", "[tool_result]", "tool_call.code = ", "thought = ", "\nthought = '''\n", "status = "),
+    *("\u200b", "\u00a0", "**", "\\[", "<|message|>", "\n**[TOOL_CALL]**\n", "status: success\n", "\nHere it is:\n"),
     *("code = ", "\ncode = '''\n", '\ncode = """\n', "'''\n"),
     *("true", "nan", "-inf", "1e999", "0x", "1_000", "1979-05-27T07:32:00Z", "07:32", "1979-99-99"),
 )

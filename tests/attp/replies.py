@@ -1,10 +1,13 @@
 """Replies as models write them, whole and broken, and texts that were made to cost a parser much."""
 
+import re
+
 CODE = 'hits = search_pages("march invoices", limit=3)\n__result__ = hits[0]["index"]\n'
 
 HEAD = '[tool_call]\nstatus = "success"\ntarget = "find the page"\n'
 CALL = f"{HEAD}code = '''\n{CODE}'''\n"
-DOCUMENT = f'thought = """The user wants March."""\n\n{CALL}'
+THOUGHT = 'thought = """The user wants March."""\n'
+DOCUMENT = f"{THOUGHT}\n{CALL}"
 
 
 def with_code(code: str, quote: str = "'''") -> str:
@@ -38,6 +41,21 @@ WRAPPED = {
     "three double quotes": DOCUMENT.replace("'''", '"""'),
     "status missing": DOCUMENT.replace('status = "success"\n', ""),
     "status shouted": DOCUMENT.replace('"success"', '"SUCCESS"'),
+    "zero-width space before the header": DOCUMENT.replace("[tool_call]", "\u200b[tool_call]\u200b"),
+    "bold header": DOCUMENT.replace("[tool_call]", "**[tool_call]**  # now"),
+    "header as a heading": DOCUMENT.replace("[tool_call]", "### [tool_call]"),
+    "header in a list": DOCUMENT.replace("[tool_call]", "- [tool_call]"),
+    "shouted header": DOCUMENT.replace("[tool_call]", "[TOOL_CALL]"),
+    "escaped header": DOCUMENT.replace("[tool_call]", r"\[tool\_call\]"),
+    "special tokens": DOCUMENT.replace("[tool_call]", "<|channel|>final<|message|>[tool_call]"),
+    "special tokens with a target": DOCUMENT.replace("[tool_call]", "<|channel|>commentary to=python <|message|>[tool_call]"),
+    "bold header behind reasoning": f"<think>\n[tool_call]\n</think>\n{DOCUMENT.replace('[tool_call]', '**[tool_call]**')}",
+    "blanks that do not break": re.sub("^(status|target|code) = ", "\u00a0\\1\u3000=\u00a0", DOCUMENT, flags=re.MULTILINE),
+    "invisible characters": DOCUMENT.replace("target", "\u200b\n\ufefftarget").replace('success"', 'success"\u200b'),
+    "words before the code": DOCUMENT.replace("code =", "Here's the code:\n\ncode ="),
+    "Chinese words before the code": DOCUMENT.replace("code =", "\n代码如下：\ncode ="),
+    "fence below the header": DOCUMENT.replace("[tool_call]\n", "[tool_call]\n```toml\n") + "```\n",
+    "fence below the bold header": DOCUMENT.replace("[tool_call]\n", "**[tool_call]**\n\n```toml\n") + "```\n",
     "thought below the header": f"{HEAD}thought = \"The user wants March.\"\ncode = '''\n{CODE}'''\n",
 }
 """The same call, wrapped as models wrap it."""
@@ -53,7 +71,25 @@ BROKEN = {
     "no header": (DOCUMENT.replace("[tool_call]\n", ""), 1, "[tool_call]"),
     "only a thought": ('thought = "Let me think."', 1, "[tool_call]"),
     "no code": (f'thought = "x"\n\n{HEAD}', 4, "code = '''"),
-    "blank code": (with_code("\n"), 2, "code = '''"),
+    "blank code": (with_code("\n"), 4, "between the quotes"),
+    "empty code": ("[tool_call]\ncode=''\n", 2, "between the quotes"),
+    "nothing": ("[tool_call]\n", 1, 'status = "success" and code = '),
+    "YAML": ("[tool_call]\nstatus: success\ncode: |\n  x = 1\n", 2, 'status = "success" and code = '),
+    "YAML for the code": ('[tool_call]\nstatus = "success"\n\ncode: |\n  x = 1\n', 4, "code = '''"),
+    "YAML before the code": (CALL.replace('status = "success"', "status: fail"), 2, 'status = "success"'),
+    "YAML for a message": ('[tool_call]\nstatus = "fail"\nmessage: no tool sends mail\n', 3, 'write message = "…"'),
+    "a list": (CALL.replace("status", "- status").replace("target", "- target"), 2, "on a line of its own"),
+    "bold keys": (CALL.replace("target", "**target**").replace("code", "**code**"), 3, 'write target = "…"'),
+    "code without quotes": ("[tool_call]\nf(1)\ncode = 'x'\n__result__ = code\n", 2, "code = '''"),
+    "code in a fence": (f"{HEAD}```python\n{CODE}```\n", 4, "code = '''"),
+    "words twice before the code": (CALL.replace("code =", "Let me see.\nHere it is:\ncode ="), 4, "on a line of its own"),
+    "words before code on one line": ("[tool_call]\nHere it is:\ncode = 'x'\n", 2, "code = '''"),
+    "words instead of the code": (f"{HEAD}I will look for it.", 4, "code = '''"),
+    "words before the header": ("Now [tool_call]\nstatus = \"success\"\ncode = 'x'\n", 1, "line of its own"),
+    "header in backticks": ("`[tool_call]`\ncode = 'x'\n", 1, "line of its own"),
+    "a decorated call before another": (f"**[tool_call]**\ncode = 'x'\n\nor\n\n{CALL}", 1, "one [tool_call]"),
+    "a decorated call behind another": (f"{CALL}\n**[tool_call]**\nstatus = 'success'\n", 9, "one [tool_call]"),
+    "quoted call": ("> [tool_call]\n> status = \"success\"\n> code = 'x'\n", 2, "line of its own"),
     "code above the header": (f"code = '''\n{CODE}'''\nthought = 'x'\n{HEAD}", 7, "below [tool_call]"),
     "unknown status": (DOCUMENT.replace('"success"', '"maybe"'), 4, '"fail"'),
     "fail without a message": ('[tool_call]\nstatus = "fail"\n', 2, "message ="),
@@ -121,6 +157,18 @@ HOSTILE = {
     "results": _filled(CALL, "[tool_result]\n"),
     "fences in code": _filled(f"{HEAD}code = '''\n", "```\n", "'''"),
     "prose": _filled("", "word "),
+    "decorated headers": _filled("", "**[tool_call]**\n"),
+    "headers behind words": _filled("", "so [tool_call]\ncode:\n"),
+    "headers on one line": _filled("", "[tool_call] ", "\ncode = "),
+    "emphasis": _filled("", "*", "[tool_call]\ncode = ''\n"),
+    "emphasis behind a header": _filled("[tool_call]", "*"),
+    "special tokens": _filled("", "<|a|>b", "[tool_call]\ncode = ''\n"),
+    "special token": _filled("<|a|>", "b", "[tool_call]\ncode = ''\n"),
+    "blank lines behind a header": _filled("**[tool_call]**\n", "\n", "code"),
+    "words behind a header": _filled("[tool_call]\n", "word "),
+    "lines of words behind a header": _filled("[tool_call]\n", "word\n"),
+    "zero-width characters": _filled(HEAD, "\u200b", f"\n{CALL.removeprefix(HEAD)}"),
+    "lines of zero-width characters": _filled(HEAD, "\u200b\n", CALL.removeprefix(HEAD)),
     "a thought and prose": _filled('thought = "x"\n', "word "),
 }
 """Texts that would cost a careless parser much, most of them of about 32,000 characters."""

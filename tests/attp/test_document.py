@@ -39,6 +39,10 @@ def test_failure_carries_its_message() -> None:
         "",
         "Write [tool_call] above the keys.",
         "| `[tool_call]` | opens the table |",
+        "Write **[tool_call]**\nand below it the keys.",
+        "A line `[tool_call]`:\nstatus: what it is",
+        "**[tool_call]**",
+        "[TOOL_CALL]\n\nopens the table",
         '```python\ncode = "x"\nprint(code)\n```',
         '```toml\n[project]\nname = "memci"\n```',
         'status = "open"\nowner = "me"',
@@ -120,6 +124,13 @@ def test_unknown_escapes_in_texts_are_plain_backslashes(quote: str) -> None:
 def test_document_within_a_string_is_text() -> None:
     """Code and thoughts may speak of ATTP itself."""
     inner = f"x = 1\n{CALL.replace(chr(39), '-')}[tool_result]\n```\n"
+    assert inner == code_of(with_code(inner))
+    assert inner == parse(f"thought = '''\n{inner}'''\n{CALL}").thought
+
+
+def test_decorated_header_within_a_string_is_text() -> None:
+    """What would open a call outside of a string is a part of the text within one."""
+    inner = "x = 1\n**[tool_call]**\nstatus = 'success'\n\u200bcode\u00a0= 1\nHere it is:\n"
     assert inner == code_of(with_code(inner))
     assert inner == parse(f"thought = '''\n{inner}'''\n{CALL}").thought
 

@@ -140,6 +140,28 @@ def test_errors_have_line_and_hint(runtime: Runtime) -> None:
     assert (2, "the tools are find_order, lose_page, break_down") == (error["line"], error["hint"])
 
 
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ('float("nan")', "math.isfinite"),
+        ('{"a": [-1e999]}', "math.isfinite"),
+        ('find_order(float("inf"))', "math.isfinite"),
+        ("10**5000", "math.log10"),
+        ("str(10**5000)", "math.log10"),
+        ("find_order(10**5000)", "math.log10"),
+        ("(rows := [], rows.append(rows))[0]", "holds itself"),
+        ("[" * 80 + "]" * 80, "flatter"),
+    ],
+)
+def test_values_that_cannot_be_sent_have_a_hint(value: str, hint: str, runtime: Runtime) -> None:
+    """A value that has no form outside of the sandbox is answered with what to give instead, and with nothing to set."""
+    error = runtime.run(f"[tool_call]\ncode = '''\n__result__ = {value}\n'''\n").error
+    assert error is not None
+    assert "ValueError" == error.kind
+    assert hint in error.hint
+    assert "set_int" not in error.message
+
+
 def test_limits_are_named(runtime: Runtime) -> None:
     """The result tells a passed limit by its name."""
     error = runtime.run(reply("for i in range(65):\n    find_order(str(i))\n__result__ = 1")).error
