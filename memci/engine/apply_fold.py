@@ -153,6 +153,8 @@ def rewind(state: State, event: Rewound) -> None:
     if event.content is not None:
         state.active.add_page(page_from_value(event.content, state.wire.facts))
         _keep_marks(state, event.page)
+        if event.recalls is not None:  # a page in a directory, or an evicted one, has no entry that tells
+            state.recalls[event.page] = (event.recalls[0], event.recalls[1])
     elif page is not None and event.removed:
         page.detach()
     elif page is not None:

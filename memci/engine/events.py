@@ -220,6 +220,7 @@ class Rewound:
         opening_page: Index of the first page of the turn that is open from then on; empty for none.
         contents_tokens: Size of the contents page as the window shows it from then on; ``None`` where it does not change.
         directories: What is left of the directories that listed some of what is gone.
+        recalls: Recall count of the page and turn of its last recall, where it was archived and recalled.
     """
 
     kind: ClassVar = "rewound"
@@ -232,6 +233,7 @@ class Rewound:
     opening_page: str
     contents_tokens: int | None
     directories: list[dict[str, Any]]
+    recalls: list[int] | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -39,11 +39,12 @@ def rewind(core: Core, address: str) -> None:
         index, page = before, pages.load(core, before)
         position = len(page) + 1
     number = page_number(index)
-    content = None
+    content, recalls = None, None
     if page.chapter is not state.active and position > 1:
         if position <= len(page):
             page.cut(position)
         content = page_value(page)
+        recalls = _recalls(core, index)
     opening_page, opening = _turn_before(core, page, removed=position == 1)
     left = _directories_before(core, number)
     entries = entries_before_page(state, number, left)
@@ -60,9 +61,16 @@ def rewind(core: Core, address: str) -> None:
                 opening_page=opening_page,
                 contents_tokens=folding.contents_tokens(core, entries) if republish else None,
                 directories=[directory.to_mapping() for directory in left.values()],
+                recalls=recalls,
             )
         ]
     )
+
+
+def _recalls(core: Core, index: str) -> list[int] | None:
+    """Return how often a page was recalled and the turn of its last recall, ``None`` where it never was."""
+    facts = pages.get_facts(core, index)
+    return None if facts.last_recall_turn is None else [facts.recall_count, facts.last_recall_turn]
 
 
 def _directories_before(core: Core, number: int) -> dict[str, Directory]:

@@ -179,3 +179,19 @@ def test_a_rewind_ends_what_can_be_undone() -> None:
     session.rewind("usr-4/2")
     with pytest.raises(MemciError, match="no fold to undo"):
         session.undo_fold()
+
+
+def test_a_grouped_page_keeps_its_recalls() -> None:
+    """A page of a directory that a rewind brings back is as often recalled as it was, and stays so when it folds again."""
+    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 110})
+    talk(session, 14)
+    session.fold("all")
+    hidden = indexes(session, PageState.HIDDEN)[-1]
+    session.recall(hidden)
+    recalled = session.facts(hidden)
+    session.rewind(f"{hidden}/2")
+    assert (1, recalled.last_recall_turn) == (session.facts(hidden).recall_count, session.facts(hidden).last_recall_turn)
+    talk(session, 1, first=50)
+    session.fold("all")
+    assert (1, recalled.last_recall_turn) == (session.facts(hidden).recall_count, session.facts(hidden).last_recall_turn)
+    assert () == session.verify().problems
