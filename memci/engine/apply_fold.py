@@ -1,6 +1,6 @@
 """How folds, undone folds and rewinds change the state. A part of ``apply``: deterministic, no I/O."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -115,13 +115,15 @@ def undo_fold(state: State, event: FoldUndone) -> None:
     _publish(state, event.contents_tokens)
 
 
-def _keep_marks(state: State, index: str) -> None:
+def _keep_marks(state: State, index: str, recalls: Sequence[int] | None = None) -> None:
     """Keep of an archived page that comes back into view whether it is pinned, and how often it was recalled. O(1)."""
     entry = state.archive.find_entry(index)
     if entry is not None and entry.pinned:
         state.pinned.add(index)
     if entry is not None and entry.recall_count:
         state.recalls[index] = (entry.recall_count, entry.last_recall_turn)
+    elif recalls is not None:  # a page in a directory, or an evicted one, has no entry that tells
+        state.recalls[index] = (recalls[0], recalls[1])
 
 
 def entries_before_fold(state: State) -> list[Item]:
@@ -152,9 +154,7 @@ def rewind(state: State, event: Rewound) -> None:
     page = state.active.find_page(event.page)
     if event.content is not None:
         state.active.add_page(page_from_value(event.content, state.wire.facts))
-        _keep_marks(state, event.page)
-        if event.recalls is not None:  # a page in a directory, or an evicted one, has no entry that tells
-            state.recalls[event.page] = (event.recalls[0], event.recalls[1])
+        _keep_marks(state, event.page, event.recalls)
     elif page is not None and event.removed:
         page.detach()
     elif page is not None:
