@@ -15,7 +15,7 @@ from memci.engine.engine import Engine
 from tests.engine.killed_writer import CONFIG, append, open_session, text_of
 
 ROOT = Path(__file__).parents[2]
-KILLS, SHORT = 300, 15
+KILLS, SHORT = 75, 15
 
 
 class Nursery:
