@@ -45,6 +45,7 @@ def repair(
 def erase(  # noqa: PLR0913 (the options of a command)
     index: IndexArgument,
     *,
+    forks: Annotated[bool, typer.Option("--forks", help="In all forks too that took the page over.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="It is meant: nothing brings it back.")] = False,
     store: StoreOption = STORE,
     session: SessionOption = None,
@@ -55,12 +56,17 @@ def erase(  # noqa: PLR0913 (the options of a command)
     if not yes:
         message = f"what {index} holds would be gone for good: look at it with memci show, and say --yes"
         raise CommandError(message, ExitCode.USAGE)
-    with opened(Place(store, tenant, session), write=True) as found:
-        receipt = found.erase(page_argument(index))
+    with opened(Place(store, tenant, session)) as found:
+        session_id, config = found.id, found.config
+    with memci.Engine(store, config, tenant) as engine:
+        receipts = engine.erase(session_id, page_argument(index), forks=forks)
     if json:
-        output.document(attrs.asdict(receipt))
-    else:
+        output.document([attrs.asdict(receipt) for receipt in receipts])
+        return
+    for receipt in receipts:
         output.text(
             f"{receipt.page} of {receipt.session}: {count(receipt.records)} records redacted, "
             f"{count(len(receipt.files))} page files, event {count(receipt.seq)}, {receipt.at}"
         )
+    if receipts[0].forks and not forks:
+        output.note(f"forks that took the page over still hold it: {', '.join(receipts[0].forks)}; --forks erases it there too")

@@ -156,6 +156,7 @@ class AsyncEngine:
 
     delete = _call(Engine.delete)
     repair = _call(Engine.repair)
+    erase = _call(Engine.erase)
 
     async def close(self) -> None:
         """Close all sessions and the store. May be called twice."""

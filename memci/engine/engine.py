@@ -27,6 +27,7 @@ def utc_now() -> datetime:
 
 
 if TYPE_CHECKING:
+    from memci.engine.erasing import Receipt
     from memci.engine.repairing import Repair
 
 
@@ -166,6 +167,29 @@ class Engine:
             self._check_open()
         with self._core_of(session_id) as core, core.lock:
             return repair(core, apply=apply)
+
+    def erase(self, session_id: str, index: str | int, *, forks: bool = False) -> "tuple[Receipt, ...]":
+        """Erase a page of a session, as ``Session.erase`` does, and with *forks* in all forks that took it over, and in theirs.
+
+        Returns:
+            A receipt for each session that the page was erased in; forks that were deleted are passed over.
+
+        Raises:
+            PermissionDeniedError: The engine only reads.
+            PageNotFoundError: No page has this index.
+        """
+        self._check_writable("erase")
+        receipts: list[Receipt] = []
+        waiting = [session_id]
+        while waiting:
+            each = waiting.pop(0)
+            with self.session(each) as session:
+                if receipts and not session.seq:
+                    continue
+                receipts.append(session.erase(index))
+            known = {receipt.session for receipt in receipts}
+            waiting += [fork for fork in receipts[-1].forks if forks and fork not in known]
+        return tuple(receipts)
 
     def delete(self, session_id: str) -> None:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.

@@ -9,6 +9,7 @@ from memci.engine.core import Core
 from memci.engine.events import PageErased, from_record
 from memci.engine.page_codec import file_name, page_file
 from memci.engine.redaction import Redaction
+from memci.engine.time_events import ForkMade
 from memci.errors import ConflictError
 from memci.messages import codec
 
@@ -26,6 +27,7 @@ class Receipt:
         seq: Sequence number of the event that says so.
         records: How many records of the journal hold something else since.
         files: Page files that were removed or written anew.
+        forks: Ids of the forks that took the page over, each a whole copy that has to be asked for itself.
         at: When, in UTC, as ISO 8601.
     """
 
@@ -34,6 +36,7 @@ class Receipt:
     seq: int
     records: int
     files: tuple[str, ...]
+    forks: tuple[str, ...]
     at: str
 
 
@@ -70,7 +73,7 @@ def _erase(core: Core, index: str) -> Receipt:
         sha256=sha256,
         revision=revision,
     )
-    bodies = _bodies(core, redaction)
+    bodies, forks = _bodies(core, redaction)
     if facts is None and not bodies:
         pages.get_facts(core, index)  # says what it is instead
     store = core.store
@@ -87,7 +90,13 @@ def _erase(core: Core, index: str) -> Receipt:
     core.reload()
     core.write_snapshot()
     return Receipt(
-        session=core.session_id, page=index, seq=core.state.erased_seq, records=len(bodies), files=tuple(names), at=event.at
+        session=core.session_id,
+        page=index,
+        seq=core.state.erased_seq,
+        records=len(bodies),
+        files=tuple(names),
+        forks=forks,
+        at=event.at,
     )
 
 
@@ -97,16 +106,22 @@ def _forget(core: Core) -> None:
     core.empty_index()
 
 
-def _bodies(core: Core, redaction: Redaction) -> dict[int, bytes]:
-    """Return what is left of the records that hold something of the page."""
-    bodies = {}
+def _bodies(core: Core, redaction: Redaction) -> tuple[dict[int, bytes], tuple[str, ...]]:
+    """Return what is left of the records that hold something of the page, and the forks that were made with it."""
+    bodies: dict[int, bytes] = {}
+    forks: list[str] = []
+    begun: int | None = None
     for record in core.store.journal.read():
-        from_record(record)  # refuses a kind that is not known: nobody could tell what is in it
+        event = from_record(record)  # refuses a kind that is not known: nobody could tell what is in it
         body = codec.decode(record.body)
         left = redaction.event(record.kind, body)
         if left != body:
             bodies[record.seq] = codec.encode(left)
-    return bodies
+        if begun is None and (record.seq in bodies or body.get("page") == redaction.page):
+            begun = record.seq
+        if isinstance(event, ForkMade) and begun is not None and begun <= event.fork_at:
+            forks.append(event.session)
+    return bodies, tuple(dict.fromkeys(forks))
 
 
 def _file(core: Core, index: str) -> tuple[bytes, str]:

@@ -57,8 +57,22 @@ def test_erase(run: Run, store: str) -> None:
     shown = run("show", "--store", store, "usr-3").out
     assert ExitCode.USAGE == run("erase", "--store", store, "usr-3").code
     assert shown == run("show", "--store", store, "usr-3").out
-    receipt = run("erase", "--store", store, "3", "--yes", "--json").json()
+    (receipt,) = run("erase", "--store", store, "3", "--yes", "--json").json()
     assert ("usr-3", "chat") == (receipt["page"], receipt["session"])
     assert "[erased]" in run("show", "--store", store, "usr-3").out
     assert ExitCode.OK == run("verify", "--store", store).code
     assert b'"redacted":"' in journal.read_bytes()
+
+
+def test_erase_in_forks(run: Run, store: str) -> None:
+    """Forks that hold the page are named, and with --forks it is erased in them and in their forks."""
+    assert ExitCode.OK == run("fork", "--store", store, "--session", "chat", "branch").code
+    assert ExitCode.OK == run("fork", "--store", store, "--session", "branch", "twig").code
+    told = run("erase", "--store", store, "--session", "chat", "usr-4", "--yes")
+    assert (ExitCode.OK, True) == (told.code, "branch; --forks" in told.err)
+    assert "[erased]" not in run("show", "--store", store, "--session", "twig", "usr-4").out
+    receipts = run("erase", "--store", store, "--session", "chat", "usr-4", "--yes", "--forks", "--json").json()
+    assert ["chat", "branch", "twig"] == [receipt["session"] for receipt in receipts]
+    for session in ("chat", "branch", "twig"):
+        assert "[erased]" in run("show", "--store", store, "--session", session, "usr-4").out
+        assert ExitCode.OK == run("verify", "--store", store, "--session", session).code

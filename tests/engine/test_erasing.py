@@ -313,3 +313,21 @@ def test_sizes_are_those_of_what_is_left(tmp_path: Path) -> None:
         with open_on(tmp_path / str(number), counter=first) as session:
             session.append(user("and on"))
             assert session.page(index).tokens == sum(node.tokens for node in session.page(index).nodes()) < 60
+
+
+def test_a_fork_that_was_made_before_the_page_is_another(tmp_path: Path) -> None:
+    """A fork takes over what there was; a page that it opened later under the same index is its own, and stays."""
+    with Engine(f"file:{tmp_path}", config_of(active={"min_pages": 2})) as engine, engine.session("chat") as session:
+        talk(session, 2)
+        engine.fork("chat", "before").close()
+        (receipt,) = [session.erase(session.extend(marked_turn())[0].page.index)]
+        assert () == receipt.forks
+        with engine.session("before") as fork:
+            talk(fork, 2, first=50)
+        engine.fork("chat", "after").close()
+        receipts = engine.erase("chat", "usr-3", forks=True)
+        assert ["chat", "after"] == [each.session for each in receipts]
+        engine.delete("after")
+        assert ["chat"] == [each.session for each in engine.erase("chat", "usr-3", forks=True)]
+        with engine.session("before") as fork:
+            assert turn(50) == fork.page("usr-3").messages
