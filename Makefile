@@ -44,8 +44,9 @@ demo: $(BIN)/.installed ## replay two long conversations through small windows, 
 test: $(BIN)/.installed-dev ## run the tests
 	$(BIN)/python -m pytest -q -n 2
 
-torture: $(BIN)/.installed-dev ## the long runs: replies that were mutated 200,000 times
+torture: $(BIN)/.installed-dev ## the long runs: replies that were mutated 200,000 times; kills, crash states, losses of power, damage, writers
 	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1
+	$(BIN)/python -m tests.torture.whole
 
 check: lint types contracts test package-test ## all that has to hold before a change lands
 

@@ -1,0 +1,251 @@
+"""File stores that are wrong in one way each, to see that the bench notices. They live here only."""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import attrs
+
+from memci.archive.codec import Header, LineCodec
+from memci.archive.journal import FileJournal
+from memci.archive.journal_scan import JournalScan, Tail
+from memci.archive.stores.contract import NewRecord, Store
+from memci.archive.stores.file import Durability, FileSession, FileStore
+from memci.archive.stores.file_io import FileIo
+from memci.archive.stores.file_pages import FilePages, FileSnapshots
+from memci.archive.stores.session_files import JOURNAL, PAGES, Disk, SessionFiles, write_all
+from tests.torture.store_workload import StoreMaker
+
+
+class NoDirectorySync(SessionFiles):
+    def sync_directory(self, path: str) -> None:
+        pass
+
+
+class NewSessionUnsynced(SessionFiles):
+    def settle(self) -> None:
+        pass
+
+
+class PageNamesUnsynced(SessionFiles):
+    def sync_directory(self, path: str) -> None:
+        if not path.endswith(PAGES):
+            super().sync_directory(path)
+
+
+class RenamedBeforeSync(SessionFiles):
+    def write_file(self, data: bytes, *names: str, sync: bool) -> None:
+        super().write_file(data, *names, sync=False)
+        fd = self._io.open(self.path(*names), os.O_RDWR)
+        if sync:
+            self.sync(fd)
+        self._io.close(fd)
+
+
+class NoFileSync(SessionFiles):
+    def sync(self, fd: int) -> None:
+        pass
+
+
+class JournalUnsynced(SessionFiles):
+    def sync(self, fd: int) -> None:
+        if fd != self.journal:
+            super().sync(fd)
+
+
+class WrittenInPlace(SessionFiles):
+    def write_file(self, data: bytes, *names: str, sync: bool) -> None:
+        fd = self._io.open(self.path(*names), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        write_all(self._io, fd, data)
+        if sync:
+            self.sync(fd)
+        self._io.close(fd)
+
+
+class FailedSyncSwallowed(SessionFiles):
+    def sync(self, fd: int) -> None:
+        try:
+            super().sync(fd)
+        except OSError:
+            return
+
+
+class DeletesTheJournalOnly(SessionFiles):
+    def remove(self) -> None:
+        self.remove_file(JOURNAL)
+        self.sync_directory(self.directory)
+
+
+class NoLock(SessionFiles):
+    def __init__(self, disk: Disk, tenant: str, session_id: str, *, read_only: bool) -> None:
+        super().__init__(disk, tenant, session_id, read_only=read_only)
+        self._io = cast("FileIo", Without(disk.io, "lock", "unlock"))
+
+
+class Without:
+    """The operating system without some of its calls: they do nothing."""
+
+    def __init__(self, io: FileIo, *calls: str) -> None:
+        self._io = io
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> object:
+        """Return the call, or one that does nothing."""
+        return (lambda *_: None) if name in self._calls else getattr(self._io, name)
+
+
+class CutsTooMuch(JournalScan):
+    def find_tail(self, size: int) -> Tail:
+        tail = super().find_tail(size)
+        return super().find_tail(tail.end - 1) if tail.end < size else tail
+
+
+class TakesHolesForDamage(JournalScan):
+    def _is_torn(self, start: int, line: bytes) -> bool:
+        return super()._is_torn(start, line.replace(b"\0", b" "))
+
+
+class TornTailKept(FileJournal):
+    def __init__(self, files: SessionFiles, codec: LineCodec, io: FileIo) -> None:
+        super().__init__(files, codec, cast("FileIo", Without(io, "truncate")))
+
+
+class AnyHeadWillDo(FileJournal):
+    def _commit(self, expected: int, commit: bytes, size: int) -> None:
+        del size
+        fd = self._files.open_journal()
+        if fd is not None and self._io.stat(fd).st_size != self._tail.end:
+            self._tail = Tail(expected, self._io.stat(fd).st_size)
+        super()._commit(expected, commit, self._tail.end)
+
+
+class AcknowledgesFirst(FileJournal):
+    """Writes in a thread, and whoever comes next waits for it."""
+
+    _writing: threading.Thread | None = None
+
+    def head(self) -> int:
+        self._wait()
+        return super().head()
+
+    def append(self, expected: int, records: Sequence[NewRecord]) -> int:
+        self._wait()
+        self._writing = threading.Timer(0.005, super().append, (expected, records))
+        self._writing.start()
+        return expected + len(records)
+
+    def read(self, after: int = 0, until: int | None = None) -> Any:  # noqa: ANN401 (what the journal's own returns)
+        self._wait()
+        return super().read(after, until)
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.join()
+
+
+class CommitsInPieces(LineCodec):
+    def encode_commit(self, expected: int, records: Sequence[NewRecord]) -> bytes:
+        each = super().encode_commit
+        return b"".join(each(expected + place, [record]) for place, record in enumerate(records))
+
+
+class NoChecksum(LineCodec):
+    def decode_body(self, line: bytes, header: Header) -> tuple[bytes, bool]:
+        return line[header.body_start : -2], False
+
+
+class SnapshotsUnchecked(LineCodec):
+    def decode_snapshot(self, line: bytes, seq: int) -> bytes:
+        del seq
+        return line.partition(b'"body":')[2][:-2]
+
+
+class Hoards(LineCodec):
+    kept: tuple[bytes, ...] = ()
+
+    def encode_commit(self, expected: int, records: Sequence[NewRecord]) -> bytes:
+        lines = super().encode_commit(expected, records)
+        Hoards.kept = (*Hoards.kept[-1:], lines * 4, *Hoards.kept[:-1])
+        return lines
+
+
+class BuggyStore(FileStore):
+    """A file store with some of its parts replaced."""
+
+    def __init__(self, root: str, durability: Durability, io: FileIo | None, parts: "Parts") -> None:
+        super().__init__(root, durability, io=io)
+        self._parts = parts
+
+    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
+        files = self._files(tenant, session_id, read_only=read_only)
+        self._opened.add(files)
+        codec = self._parts.codec(tenant, session_id)
+        session = FileSession(files, codec, self.io, durability=self.durability, read_only=read_only)
+        session.journal = self._parts.journal(files, codec, self.io)
+        session.journal._scan = self._parts.scan(files.read_journal, codec, session_id, JOURNAL)
+        session.pages, session.snapshots = FilePages(files), FileSnapshots(files, codec, self.io)
+        return session
+
+    def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
+        return self._parts.files(self._disk, tenant, session_id, read_only=read_only)
+
+
+@attrs.frozen
+class Parts:
+    """What a store is put together from."""
+
+    files: Callable[..., SessionFiles] = SessionFiles
+    journal: Callable[[SessionFiles, LineCodec, FileIo], FileJournal] = FileJournal
+    scan: Callable[..., JournalScan] = JournalScan
+    codec: Callable[[str, str], LineCodec] = LineCodec
+
+
+@attrs.frozen
+class Bug:
+    """A store that is wrong.
+
+    Attributes:
+        what: In a few words.
+        part: The module of the bench that is to notice.
+        parts: What is wrong in it.
+    """
+
+    what: str
+    part: str
+    parts: Parts
+
+    def make(self, root: str, io: FileIo | None = None, durability: str = "fsync") -> Store:
+        """Make the store; it is a ``StoreMaker``."""
+        return BuggyStore(root, "flush" if durability == "flush" else "fsync", io, self.parts)
+
+
+BUGS = {
+    "no-directory-sync": Bug("directories are never synced", "crash_states", Parts(NoDirectorySync)),
+    "new-session-unsynced": Bug("the directories of a new session are not synced", "crash_states", Parts(NewSessionUnsynced)),
+    "page-names-unsynced": Bug("no directory sync after the rename of a page file", "crash_states", Parts(PageNamesUnsynced)),
+    "rename-before-sync": Bug("files are renamed before they are synced", "crash_states", Parts(RenamedBeforeSync)),
+    "no-file-sync": Bug("files are never synced", "crash_states", Parts(NoFileSync)),
+    "journal-unsynced": Bug("the journal is written and not synced", "crash_states", Parts(JournalUnsynced)),
+    "in-place": Bug("page files are written in place", "crash_states", Parts(WrittenInPlace)),
+    "failed-sync-swallowed": Bug("a sync that fails is taken for a good one", "crash_states", Parts(FailedSyncSwallowed)),
+    "half-deletion": Bug("deleting removes the journal only", "crash_states", Parts(DeletesTheJournalOnly)),
+    "cut-too-much": Bug("a torn tail takes the last whole commit with it", "crash_states", Parts(scan=CutsTooMuch)),
+    "holes-are-damage": Bug(
+        "a block that was never written is taken for damage", "crash_states", Parts(scan=TakesHolesForDamage)
+    ),
+    "torn-tail-kept": Bug("a torn tail is not cut", "crash_states", Parts(journal=TornTailKept)),
+    "commits-in-pieces": Bug("a commit of several records is as many commits", "crash_states", Parts(codec=CommitsInPieces)),
+    "snapshots-unchecked": Bug("snapshots are not checked", "crash_states", Parts(codec=SnapshotsUnchecked)),
+    "no-checksum": Bug("bodies are not compared with their hash", "damage", Parts(codec=NoChecksum)),
+    "acknowledges-first": Bug("an append is acknowledged before it is written", "kills", Parts(journal=AcknowledgesFirst)),
+    "no-lock": Bug("writers do not lock", "writers", Parts(NoLock)),
+    "any-head-will-do": Bug("an append does not compare the head", "writers", Parts(journal=AnyHeadWillDo)),
+    "hoards": Bug("every commit is kept in memory", "soak", Parts(codec=Hoards)),
+}
+"""By name."""
+
+
+def maker(bug: str, otherwise: StoreMaker) -> StoreMaker:
+    """Return what makes the store with a bug of this name; without a name, the other one."""
+    return BUGS[bug].make if bug else otherwise

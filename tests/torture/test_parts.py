@@ -1,0 +1,69 @@
+"""The other parts of the torture bench in small: each one runs, finds nothing, and says what it did."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.torture.system_calls import NO_STRACE
+from tests.torture.writers import Call, problems_with
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(part: str, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a part as ``make torture`` does, with its files in a directory of the test's own."""
+    command = [sys.executable, "-m", f"tests.torture.{part}", *arguments, "--directory", str(directory)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
+
+
+@pytest.mark.parametrize(
+    ("part", "arguments", "figure"),
+    [
+        ("kills", ["--kills", "12"], "12 kills"),
+        ("damage", ["--cases", "40"], "40 cases, 80 looks"),
+        ("writers", ["--processes", "4", "--appends", "60"], "4 processes, 60 appends: 0 problems"),
+    ],
+)
+def test_a_part_finds_nothing(part: str, arguments: list[str], figure: str, tmp_path: Path) -> None:
+    """A short run of each part prints its figures, and loses nothing."""
+    done = run(part, tmp_path, *arguments)
+    assert "" == done.stderr
+    assert figure in done.stdout
+    assert 0 == done.returncode
+
+
+def test_system_calls_that_fail_lose_nothing(tmp_path: Path) -> None:
+    """A few injections lose nothing where there is strace; elsewhere the run says so, with an exit code of its own."""
+    done = run("system_calls", tmp_path, "--sample", "8")
+    assert (0 if shutil.which("strace") else NO_STRACE) == done.returncode
+    assert ("8 injections" if shutil.which("strace") else "apt-get install strace") in done.stdout
+
+
+def test_a_soak_reads_everything_back(tmp_path: Path) -> None:
+    """All messages of a short soak are read back in order; its memory is that of a session which still warms up."""
+    done = run("soak", tmp_path, "--turns", "100")
+    assert "200 messages read back in order" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("history", "problem"),
+    [
+        ([(1, "0 0"), (2, "1 0"), (3, "0 1")], ""),
+        ([(1, "0 0"), (2, "0 1")], "lost"),
+        ([(1, "0 0"), (2, "0 1"), (3, "1 0"), (4, "1 0")], "twice"),
+        ([(1, "0 0"), (2, "0 1"), (3, "1 0"), (4, "9 9")], "nobody"),
+        ([(1, "0 1"), (2, "0 0"), (3, "1 0")], "before one began"),
+        ([(1, "0 0"), (4, "1 0"), (5, "0 1")], "does not see"),
+        ([(0, "0 0"), (1, "1 0"), (2, "0 1")], "sees what was appended after"),
+    ],
+)
+def test_a_history_that_cannot_be_is_told(history: list[tuple[int, str]], problem: str) -> None:
+    """The check of concurrent writers tells a history that explains what everybody saw from one that does not."""
+    appends = [[(10, 20), (50, 60)], [(30, 40)]]
+    looks = [Call(45, 48, 2)]
+    told = problems_with(history, appends, looks)
+    assert bool(problem) == bool(told)
+    assert problem in " ".join(told)
