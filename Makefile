@@ -60,7 +60,7 @@ types: $(BIN)/.installed-dev ## mypy, strict
 contracts: $(BIN)/.installed-dev ## which package may import which
 	$(BIN)/lint-imports
 
-package-test: $(BIN)/.installed-dev ## build wheel and sdist, run the tests against each of them installed
+package-test: $(BIN)/.installed-dev ## build an sdist and a wheel from it, run the tests against the wheel installed
 	$(BIN)/python .ci/package_test.py
 
 coverage: $(BIN)/.installed-dev ## branch coverage of the tests
