@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
+from itertools import count
 
 import attrs
 
@@ -35,7 +36,7 @@ class Figures:
         built: States that were built.
         checked: States whose recovery was compared with a promise: a state again, with another promise, counts again.
         distinct: States whose contents differ from all others; recovery ran once on each.
-        workloads: Writers that were run.
+        workloads: Writers that were run, those that begin where a crash ended another one included.
         losses: A sentence for each promise that was broken.
     """
 
@@ -93,9 +94,9 @@ class Bench:
 
     def run(self, seed: int) -> Figures:
         """Run workloads, the same for the same seed."""
-        while not self._is_done():
-            self.figures.workloads += 1
-            number = self.figures.workloads
+        for number in count(1):
+            if self._is_done():
+                break
             chance = random.Random(f"{seed} {number}")  # noqa: S311 (cases to repeat)
             places = self._run_one({ROOT: None}, Promise(), chance, f"s{number}")
             for later, (tree, promise) in enumerate(chance.sample(places, min(LATER_CRASHES, len(places)))):
@@ -118,6 +119,7 @@ class Bench:
 
     def _run_one(self, start: Tree, promise: Promise, chance: random.Random, salt: str) -> list[tuple[Tree, Promise]]:
         """Run a writer and check the states of its record; return some of those that were good."""
+        self.figures.workloads += 1
         io = TroubledIo(start)
         io.mark(promise)
         self._workload.write(io, self._make, chance, promise, salt)
