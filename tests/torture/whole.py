@@ -16,13 +16,14 @@ PARTS = {
     "kills": ["--kills", "3000"],
     "damage": ["--cases", "20000"],
     "system_calls": ["--install"],
+    "sqlite_syncs": [],
     "soak": ["--turns", "50000"],
     "power_loss": ["--losses", "1000"],
     "writers": ["--processes", "16", "--appends", "20000"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
-IN_MEMORY = ("crash_states", "bug_table")
+NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs")
 
 
 def main() -> int:
@@ -33,7 +34,7 @@ def main() -> int:
     figures, code = [], 0
     for part, options in PARTS.items():
         command = [sys.executable, "-m", f"tests.torture.{part}", *options]
-        if given.directory is not None and part not in IN_MEMORY:
+        if given.directory is not None and part not in NO_DIRECTORY:
             command += ["--directory", str(given.directory)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
         sys.stdout.write(done.stdout)
