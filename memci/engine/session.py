@@ -380,8 +380,8 @@ class Session:
         """Take what a page holds out of everything that is stored: journal, page files, contents entries, snapshots, index.
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
-        journal stays checkable. Other processes load the session again at their next refresh. Copies of the store are
-        not touched; the receipt names the forks that hold the page (``Engine.erase`` erases there too). O(history). If it raises, erase again: that does the rest.
+        journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are
+        named (``Engine.erase`` erases there too). If it raises, erase again: that does the rest. O(history).
 
         Raises:
             PageNotFoundError: No page has this index.
