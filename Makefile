@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help bench demo test torture check lint types contracts package-test coverage format clean
+.PHONY: help bench conformance demo test torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,6 +43,9 @@ demo: $(BIN)/.installed ## replay two long conversations through small windows, 
 
 test: $(BIN)/.installed-dev ## run the tests
 	$(BIN)/python -m pytest -q -n 2
+
+conformance: $(BIN)/.installed-dev ## run the conformance suite on every store, and print what each passed
+	$(BIN)/python -m pytest -q -n 2 -k Suite --conformance tests/stores
 
 torture: $(BIN)/.installed-dev ## the long runs: replies that were mutated 200,000 times; kills, crash states, losses of power, damage, writers
 	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1

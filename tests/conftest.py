@@ -7,6 +7,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["memci.testing.conformance"]
+
 # Two cores are shared with other runs, so that no example may be judged by the clock.
 settings.register_profile(
     "dev", max_examples=50, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]

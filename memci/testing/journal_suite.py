@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.contract import Journal, NewRecord, Record, SessionStore, Store
 from memci.errors import ConflictError
+from memci.testing.capability import capability
 
 TENANT = "default"
 
@@ -50,7 +51,13 @@ def texts_of(journal: Journal, after: int = 0, until: int | None = None) -> list
 
 
 class JournalSuite:
-    """The tests of appending and reading."""
+    """The tests of appending and reading.
+
+    Attributes:
+        store_name: How the report of ``memci.testing.conformance`` names the store; empty for the name of the class.
+    """
+
+    store_name = ""
 
     @pytest.fixture
     def store(self) -> Store:
@@ -63,6 +70,7 @@ class JournalSuite:
         """Return a new session, opened to be written."""
         return store.open(TENANT, "session")
 
+    @capability("journal")
     def test_sequence_numbers_are_dense(self, session: SessionStore) -> None:
         """Records are numbered from 1 without a gap, across commits of any size."""
         assert 1 == session.journal.append(0, [new_record("one")])
@@ -70,6 +78,7 @@ class JournalSuite:
         assert 3 == session.journal.head()
         assert [1, 2, 3] == [record.seq for record in session.journal.read()]
 
+    @capability("journal")
     def test_a_record_comes_back_as_it_was(self, session: SessionStore) -> None:
         """Kind, version and the bytes of the body are those that were given."""
         body = '{"text":"quote \\" and \\u2028, ünïcödé, \\"body\\":{","sum":"x"}'.encode()
@@ -78,6 +87,7 @@ class JournalSuite:
 
     @given(commits=_commits)
     @each_example_cleans_up
+    @capability("journal")
     def test_any_commits_come_back(self, store: Store, commits: list[list[NewRecord]]) -> None:
         """Whatever is committed is read in order by the next opening."""
         session = store.open(TENANT, "any commits")
@@ -93,6 +103,7 @@ class JournalSuite:
         again.close()
         store.delete(TENANT, "any commits")
 
+    @capability("journal")
     def test_read_takes_a_range(self, session: SessionStore) -> None:
         """``after`` is not in the range and ``until`` is; a range beyond the ends is cut to them."""
         append_each(session.journal, *"abcdef")
@@ -105,6 +116,7 @@ class JournalSuite:
         assert [] == texts_of(session.journal, 3, 3)
         assert [] == texts_of(session.journal, 3, 0)
 
+    @capability("journal")
     def test_every_start_of_a_long_journal_is_found(self, session: SessionStore) -> None:
         """Reading from any place of a journal with small and large records begins at that place."""
         texts = [f"{number}:" + "x" * (40_000 if number % 37 == 0 else 300) for number in range(1, 301)]
@@ -113,6 +125,7 @@ class JournalSuite:
         for after in range(300):
             assert texts[after : after + 2] == texts_of(session.journal, after, after + 2)
 
+    @capability("journal")
     def test_a_record_can_be_larger_than_any_buffer(self, session: SessionStore) -> None:
         """A body of several megabytes between small ones comes back whole."""
         texts = ["small", "x" * 3_000_000, "small again"]
@@ -120,6 +133,7 @@ class JournalSuite:
         assert texts == texts_of(session.journal)
         assert texts[1:] == texts_of(session.journal, 1)
 
+    @capability("many openings")
     def test_reading_does_not_see_what_is_written_meanwhile(self, session: SessionStore) -> None:
         """An iteration ends at the head that it found when it began."""
         append_each(session.journal, "a", "b")
@@ -129,6 +143,7 @@ class JournalSuite:
         assert [1, 2] == [first.seq, *(record.seq for record in reading)]
 
     @pytest.mark.parametrize("expected", [0, 1, 3, 99])
+    @capability("compare-and-set")
     def test_a_wrong_expectation_writes_nothing(self, session: SessionStore, expected: int) -> None:
         """An append at any place but the head is a conflict that names both."""
         append_each(session.journal, "a", "b")
@@ -137,6 +152,7 @@ class JournalSuite:
         assert (expected, 2) == (caught.value.expected, caught.value.head)
         assert ["a", "b"] == texts_of(session.journal)
 
+    @capability("compare-and-set")
     def test_a_conflict_does_not_begin_a_session(self, store: Store, session: SessionStore) -> None:
         """An append to an empty journal at a place other than 0 leaves no session behind."""
         with pytest.raises(ConflictError) as caught:
@@ -144,6 +160,7 @@ class JournalSuite:
         assert 0 == caught.value.head
         assert [] == list(store.sessions(TENANT))
 
+    @capability("many openings")
     def test_of_two_openings_the_stale_one_conflicts(self, store: Store) -> None:
         """Who did not see the other's record gets the head, nothing is written, and the next append there works."""
         first, second = store.open(TENANT, "session"), store.open(TENANT, "session")
@@ -170,6 +187,7 @@ class JournalSuite:
             [NewRecord("appended", 1, b"{}"), NewRecord("appended", 1, b"\n")],
         ],
     )
+    @capability("journal")
     def test_what_no_journal_can_hold_is_refused(self, session: SessionStore, records: list[NewRecord]) -> None:
         """A commit without a record, or with one that is no line, is refused whole."""
         with pytest.raises(ValueError, match=r"\w"):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.contract import Record, SessionStore, Store
 from memci.errors import InvalidIdError, PermissionDeniedError, UnavailableError
+from memci.testing.capability import capability
 from memci.testing.journal_suite import TENANT, append_each, each_example_cleans_up, new_record, texts_of
 
 GONE = b'{"text":"[erased]"}'
@@ -16,6 +17,7 @@ GONE = b'{"text":"[erased]"}'
 class RedactionSuite:
     """The tests of redacting records, and of removing pages and snapshots. The fixtures are those of ``JournalSuite``."""
 
+    @capability("redaction")
     def test_a_redacted_record_has_its_new_body(self, store: Store, session: SessionStore) -> None:
         """Place, kind and version stay, the body is the new one, and whoever opens the session next reads the same."""
         append_each(session.journal, *"abcd")
@@ -26,6 +28,7 @@ class RedactionSuite:
         session.close()
         assert ["a", "[erased]", "c", "[erased]"] == texts_of(store.open(TENANT, "session").journal)
 
+    @capability("redaction")
     def test_the_journal_goes_on_after_a_redaction(self, store: Store, session: SessionStore) -> None:
         """Others who had the session open read the new bodies and append after the same head."""
         append_each(session.journal, *"abc")
@@ -39,6 +42,7 @@ class RedactionSuite:
         for journal in (session.journal, other.journal, reader.journal):
             assert ["[erased]", "b", "c", "d", "e"] == texts_of(journal)
 
+    @capability("many openings")
     def test_a_writer_need_not_look_before_it_writes(self, store: Store, session: SessionStore) -> None:
         """Who knows the head appends after it, though the journal was redacted meanwhile."""
         append_each(session.journal, *"abc")
@@ -48,6 +52,7 @@ class RedactionSuite:
         assert 4 == other.journal.append(3, [new_record("d")])
         assert ["[erased]", "d"] == texts_of(session.journal, 2)
 
+    @capability("redaction")
     def test_a_redaction_can_be_repeated(self, session: SessionStore) -> None:
         """Redacting again, with the same or another body, is fine; so is redacting nothing."""
         append_each(session.journal, *"ab")
@@ -58,6 +63,7 @@ class RedactionSuite:
 
     @given(length=st.integers(1, 8), chosen=st.sets(st.integers(1, 8)), size=st.integers(0, 3_000))
     @each_example_cleans_up
+    @capability("redaction")
     def test_any_records_can_be_redacted(self, store: Store, length: int, chosen: set[int], size: int) -> None:
         """Whichever records are redacted, within commits of several too, all others stay as they were."""
         session = store.open(TENANT, "redacted")
@@ -71,6 +77,7 @@ class RedactionSuite:
         store.delete(TENANT, "redacted")
 
     @pytest.mark.parametrize("bodies", [{0: GONE}, {3: GONE}, {1: GONE, 99: GONE}, {1: b""}, {1: b"a\nb"}, {1: b"\0"}])
+    @capability("redaction")
     def test_what_cannot_be_redacted_is_refused(self, session: SessionStore, bodies: dict[int, bytes]) -> None:
         """A record that is not there, or a body that is not compact JSON, is refused, and nothing is changed."""
         append_each(session.journal, *"ab")
@@ -78,6 +85,7 @@ class RedactionSuite:
             session.journal.redact(bodies)
         assert ["a", "b"] == texts_of(session.journal)
 
+    @capability("pages")
     def test_removed_pages_are_gone(self, store: Store, session: SessionStore) -> None:
         """Pages are removed by name, and the next opening does not find them; names that are not there are passed over."""
         session.pages.remove(["usr-1"])
@@ -91,6 +99,7 @@ class RedactionSuite:
             session.pages.remove(["usr-2", "../usr-2"])
         assert b"2" == session.pages.find("usr-2")
 
+    @capability("snapshots")
     def test_snapshots_can_be_cleared(self, store: Store, session: SessionStore) -> None:
         """After clearing there is no snapshot, and others can be put."""
         session.snapshots.clear()
@@ -103,6 +112,7 @@ class RedactionSuite:
         session.snapshots.put(2, b"{}")
         assert (2, b"{}") == session.snapshots.find()
 
+    @capability("read-only")
     def test_reading_only_takes_nothing_out(self, store: Store, session: SessionStore) -> None:
         """What was opened to be read redacts and removes nothing."""
         append_each(session.journal, "a")
@@ -115,6 +125,7 @@ class RedactionSuite:
             reader.snapshots.clear()
         assert ["a"] == texts_of(reader.journal)
 
+    @capability("deletion")
     def test_a_deleted_session_is_not_redacted(self, store: Store, session: SessionStore) -> None:
         """Who has a deleted session open takes nothing out of the one that began in its place."""
         append_each(session.journal, "old")

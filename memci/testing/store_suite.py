@@ -3,9 +3,13 @@
 To test one, inherit and say how it is made::
 
     class TestMyStore(StoreSuite):
+        store_name = "my store"
+
         @pytest.fixture
         def store(self):
             return MyStore()
+
+The plugin ``memci.testing.conformance`` reports what ran, capability by capability.
 """
 # It is a test, though it is distributed: it asserts, with the expected value on the left.
 # ruff: noqa: PLR2004, SIM300
@@ -18,6 +22,7 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.contract import SessionStore, Store
 from memci.errors import InvalidIdError, PermissionDeniedError, SessionClosedError, UnavailableError
+from memci.testing.capability import capability
 from memci.testing.journal_suite import TENANT, JournalSuite, append_each, each_example_cleans_up, new_record, texts_of
 from memci.testing.redaction_suite import RedactionSuite
 
@@ -35,6 +40,7 @@ HOSTILE_IDS = (
 class StoreSuite(JournalSuite, RedactionSuite):
     """All tests. Each works on sessions of its own in a store that may be used before and after."""
 
+    @capability("journal")
     def test_a_new_session_is_empty(self, session: SessionStore) -> None:
         """A session that nobody wrote to has head 0, no record, no page and no snapshot."""
         assert 0 == session.journal.head()
@@ -44,6 +50,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert session.snapshots.find() is None
         assert [] == list(session.snapshots.problems())
 
+    @capability("ids")
     def test_hostile_ids_never_meet(self, store: Store) -> None:
         """Each id is a session of its own, and the list of sessions gives every id back."""
         for session_id in HOSTILE_IDS:
@@ -58,6 +65,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
 
     @given(ids=st.sets(st.text(min_size=1), min_size=1, max_size=8), tenant=st.text(min_size=1))
     @each_example_cleans_up
+    @capability("ids")
     def test_any_text_is_an_id(self, store: Store, ids: set[str], tenant: str) -> None:
         """Any text that UTF-8 can encode is an id and a tenant, told from all others and given back."""
         for session_id in ids:
@@ -70,6 +78,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert [] == list(store.sessions(tenant))
 
     @pytest.mark.parametrize("value", ["", "\ud800", "a\udfffb", None, 7, b"bytes"])
+    @capability("ids")
     def test_what_is_no_id_is_refused(self, store: Store, value: str) -> None:
         """Ids and tenants that are empty, not text, or that UTF-8 cannot encode are refused wherever they are given."""
         calls: list[Callable[[], object]] = [
@@ -83,6 +92,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
                 call()
             assert value == caught.value.value
 
+    @capability("tenants")
     def test_tenants_are_apart(self, store: Store) -> None:
         """The same id of two tenants is two sessions, and a tenant lists and deletes only its own."""
         for tenant in ("one", "two"):
@@ -95,6 +105,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert ["other"] == list(store.sessions("one"))
         assert ["two"] == texts_of(store.open("two", "session").journal)
 
+    @capability("ids")
     def test_opening_leaves_no_session(self, store: Store) -> None:
         """A session that was opened and looked at, but not appended to, is not listed."""
         session = store.open(TENANT, "looked at")
@@ -102,6 +113,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         session.close()
         assert [] == list(store.sessions(TENANT))
 
+    @capability("deletion")
     def test_delete_removes_everything(self, store: Store, session: SessionStore) -> None:
         """After a deletion the id can begin anew, with no record, page or snapshot of the old session."""
         append_each(session.journal, "a", "b")
@@ -115,12 +127,14 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert 1 == append_each(again.journal, "new")
         assert ["new"] == texts_of(again.journal)
 
+    @capability("deletion")
     def test_deleting_nothing_is_fine(self, store: Store) -> None:
         """A session that is not there can be deleted, any number of times."""
         store.delete(TENANT, "nobody")
         store.delete(TENANT, "nobody")
         assert [] == list(store.sessions(TENANT))
 
+    @capability("deletion")
     def test_a_deleted_session_takes_no_writes(self, store: Store, session: SessionStore) -> None:
         """Who has a deleted session open is told at the next write, and the new session of that id stays untouched."""
         append_each(session.journal, "old")
@@ -140,6 +154,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert ["new"] == texts_of(again.journal)
         assert [] == list(again.pages.names())
 
+    @capability("deletion")
     def test_a_deleted_session_is_not_read_on(self, store: Store, session: SessionStore) -> None:
         """Who has a deleted session open is told when it looks at the journal, also where another began under the id."""
         append_each(session.journal, "old")
@@ -156,6 +171,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
             with pytest.raises(UnavailableError, match="deleted"):
                 journal.head()
 
+    @capability("deletion")
     def test_a_reader_of_a_deleted_session_cannot_write_to_the_next(self, store: Store) -> None:
         """An opening that has only read belongs to the session that it has read."""
         append_each(store.open(TENANT, "session").journal, "old")
@@ -167,6 +183,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
             stale.journal.append(1, [new_record("late")])
         assert ["new"] == texts_of(store.open(TENANT, "session").journal)
 
+    @capability("pages")
     def test_pages_come_back(self, store: Store, session: SessionStore) -> None:
         """Page files are found by name with their bytes, listed, and still there for the next opening."""
         append_each(session.journal, "a")
@@ -178,6 +195,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert pages == {name: again.pages.find(name) for name in pages}
         assert again.pages.find("usr-3") is None
 
+    @capability("pages")
     def test_pages_can_be_written_over(self, session: SessionStore) -> None:
         """A page file that is put again has the new bytes, once."""
         append_each(session.journal, "a")
@@ -195,6 +213,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
             "x" * 999 + "-1",
         ],
     )
+    @capability("pages")
     def test_other_names_are_no_pages(self, session: SessionStore, name: str) -> None:
         """A name that is not a segment, a number and perhaps a revision is refused, and with it the whole batch."""
         with pytest.raises(InvalidIdError):
@@ -203,6 +222,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
             session.pages.find(name)
         assert [] == list(session.pages.names())
 
+    @capability("snapshots")
     def test_the_newest_snapshot_is_found(self, store: Store, session: SessionStore) -> None:
         """A snapshot is found by the highest sequence number that is allowed, also by the next opening."""
         append_each(session.journal, *"abc")
@@ -217,6 +237,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         assert (3, b'{"newer":true}') == again.snapshots.find(99)
         assert [] == list(again.snapshots.problems())
 
+    @capability("snapshots")
     def test_snapshots_are_thinned(self, session: SessionStore) -> None:
         """Of 400 snapshots about log2 of the history stay, and none is older than twice the age that was asked for."""
         append_each(session.journal, "a")
@@ -233,6 +254,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         for age in (500, 1_000, 5_000, 10_000):
             assert any(age <= newest - seq <= 4 * age for seq in found)
 
+    @capability("read-only")
     def test_read_only_refuses_to_write(self, store: Store, session: SessionStore) -> None:
         """What was opened to be read can be read and follows the writer, and every write is refused."""
         append_each(session.journal, "a")
@@ -248,6 +270,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
             reader.snapshots.put(1, b"{}")
         assert ["a", "b"] == texts_of(reader.journal)
 
+    @capability("read-only")
     def test_read_only_sees_a_session_begin(self, store: Store, session: SessionStore) -> None:
         """A reader that came before the first record reads it once it is there."""
         reader = store.open(TENANT, "session", read_only=True)
@@ -255,6 +278,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         append_each(session.journal, "a")
         assert ["a"] == texts_of(reader.journal)
 
+    @capability("closing")
     def test_close_can_be_called_twice(self, store: Store, session: SessionStore) -> None:
         """Closing again does nothing, whether or not something was written, for sessions and the store."""
         append_each(session.journal, "a")
@@ -267,6 +291,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         store.close()
         store.close()
 
+    @capability("closing")
     def test_a_closed_session_refuses_everything(self, session: SessionStore) -> None:
         """After closing, every call says that the session was closed."""
         append_each(session.journal, "a", "b")
@@ -287,6 +312,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
             with pytest.raises(SessionClosedError):
                 call()
 
+    @capability("index")
     def test_the_index_is_there(self, store: Store, session: SessionStore) -> None:
         """The index opens for a new session, one with records and one opened to be read, and leaves no session behind."""
         assert session.index is session.index
@@ -299,6 +325,7 @@ class StoreSuite(JournalSuite, RedactionSuite):
         store.delete(TENANT, "session")
         assert [] == list(store.sessions(TENANT))
 
+    @capability("durability")
     def test_durability_is_said(self, store: Store, session: SessionStore) -> None:
         """Store and session say by the same word what survives."""
         assert store.durability == session.durability != ""

@@ -15,6 +15,8 @@ from tests.stores.s3_server import s3_server
 class TestObjectsInMemory(StoreSuite):
     """The driver's store in memory, which has conditional puts; indexes in memory too."""
 
+    store_name = "objects in memory"
+
     @pytest.fixture
     def store(self) -> ObjectStore:
         return ObjectStore(ObjectIo(MemoryStore))
@@ -22,6 +24,8 @@ class TestObjectsInMemory(StoreSuite):
 
 class TestObjectsOverS3(StoreSuite):
     """A server that speaks S3, a bucket for each test, and indexes in a directory."""
+
+    store_name = "objects over S3"
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[ObjectStore]:

@@ -13,6 +13,8 @@ from tests.stores.postgres_server import PostgresServer
 class TestPostgresStore(StoreSuite):
     """Durable; the indexes are in memory."""
 
+    store_name = "postgresql, fsync"
+
     @pytest.fixture
     def store(self, postgres: PostgresServer) -> Iterator[PostgresStore]:
         store = PostgresStore(postgres.new_url())
@@ -22,6 +24,8 @@ class TestPostgresStore(StoreSuite):
 
 class TestFlushedPostgresStore(StoreSuite):
     """Less durable, through one connection; the indexes are files."""
+
+    store_name = "postgresql, flush"
 
     @pytest.fixture
     def store(self, postgres: PostgresServer, tmp_path: Path) -> Iterator[PostgresStore]:

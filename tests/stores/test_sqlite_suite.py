@@ -27,6 +27,8 @@ class OldIo(SqliteIo):
 class TestSqliteStore(StoreSuite):
     """With a write-ahead log, durable."""
 
+    store_name = "sqlite, write-ahead log, fsync"
+
     @pytest.fixture
     def store(self, quick_path: Path) -> Iterator[SqliteStore]:
         store = SqliteStore(quick_path / "chats.db", io=SafeIo())
@@ -37,6 +39,8 @@ class TestSqliteStore(StoreSuite):
 
 class TestFlushedSqliteStore(StoreSuite):
     """With a rollback journal, less durable."""
+
+    store_name = "sqlite, rollback journal, flush"
 
     @pytest.fixture
     def store(self, quick_path: Path) -> Iterator[SqliteStore]:

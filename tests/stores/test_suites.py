@@ -13,6 +13,8 @@ from memci.testing.store_suite import StoreSuite
 class TestFileStore(StoreSuite):
     """Durable on disk; the tests use a directory of their own each."""
 
+    store_name = "file, fsync"
+
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[FileStore]:
         store = FileStore(tmp_path / "chats")
@@ -23,6 +25,8 @@ class TestFileStore(StoreSuite):
 class TestFlushedFileStore(StoreSuite):
     """The same without syncs."""
 
+    store_name = "file, flush"
+
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[FileStore]:
         store = FileStore(tmp_path / "chats", "flush")
@@ -32,6 +36,8 @@ class TestFlushedFileStore(StoreSuite):
 
 class TestMemoryStore(StoreSuite):
     """In memory."""
+
+    store_name = "memory"
 
     @pytest.fixture
     def store(self) -> MemoryStore:

@@ -1,0 +1,102 @@
+"""A pytest plugin that reports what ran of the conformance suite, by store and capability.
+
+Name it in the ``conftest.py`` at the root of the tests, before anything of memci is imported there::
+
+    pytest_plugins = ["memci.testing.conformance"]
+
+Runs that had tests of ``memci.testing.store_suite`` then end with a line, and with ``--conformance`` with a table. A store's
+column has the ``store_name`` of its test class, or the name of the class.
+"""
+
+from collections import Counter
+
+import attrs
+import pytest
+
+from memci.testing.capability import ATTRIBUTE, CAPABILITIES
+
+_PROPERTY = "memci_conformance"
+_CELL = 9
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that asks for the table."""
+    parser.getgroup("memci").addoption(
+        "--conformance", action="store_true", help="end with a table of what each store passed of the conformance suite"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin a report."""
+    config.pluginmanager.register(ConformanceReport(table=bool(config.getoption("conformance"))), "memci-conformance-report")
+
+
+@attrs.define(eq=False)
+class ConformanceReport:
+    """Listens to a run and counts.
+
+    Attributes:
+        table: Print the whole table, and not just a line.
+        ran: How many tests ran, by store and capability.
+        passed: How many of them passed, their fixtures included.
+    """
+
+    table: bool
+    ran: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    passed: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    _failed: set[str] = attrs.field(factory=set)
+    _called: set[str] = attrs.field(factory=set)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note store and capability where the reports of a test carry them, also from another process."""
+        capability = getattr(getattr(item, "function", None), ATTRIBUTE, None)
+        owner = getattr(item, "cls", None)
+        if capability is not None and owner is not None:
+            item.user_properties.append((_PROPERTY, [getattr(owner, "store_name", "") or owner.__name__, capability]))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a test when its last phase is over."""
+        found = dict(report.user_properties).get(_PROPERTY)
+        if not isinstance(found, list):
+            return
+        if report.when == "call" and report.passed:
+            self._called.add(report.nodeid)
+        if report.failed:
+            self._failed.add(report.nodeid)
+        if report.when == "teardown":
+            store, capability = found
+            self.ran[store, capability] += 1
+            self.passed[store, capability] += report.nodeid in self._called and report.nodeid not in self._failed
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what was counted."""
+        if not self.ran:
+            return
+        if self.table:
+            terminalreporter.section("conformance: tests passed / run")
+            for line in self.lines():
+                terminalreporter.line(line)
+        else:
+            stores = len({store for store, _ in self.ran})
+            terminalreporter.line(
+                f"conformance: {stores} stores, {self.passed.total()} of {self.ran.total()} passed (--conformance has the table)"
+            )
+
+    def lines(self) -> list[str]:
+        """Return the table: a row for each capability, a column for each store, and whose columns they are."""
+        stores = sorted({store for store, _ in self.ran})
+        wide = max(map(len, CAPABILITIES)) + 1
+        lines = [" " * wide + "".join(f"{number:>{_CELL}}" for number in range(1, len(stores) + 1))]
+        for capability in CAPABILITIES:
+            cells = [_cell(self.passed[store, capability], self.ran[store, capability]) for store in stores]
+            lines.append(f"{capability:<{wide}}" + "".join(cells))
+        sums = [
+            _cell(*(sum(counted[store, capability] for capability in CAPABILITIES) for counted in (self.passed, self.ran)))
+            for store in stores
+        ]
+        lines.append(f"{'all':<{wide}}" + "".join(sums))
+        return [*lines, "", *(f"{number:>3}  {store}" for number, store in enumerate(stores, start=1))]
+
+
+def _cell(passed: int, ran: int) -> str:
+    return f"{f'{passed}/{ran}' if ran else '-':>{_CELL}}"
