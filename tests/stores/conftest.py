@@ -1,4 +1,4 @@
-"""What the tests of stores share: a PostgreSQL server for a run (for a worker, where there are several), and a quick disk."""
+"""What the tests of stores share: servers for a run (for a worker, where there are several), and a quick disk."""
 
 import os
 import tempfile
@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.stores.postgres_server import MEMORY_DISK, PostgresServer, running_server
+from tests.stores.redis_server import RedisServer, running_redis
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[RedisServer]:
+    with running_redis() as server:
         yield server
 
 

@@ -11,7 +11,8 @@ from memci.errors import ConfigError
 
 _SCHEMES = (
     "file:./directory, file:/absolute/directory, sqlite:///file.db, sqlite:////absolute/file.db, "
-    "postgresql://user:password@host/database, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or memory:"
+    "postgresql://user:password@host/database, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, "
+    "redis://host:6379/0?store=<URL of the store behind it> or memory:"
 )
 _USER = re.compile(r"//.*@", re.DOTALL)
 _PARAMETERS = re.compile(r"\?.*", re.DOTALL)
@@ -24,6 +25,8 @@ def open_store(url: str, durability: str = "fsync") -> Store:
     absolute; what follows the scheme is taken as it is, without percent-decoding. ``sqlite:///chats.db`` is relative,
     ``sqlite:////srv/chats.db`` absolute, and taken as it is too. ``memory:`` is a new, empty store.
     ``postgresql://`` is what libpq takes, with parameters of memci's own (see ``PostgresStore``).
+    ``redis://host:6379/0?store=…`` (``rediss:``, ``redis+unix:``) is a working tier before the store whose URL it names,
+    percent-encoded.
     ``s3://bucket/prefix``, ``gs://bucket/prefix`` and ``az://container/prefix`` are objects; docs/stores.md has their options.
 
     Raises:
@@ -42,6 +45,10 @@ def open_store(url: str, durability: str = "fsync") -> Store:
             from memci.archive.stores.object import ObjectStore  # noqa: PLC0415 (loads threads, which the others do not need)
 
             return ObjectStore.from_url(url, checked)
+        case "redis" | "rediss" | "redis+unix", ":" if rest.startswith("//"):
+            from memci.archive.stores.tiered import TieredStore  # noqa: PLC0415 (for those who have a tier)
+
+            return TieredStore.from_url(url, checked, open_store)
         case "memory", ":" if not rest:
             return MemoryStore()
         case _:
