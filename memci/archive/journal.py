@@ -27,6 +27,7 @@ class FileJournal:
         self._tail = Tail(0, 0)
         self._safe_end = 0  # this object synced all before it and cut nothing since; -1 where it did
         self._failure = ""
+        self._generation = files.generation
 
     def head(self) -> int:
         """Return the sequence number of the last whole commit as it is stored now, 0 for none.
@@ -57,10 +58,8 @@ class FileJournal:
         try:
             if files.open_journal() is None and expected:
                 raise refusal.conflict(expected, 0)
-            known = files.journal
             size = files.acquire()
-            if files.journal != known:
-                self._forget()
+            self._follow()
             try:
                 self._commit(expected, commit, size)
             finally:
@@ -111,6 +110,7 @@ class FileJournal:
         files = self._files
         files.check_writable()
         with files.locked(JOURNAL):
+            self._follow()
             fd = files.open_journal()
             tail = Tail(0, 0) if fd is None else self._scan.find_tail(self._io.stat(fd).st_size)
             for seq in bodies:
@@ -120,7 +120,7 @@ class FileJournal:
                 return
             files.replace_file(self._scan.redacted(bodies, tail.end), JOURNAL)
             files.reopen_journal()
-        self._forget()
+            self._follow()
 
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
@@ -165,8 +165,11 @@ class FileJournal:
                 "close the session and open it again"
             )
 
-    def _forget(self) -> None:
-        """Forget what is known of the file: another one has taken its place."""
+    def _follow(self) -> None:
+        """Forget what is known of the file where another one has taken its place."""
+        if self._generation == self._files.generation:
+            return
+        self._generation = self._files.generation
         self._tail = Tail(0, 0)
         self._safe_end = 0
         self._scan.forget()
@@ -174,12 +177,12 @@ class FileJournal:
     def _look(self, fd: int) -> Tail:
         """Find the tail as it is now. Raises ``OSError``, and what ``JournalScan.find_tail`` raises."""
         while True:
+            self._follow()
             facts = self._io.stat(fd)
             if not facts.st_nlink:
                 if not self._files.reopen_journal():
                     raise refusal.deleted(self._files.session_id)
                 fd = self._files.open_journal() or fd
-                self._forget()
                 continue
             size = facts.st_size
             if size != self._tail.end:

@@ -14,7 +14,7 @@ from memci.archive.index_writer import CHECKPOINT_COLUMNS, COLUMNS, IndexWriter
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.page_search import PageSearch
 from memci.archive.search import ExtraPage, IndexHit
-from memci.errors import PermissionDeniedError
+from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -53,7 +53,7 @@ class PageIndex:
         self._read_only = read_only
         # What the file looked like when it was opened as unchanging; None when it was not.
         self._seen: tuple[int, int] | None = None
-        self._opened = self._open()
+        self._opened: sqlite3.Connection | None = self._open()
 
     @property
     def seq(self) -> int:
@@ -91,18 +91,27 @@ class PageIndex:
             raise
 
     def reset(self) -> None:
-        """Empty the index; the file is deleted and made anew, so that none of the old bytes is left in it.
+        """Empty the index, so that none of the old bytes is left in its file. O(its size).
+
+        The file stays the same one, as other processes may have it open; only a damaged one is deleted and made anew.
 
         Raises:
             PermissionDeniedError: The index was opened to be read only.
+            UnavailableError: It is not known to be done, such as where another process reads it all the time.
         """
-        if self._read_only:
-            message = "the index was opened to be read only"
-            raise PermissionDeniedError(message)
-        self.close()
-        if self._path is not None:
-            index_file.remove(self._path)
-        self._opened = self._open()
+        try:
+            with self.write() as writer:
+                writer.clear()
+            with mapped_errors():
+                connection = self._connection()
+                connection.execute("VACUUM")
+                is_read = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except CorruptError:
+            self._make_anew()
+            return
+        if is_read:
+            message = "another process reads the index of pages, which cannot be emptied meanwhile: do it again"
+            raise UnavailableError(message)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield all that it holds, in an order that depends on nothing else: two indexes of one journal yield the same."""
@@ -125,17 +134,13 @@ class PageIndex:
         """Return a copy that lives in memory and can be written to. O(size of the file)."""
         copy = PageIndex(None)
         with mapped_errors():
-            self._connection().backup(copy._opened)
+            self._connection().backup(copy._connection())
         return copy
-
-    def reopen(self) -> None:
-        """Open the file that is there now, which another process may have made anew; one in memory is empty then."""
-        self._opened.close()
-        self._opened = self._open()
 
     def close(self) -> None:
         """Give the file back. May be called twice."""
-        self._opened.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def find_page(self, index: str) -> PageFacts | None:
         """Return the facts of a page, or ``None`` where there is none."""
@@ -227,6 +232,14 @@ class PageIndex:
         with mapped_errors():
             return PageSearch(connection, query, extra).hits(limit, states, exclude)
 
+    def _make_anew(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+        self._opened = None  # where it cannot be made now, whoever asks next tries again
+        if self._path is not None:
+            index_file.remove(self._path)
+        self._opened = self._open()
+
     def _open(self) -> "sqlite3.Connection":
         if self._path is None:
             return index_file.open_in_memory()
@@ -240,8 +253,10 @@ class PageIndex:
     def _connection(self) -> "sqlite3.Connection":
         """Return the connection, opened again where it took the file for unchanging and a process began to write."""
         changed = self._seen is not None and (self._stamp() != self._seen or Path(f"{self._path}-wal").exists())
-        if changed:
+        if changed and self._opened is not None:
             self._opened.close()
+            self._opened = None
+        if self._opened is None:
             self._opened = self._open()
         return self._opened
 

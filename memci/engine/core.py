@@ -137,13 +137,15 @@ class Core:
         if head < self.state.seq:
             message = f"it ends at {head}, and {self.state.seq} was safe: it was cut; restore it from a backup"
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
-        erased_seq = self.state.erased_seq
-        self._take_in(self.store.journal.read(self.state.seq))
+        known, erased_seq = self.state.seq, self.state.erased_seq
+        self._take_in(self.store.journal.read(known))
         if self.state.erased_seq != erased_seq:
             self.reload()
-            if self._indexed is not None:
-                self._indexed.reopen()
-                self._indexed = None
+            self._indexed = None
+            if not self.read_only:
+                from memci.engine.erasing import forget_erased  # noqa: PLC0415 (it imports this module, and is seldom needed)
+
+                forget_erased(self, known)
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""

@@ -7,14 +7,18 @@ from memci.chapters.page import Page
 from memci.engine import pages
 from memci.engine.core import Core
 from memci.engine.events import PageErased, from_record
+from memci.engine.monitor import logger
 from memci.engine.page_codec import file_name, page_file
 from memci.engine.redaction import Redaction
 from memci.engine.time_events import ForkMade
-from memci.errors import ConflictError
+from memci.errors import ConflictError, StoreError
 from memci.messages import codec
 
-MOST_ATTEMPTS = 16
-"""How often erasing begins again because others wrote meanwhile."""
+MOST_ATTEMPTS = 4
+"""How often erasing begins again because others changed the page itself meanwhile."""
+
+MOST_COMMITS = 500
+"""How often the last event is tried because others wrote meanwhile: each costs what they wrote."""
 
 
 @attrs.frozen(kw_only=True)
@@ -44,7 +48,7 @@ def erase(core: Core, index: str) -> Receipt:
     """Take what a page holds out of everything that is stored of the session. O(history).
 
     What is derived goes first, then the journal is redacted, and the event that says so comes last: if it does not come to that,
-    erasing again does the rest.
+    erasing again does the rest. Others may go on writing meanwhile.
 
     Raises:
         PageNotFoundError: No page has this index, in view or not.
@@ -59,45 +63,89 @@ def erase(core: Core, index: str) -> Receipt:
     return _erase(core, index)
 
 
+def forget_erased(core: Core, after: int) -> None:
+    """Remove what this process stored of pages that another one erased in events behind *after*, before it knew of that.
+
+    It has loaded the session again. A store that fails is logged: ``verify`` finds what is left, and ``repair`` removes it.
+    """
+    try:
+        core.store.snapshots.clear()
+        core.write_snapshot()
+        for record in core.store.journal.read(after):
+            event = from_record(record)
+            if isinstance(event, PageErased):
+                _tidy_files(core, event.page)
+    except StoreError as error:
+        logger().warning("session %r: copies of what was erased may be left: %s", core.session_id, error)
+
+
+def stray_files(core: Core, index: str) -> list[str]:
+    """Return the names of the page's files that are not the one that its facts name."""
+    facts = core.facts(index)
+    current = file_name(index, facts.revision) if facts is not None and facts.sha256 else ""
+    return [name for name in _files_of(core, index) if name != current]
+
+
 def _erase(core: Core, index: str) -> Receipt:
     core.configure()
-    facts = core.facts(index)
-    revision = facts.revision if facts is not None else 0
-    archived = facts is not None and bool(facts.sha256)
-    data, sha256 = _file(core, index) if archived else (b"", "")
+    stored = _stored_as(core, index)
     redaction = Redaction(
         page=index,
         wire=core.state.wire,
         count=core.count,
         count_text=core.count_text,
-        sha256=sha256,
-        revision=revision,
+        sha256=_file(core, index)[1] if stored[0] else "",
+        revision=stored[1],
     )
-    bodies, forks = _bodies(core, redaction)
-    if facts is None and not bodies:
+    scan = _Scan(core, redaction)
+    bodies = scan.bodies()
+    if core.facts(index) is None and (not bodies or index in redaction.directories):
         pages.get_facts(core, index)  # says what it is instead
-    store = core.store
-    stem = index + "."
-    names = sorted(name for name in store.pages.names() if name == index or name.startswith(stem))
+    names = tuple(_files_of(core, index))
     _forget(core)
-    store.pages.remove(names)
-    store.journal.redact(bodies)
-    event = PageErased(page=index, records=len(bodies), at=core.now())
-    core.commit([event])
+    core.store.pages.remove(names)
+    event = _redact(core, scan, bodies, stored)
     _forget(core)
-    if archived:
-        store.pages.put({file_name(index, revision): data})
     core.reload()
+    _tidy_files(core, index)
     core.write_snapshot()
     return Receipt(
         session=core.session_id,
         page=index,
         seq=core.state.erased_seq,
-        records=len(bodies),
-        files=tuple(names),
-        forks=forks,
+        records=event.records,
+        files=names,
+        forks=tuple(dict.fromkeys(scan.forks)),
         at=event.at,
     )
+
+
+def _redact(core: Core, scan: "_Scan", bodies: dict[int, bytes], stored: tuple[str, int]) -> PageErased:
+    """Redact the journal, what others append meanwhile too, and commit the event that says so.
+
+    Raises:
+        ConflictError: The page itself changed meanwhile, or others wrote in between too often.
+    """
+    records = 0
+    for _ in range(MOST_COMMITS):
+        core.store.journal.redact(bodies)
+        records += len(bodies)
+        event = PageErased(page=scan.redaction.page, records=records, at=core.now())
+        try:
+            core.commit([event])
+        except ConflictError:
+            core.refresh()
+            if _stored_as(core, scan.redaction.page) != stored:
+                raise
+            bodies = scan.bodies()
+        else:
+            return event
+    raise core.conflict()
+
+
+def _stored_as(core: Core, index: str) -> tuple[str, int]:
+    facts = core.facts(index)
+    return ("", 0) if facts is None else (facts.sha256, facts.revision)
 
 
 def _forget(core: Core) -> None:
@@ -106,22 +154,52 @@ def _forget(core: Core) -> None:
     core.empty_index()
 
 
-def _bodies(core: Core, redaction: Redaction) -> tuple[dict[int, bytes], tuple[str, ...]]:
-    """Return what is left of the records that hold something of the page, and the forks that were made with it."""
-    bodies: dict[int, bytes] = {}
-    forks: list[str] = []
-    begun: int | None = None
-    for record in core.store.journal.read():
-        event = from_record(record)  # refuses a kind that is not known: nobody could tell what is in it
-        body = codec.decode(record.body)
-        left = redaction.event(record.kind, body)
-        if left != body:
-            bodies[record.seq] = codec.encode(left)
-        if begun is None and (record.seq in bodies or body.get("page") == redaction.page):
-            begun = record.seq
-        if isinstance(event, ForkMade) and begun is not None and begun <= event.fork_at:
-            forks.append(event.session)
-    return bodies, tuple(dict.fromkeys(forks))
+def _files_of(core: Core, index: str) -> list[str]:
+    return sorted(name for name in core.store.pages.names() if name.partition(".")[0] == index)
+
+
+def _tidy_files(core: Core, index: str) -> None:
+    """Leave the one file that a page's facts name, as the journal makes it, and none where it is not archived."""
+    core.store.pages.remove(stray_files(core, index))
+    sha256, revision = _stored_as(core, index)
+    if sha256:
+        name = file_name(index, revision)
+        data, _ = page_file(pages.rebuild(core, index))
+        if core.store.pages.find(name) != data:
+            core.store.pages.put({name: data})
+
+
+@attrs.define
+class _Scan:
+    """Goes through the journal, and on where it ended when others wrote more.
+
+    Attributes:
+        core: The session.
+        redaction: Takes the page out.
+        forks: Ids of the forks that were made with the page, in order.
+    """
+
+    core: Core
+    redaction: Redaction
+    forks: list[str] = attrs.field(factory=list)
+    _seq: int = 0
+    _begun: int | None = None
+
+    def bodies(self) -> dict[int, bytes]:
+        """Return what is left of the records that hold something of the page, of those that were not seen yet."""
+        bodies: dict[int, bytes] = {}
+        for record in self.core.store.journal.read(self._seq):
+            event = from_record(record)  # refuses a kind that is not known: nobody could tell what is in it
+            body = codec.decode(record.body)
+            left = self.redaction.event(record.kind, body)
+            if left != body:
+                bodies[record.seq] = codec.encode(left)
+            if self._begun is None and (record.seq in bodies or body.get("page") == self.redaction.page):
+                self._begun = record.seq
+            if isinstance(event, ForkMade) and self._begun is not None and self._begun <= event.fork_at:
+                self.forks.append(event.session)
+            self._seq = record.seq
+        return bodies
 
 
 def _file(core: Core, index: str) -> tuple[bytes, str]:

@@ -73,11 +73,12 @@ def _message(core: Core, directory: Directory, known: Sequence[PageFacts], lines
 def _line(pages: Sequence[PageFacts]) -> str:
     tokens = tokens_text(sum(facts.tokens for facts in pages))
     if len(pages) == 1:
-        return f"[{pages[0].index}] {_title(pages[0])} · {entries_text(pages[0].entries)} · {tokens}"
-    titles = "; ".join(_title(facts) for facts in pages[:_TITLES])
+        return f"[{pages[0].index}] {shown_title(pages[0].title)} · {entries_text(pages[0].entries)} · {tokens}"
+    titles = "; ".join(shown_title(facts.title) for facts in pages[:_TITLES])
     return f"{pages[0].index}..{pages[-1].index} · {len(pages)} pages · {tokens}: {titles}; …"
 
 
-def _title(facts: PageFacts) -> str:
-    title = one_line(facts.title)
+def shown_title(title: str) -> str:
+    """Return a title as a list of pages shows it."""
+    title = one_line(title)
     return title if len(title) <= TITLE_CHARACTERS else title[:TITLE_CHARACTERS] + "…"

@@ -4,18 +4,21 @@ A page's content stands in the event that brought a message in, and in all that 
 that took words from it, recalled copies, pages that came back into view, states that were kept.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
 from memci.engine import blocks
-from memci.engine.listing import TITLE_CHARACTERS
+from memci.engine.listing import shown_title
 from memci.engine.page_codec import page_from_value
 from memci.messages.formats.format import Format
 from memci.messages.formats.openai import ERASED
 from memci.messages.message import Message
 
+_HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+)\] ")
+_GROUP = re.compile(r"[a-z][a-z0-9_]*-[0-9]+\.\.[a-z][a-z0-9_]*-[0-9]+ · ")
 _LISTS = ("lines", "keywords", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
@@ -31,6 +34,7 @@ class Redaction:
         count_text: Counts the tokens of a text.
         sha256: Of the page's file as it will be.
         revision: Of that file.
+        directories: Indexes of the directories that were met so far.
     """
 
     page: str
@@ -41,7 +45,7 @@ class Redaction:
     revision: int
     _words: set[str] = attrs.field(factory=set)
     _titles: set[str] = attrs.field(factory=set)
-    _directories: set[str] = attrs.field(factory=set)
+    directories: set[str] = attrs.field(factory=set)
     _sizes: list[int] = attrs.field(factory=list)  # of the page's messages as they are left, in their order
 
     def event(self, kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,10 +92,12 @@ class Redaction:
         if value.get("index") == self.page and "message" in value:  # a page of the system part
             left |= {"message": self.message(value["message"]), "tokens": self._message(value["message"])["tokens"]}
         elif "covers" in value:
-            self._directories.add(value["index"])
+            self.directories.add(value["index"])
             left["keywords"] = [word for word in value["keywords"] if word not in self._words]
         elif "indexes" in value and "message" in value:  # the contents page as a window shows it
             left["message"] = self._written(value["message"])
+            if left["message"] != value["message"]:
+                left["tokens"] = self.count(self.wire.facts(left["message"]))
         elif "block" in value and left["page"] != value["page"]:  # a recalled page in a kept state
             block = self._block(left["page"])
             left |= {"block": block.value(), "tokens": self.count(block)}
@@ -101,7 +107,7 @@ class Redaction:
         if value["page"] == self.page:
             entries = [{**entry, **self._message(entry["message"])} for entry in value["entries"]]
             return {**value, "entries": entries, "name": ERASED if value["name"] else value["name"]}
-        if value["page"] in self._directories:  # it was opened: a list of pages that memci wrote
+        if value["page"] in self.directories:  # it was opened: a list of pages that memci wrote
             return {**value, "entries": [{**entry, "message": self._written(entry["message"])} for entry in value["entries"]]}
         return dict(value)
 
@@ -112,7 +118,7 @@ class Redaction:
         """Return what is left of a contents entry. It is never longer than it was, so that its sizes still hold."""
         self._words.update(value["keywords"])
         if value["title"]:
-            self._titles.add(value["title"])
+            self._titles.add(shown_title(value["title"]))
         left = {**value, **{key: [] for key in _LISTS}, **dict.fromkeys(_TEXTS, "")}
         shorter = self.count_text(ERASED) <= self.count_text(value["title"])
         left["title"] = ERASED if shorter else ""
@@ -124,14 +130,22 @@ class Redaction:
         lines: list[str] = []
         inside = False
         for line in message["content"].split("\n"):
-            if line.startswith("["):
-                inside = line.startswith(f"[{self.page}] ")
-                lines.append(f"[{self.page}] {ERASED}" if inside else line)
-            elif not inside:
-                lines.append(self._without_titles(line))
+            head = _HEAD.match(line)
+            if head is not None:
+                inside = head[1] == self.page
+            if not inside:
+                lines.append(self._line(line, head))
+            elif head is not None:
+                lines.append(f"[{self.page}] {ERASED}")
         return {**message, "content": "\n".join(lines)}
 
-    def _without_titles(self, line: str) -> str:
-        for title in self._titles:
-            line = line.replace(title[:TITLE_CHARACTERS], ERASED)
-        return line
+    def _line(self, line: str, head: "re.Match[str] | None") -> str:
+        """Return a line that is not the page's own without the words and titles that it took from it."""
+        if head is not None and head[1] in self.directories:
+            gone, separator = self._words, ", "
+        elif _GROUP.match(line):
+            gone, separator = self._titles, "; "
+        else:
+            return line
+        start, colon, items = line.partition(": ")
+        return start + colon + separator.join(item for item in items.split(separator) if item not in gone)

@@ -47,6 +47,7 @@ def _steps(found: Findings) -> tuple[str, ...]:
     if found.index:
         steps.append("make the index again from the journal")
     steps += [f"write the file of page {index} again from the journal" for index in found.page]
+    steps += [f"remove the page file {name}" for name in found.stray]
     if found.snapshot:
         steps.append("delete all snapshots, and keep one of the state as it is now")
     if found.state:
@@ -63,6 +64,7 @@ def _apply(core: Core, found: Findings) -> None:
         core.write_snapshot()
     if found.index:
         core.empty_index()
+    core.store.pages.remove(list(found.stray))
     files = {}
     for index in found.page:
         facts = pages.get_facts(core, index)

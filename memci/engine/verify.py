@@ -11,7 +11,8 @@ from memci.archive.page_facts import PageFacts, PageState
 from memci.engine import pages, state_codec
 from memci.engine.apply import apply
 from memci.engine.core import Core
-from memci.engine.events import from_record
+from memci.engine.erasing import stray_files
+from memci.engine.events import PageErased, from_record
 from memci.engine.indexing import advance
 from memci.engine.page_codec import file_name, page_file
 from memci.engine.state import State
@@ -65,6 +66,7 @@ class Findings:
         index: One for each thing that is wrong with the index.
         snapshot: One for each snapshot that is damaged or another state.
         page: One for each page whose file is damaged or missing, by index.
+        stray: One for each page file that may hold what was erased, by name.
     """
 
     events: int = 0
@@ -75,6 +77,7 @@ class Findings:
     index: list[str] = attrs.field(factory=list)
     snapshot: list[str] = attrs.field(factory=list)
     page: dict[str, str] = attrs.field(factory=dict)
+    stray: dict[str, str] = attrs.field(factory=dict)
 
 
 def verify(core: Core) -> Report:
@@ -90,7 +93,7 @@ def report_of(core: Core, found: Findings) -> Report:
         pages=found.files,
         snapshots=found.snapshots,
         durability=core.store.durability,
-        problems=(*found.snapshot, *found.state, *found.index, *found.page.values(), *found.journal),
+        problems=(*found.snapshot, *found.state, *found.index, *found.page.values(), *found.stray.values(), *found.journal),
     )
 
 
@@ -102,10 +105,13 @@ def examine(core: Core) -> Findings:
     found = Findings(snapshots=len(snapshots))
     index = PageIndex(None)
     state = State(session=core.session_id)
+    erased: set[str] = set()
     try:
         for record in core.store.journal.read():
-            apply(state, from_record(record), record.seq)
+            event = from_record(record)
+            apply(state, event, record.seq)
             found.events += 1
+            erased |= {event.page} if isinstance(event, PageErased) else set()
             if record.seq in snapshots:
                 found.snapshot += _snapshot_problems(state, record.seq, snapshots[record.seq])
         while index.seq != state.seq:
@@ -120,6 +126,8 @@ def examine(core: Core) -> Findings:
             if facts.state not in (PageState.OPEN, PageState.ACTIVE):
                 found.files += 1
                 _examine_page(core, found, facts)
+        for name in (name for page in sorted(erased) for name in stray_files(core, page)):
+            found.stray[name] = f"the page file {name} may hold what was erased: memci repair removes it"
     except CorruptError as error:
         found.journal.append(str(error))
     return found

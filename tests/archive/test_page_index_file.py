@@ -193,3 +193,19 @@ def test_the_database_is_loaded_when_an_index_is_opened() -> None:
     """Importing the index does not load sqlite3."""
     code = "import sys, memci.archive.page_index; sys.exit('sqlite3' in sys.modules)"
     assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode  # noqa: S603 our own interpreter
+
+
+def test_emptying_leaves_the_file_to_others(tmp_path: Path) -> None:
+    """An index that is emptied stays one file: who has it open reads it empty, and both go on writing to it."""
+    path = str(tmp_path / "index.sqlite")
+    first, second = PageIndex(path), PageIndex(path)
+    for index, other in ((first, second), (second, first)):
+        fill(index)
+        assert found(index) == found(other) != []
+        inode = (tmp_path / "index.sqlite").stat().st_ino
+        other.reset()
+        assert [] == found(index)
+        assert inode == (tmp_path / "index.sqlite").stat().st_ino
+        assert b"usr-1" not in b"".join(each.read_bytes() for each in tmp_path.iterdir() if "shm" not in each.name)
+    first.close()
+    second.close()

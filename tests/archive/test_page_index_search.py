@@ -211,9 +211,9 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(index: PageIndex) ->
 
     def statements() -> int:
         asked: list[str] = []
-        index._opened.set_trace_callback(asked.append)
+        index._connection().set_trace_callback(asked.append)
         index.search("zebra lion", limit=5)
-        index._opened.set_trace_callback(None)
+        index._connection().set_trace_callback(None)
         return sum(statement.startswith("SELECT") and "%_" not in statement for statement in asked)
 
     add(index, [[("user", "a zebra and a lion")] for _ in range(100)])

@@ -2,16 +2,23 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from memci.archive.contents import Directory
 from memci.archive.page_facts import PageState
+from memci.archive.stores.file import FileStore
+from memci.archive.stores.file_io import FileIo
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.errors import PageNotFoundError, PermissionDeniedError
+from memci.errors import ConflictError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import config_of, open_session, states, talk, turn
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WORD = "zanzibarprotocol"
 """A word that only the page to be erased holds, in its user's and its assistant's words."""
@@ -331,3 +338,153 @@ def test_a_fork_that_was_made_before_the_page_is_another(tmp_path: Path) -> None
         assert ["chat"] == [each.session for each in engine.erase("chat", "usr-3", forks=True)]
         with engine.session("before") as fork:
             assert turn(50) == fork.page("usr-3").messages
+
+
+class Interrupted(FileIo):
+    """A file system on which something happens just before a lock is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: list[Callable[[], object]] = []
+
+    def lock(self, fd: int) -> None:
+        if self.before:
+            self.before.pop(0)()
+        super().lock(fd)
+
+
+def beside(root: Path, io: FileIo, **sections: object) -> Session:
+    """Open the session as another process does."""
+    settings = {"active": {"min_pages": 2, "max_pages": 50}, "durability": "flush", **sections}
+    return Engine(FileStore(root, "flush", io=io), config_of(**settings)).session("chat")
+
+
+def test_a_fold_of_one_who_did_not_know_leaves_nothing(tmp_path: Path) -> None:
+    """Page files that were written after an erasure by a process that did not know of it go when it hears of it."""
+    io = Interrupted()
+    behind, session = beside(tmp_path, io), beside(tmp_path, FileIo())
+    index = told(behind)
+    session.refresh()
+    io.before = [lambda: session.erase(index)]
+    with pytest.raises(ConflictError):
+        behind.fold("all")
+    behind.refresh()
+    assert [] == left_in(tmp_path)
+    behind.append(user("and on"), on_conflict="retry")
+    behind.fold("all")
+    assert () == behind.verify().problems
+    assert [] == left_in(tmp_path)
+
+
+def test_what_a_dead_process_left_is_found_and_removed(tmp_path: Path) -> None:
+    """Where that process dies first, verify names the page file, and repair removes it."""
+    io = Interrupted()
+    behind, session = beside(tmp_path, io), beside(tmp_path, FileIo())
+    index = told(behind)
+    session.refresh()
+    io.before = [lambda: session.erase(index)]
+    with pytest.raises(ConflictError):
+        behind.fold("all")
+    behind.close()
+    assert left_in(tmp_path)
+    assert [index in problem for problem in session.verify().problems] == [True]
+    with Engine(f"file:{tmp_path}", session.config) as engine:
+        assert engine.repair("chat", apply=True).report.ok
+    assert [] == left_in(tmp_path)
+
+
+def test_a_snapshot_of_one_who_did_not_know_leaves_nothing(tmp_path: Path) -> None:
+    """A snapshot that was written after an erasure goes when its process hears of that."""
+    io = Interrupted()
+    behind, session = beside(tmp_path, io, snapshot_every=3), beside(tmp_path, FileIo(), snapshot_every=10**6)
+    index = told(behind, after=0)
+
+    def erase_now() -> None:
+        session.refresh()
+        session.erase(index)
+
+    for number in range(4):
+        io.before = [lambda: None, erase_now]
+        behind.append(user(f"more {number}"))
+        if not io.before:  # the second lock was that of a snapshot
+            break
+    assert left_in(tmp_path)
+    behind.refresh()
+    assert [] == left_in(tmp_path)
+    assert () == behind.verify().problems
+
+
+def test_writers_do_not_hold_an_erasure_up(tmp_path: Path) -> None:
+    """Who erases while another one writes goes on behind what was written."""
+    io = Interrupted()
+    session, other = beside(tmp_path, io), beside(tmp_path, FileIo())
+    index = told(session)
+    session.fold("all")
+    io.before = [lambda: other.append(user("in between"), on_conflict="retry") for _ in range(40)]
+    session.erase(index)
+    assert [] == left_in(tmp_path)
+    assert () == session.verify().problems
+
+
+def in_a_directory(session: Session, name: str | None = None) -> str:
+    """Tell so much that the marked page is in a directory, and return its index."""
+    talk(session, 4)
+    index = session.begin_page(name)
+    session.extend(marked_turn())
+    talk(session, 130, first=20)
+    session.fold("all")
+    return index
+
+
+def test_a_directory_that_a_checkpoint_keeps(tmp_path: Path) -> None:
+    """The words that a directory took from the page leave the contents page that a restored checkpoint brought back."""
+    with open_on(tmp_path, contents={"max_tokens": 300}) as session:
+        index = in_a_directory(session)
+        made = session.checkpoint("here")
+        session.append(user("and on"))
+        session.restore_checkpoint(made.id)
+        session.erase(index)
+        assert [] == left_in(tmp_path)
+        assert all(WORD not in session.render(at=seq).to_json().decode() for seq in range(session.seq + 1))
+        assert () == session.verify().problems
+
+
+def test_a_name_of_several_lines(tmp_path: Path) -> None:
+    """A page's name is erased as lists show it, too: in one line, and cut."""
+    with open_on(tmp_path, contents={"max_tokens": 300}, budget={"window": 20_000, "reserve": 0}) as session:
+        index = in_a_directory(session, f"the\t{WORD}\n  plan " + "of it " * 20)
+        directory = next(entry.index for entry in session.contents.entries if isinstance(entry, Directory))
+        session.recall(directory)
+        session.erase(index)
+        assert [] == left_in(tmp_path)
+
+
+def test_a_title_that_is_a_common_word(tmp_path: Path) -> None:
+    """What others said is left as it is in the contents page, though the title is a part of it, and the window keeps its size."""
+    with open_on(tmp_path, contents={"max_tokens": 300}) as session:
+        talk(session, 3)
+        index = session.begin_page("as")
+        session.extend(marked_turn())
+        talk(session, 20, first=5)
+        session.fold("all")
+        made = session.checkpoint("here")
+        session.append(user("and on"))
+        session.restore_checkpoint(made.id)
+        before = session.window().to_json().decode().count("ask")
+        session.erase(index)
+        assert before == session.window().to_json().decode().count("ask")
+        core = session._core
+        (shown,) = core.state.archive.message_list
+        assert core.count(shown.message) <= shown.tokens
+
+
+def test_a_directory_is_not_erased(tmp_path: Path) -> None:
+    """A directory is no page, also where it was opened."""
+    with open_on(tmp_path, contents={"max_tokens": 300}) as session:
+        in_a_directory(session)
+        directory = next(entry.index for entry in session.contents.entries if isinstance(entry, Directory))
+        session.recall(directory)
+        seq = session.seq
+        with pytest.raises(PageNotFoundError, match="directory"):
+            session.erase(directory)
+        assert seq == session.seq

@@ -56,6 +56,7 @@ class SessionFiles:
         directory: Absolute path.
         session_id: For error texts.
         journal: Descriptor of the open journal, ``None`` before it was found or made.
+        generation: How often another file took the place of the open journal.
     """
 
     def __init__(self, disk: Disk, tenant: str, session_id: str, *, read_only: bool) -> None:
@@ -63,6 +64,7 @@ class SessionFiles:
         self._tenant_directory = f"{disk.root}/{file_name(tenant)}"
         self.directory = f"{self._tenant_directory}/{file_name(session_id)}"
         self.journal: int | None = None
+        self.generation = 0
         self._root = disk.root
         self._tenant = tenant
         self._io = disk.io
@@ -130,6 +132,7 @@ class SessionFiles:
         new = self.open_journal()
         if new is not None and self._first_header(new) == self._first_header(old):
             self._io.close(old)
+            self.generation += 1
             return True
         if new is not None:
             self._io.close(new)
