@@ -147,13 +147,13 @@ class PageIndex:
         row = self._one(f"SELECT {COLUMNS} FROM page WHERE name = ?", index)  # noqa: S608 names of columns
         return None if row is None else _facts(row)
 
-    def pages(self, state: PageState | None = None) -> Iterator[PageFacts]:
-        """Yield the facts of all pages, or of those in one state, oldest first: by first entry, then by number.
+    def pages(self, state: PageState | None = None, *, numbers: tuple[int, int] = (0, _MOST)) -> Iterator[PageFacts]:
+        """Yield the facts of pages, all or those in one state or with these numbers, oldest first: by first entry, then by number.
 
         Pages are read a few at a time, so that the index may be changed meanwhile; a page that moves then may be missed.
         """
-        condition = "" if state is None else "state = ? AND"
-        chosen = () if state is None else (state.value,)
+        condition = "number BETWEEN ? AND ? AND" if state is None else "number BETWEEN ? AND ? AND state = ? AND"
+        chosen = numbers if state is None else (*numbers, state.value)
         sql = (
             f"SELECT first_seq, number, id, {COLUMNS} FROM page "  # noqa: S608 names of columns
             f"WHERE {condition} (first_seq, number, id) > (?, ?, ?) ORDER BY first_seq, number, id LIMIT {_BATCH_PAGES}"
@@ -164,16 +164,16 @@ class PageIndex:
                 yield _facts(row[3:])
             last = rows[-1][:3]
 
-    def page_range(self, offset: int, limit: int, *, first: int = 0, last: int = _MOST) -> list[PageFacts]:
-        """Return the facts of so many pages from a position on, oldest first, of those with numbers from first to last.
+    def page_range(self, offset: int, limit: int) -> list[PageFacts]:
+        """Return the facts of so many pages from a position on, oldest first.
 
         O(position) within the database, at a few nanoseconds each.
         """
         sql = (
-            f"SELECT {COLUMNS} FROM page WHERE number BETWEEN ? AND ? "  # noqa: S608 names of columns
+            f"SELECT {COLUMNS} FROM page "  # noqa: S608 names of columns
             "ORDER BY first_seq, number, id LIMIT ? OFFSET ?"
         )
-        return [_facts(row) for row in self._all(sql, first, last, limit, offset)]
+        return [_facts(row) for row in self._all(sql, limit, offset)]
 
     def count_pages(self, first: int = 0, last: int = _MOST) -> int:
         """Return how many pages have these numbers, both ends included. O(their number), at a few nanoseconds each."""
