@@ -29,7 +29,7 @@ EXPLAINED = {
     ExitCode.OK: "all went well",
     ExitCode.FAILED: "a check failed: verify found a problem, a replay broke a promise, no window fits, or a model gave no reply",
     ExitCode.USAGE: "wrong usage, a configuration or a conversation that cannot be used",
-    ExitCode.NOT_FOUND: "there is no such store, session, page or entry",
+    ExitCode.NOT_FOUND: "there is no such store, session, page, entry or checkpoint",
     ExitCode.STORE: "the store is damaged, or it or the output cannot be read or written",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.PIPE_CLOSED: "whoever read the output closed it",

@@ -34,7 +34,7 @@ class Place:
         session: Its id; ``None`` for the only one.
     """
 
-    store: str
+    store: str = attrs.field(repr=shown_url)
     tenant: str
     session: str | None
 

@@ -11,6 +11,7 @@ import attrs
 import typer
 
 import memci
+from memci.archive.stores.url import shown_url
 from memci.cli import output, replay_report
 from memci.cli.conversation import Said, read_conversation
 from memci.cli.exit_code import ExitCode
@@ -67,12 +68,13 @@ def replay_files(  # noqa: PLR0913 (the options of a command)
         with _store(store) as url, memci.Engine(url, settings, tenant) as engine:
             found = replay(engine, session, conversation, advance)
         spilled = _beside(settings, conversation, advance) if policy == "config" else None
+    shown = None if store is None else shown_url(store)
     if json:
-        made = {"files": [str(path) for path in files], "store": store, "session": session, "durability": chosen}
+        made = {"files": [str(path) for path in files], "store": shown, "session": session, "durability": chosen}
         output.document({**made, **_mapping(found, spilled, settings)})
     else:
         _write_table(found, spilled)
-        kept = f"kept in {store}" if store is not None else "removed with its temporary store; --store keeps it"
+        kept = f"kept in {shown}" if shown is not None else "removed with its temporary store; --store keeps it"
         output.note(f"the session {session!r} ({chosen}) is {kept}")
     if not found.ok or (spilled is not None and not spilled.ok):
         raise typer.Exit(ExitCode.FAILED)

@@ -8,13 +8,14 @@ import attrs
 import typer
 
 import memci
-from memci.archive.stores.url import open_store
+from memci.archive.stores.url import open_store, place_of
 from memci.cli import output
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, get_sessions, opened
 from memci.cli.output import Column
 from memci.cli.wording import count
 from memci.engine.copying import Copied, copy_session
+from memci.errors import InvalidIdError
 
 _CHECKPOINT_COLUMNS = (
     Column("checkpoint"),
@@ -48,7 +49,10 @@ def checkpoints(  # noqa: PLR0913 (the options of a command)
         if add is not None:
             found.checkpoint(add, kind=kind)
         if restore is not None:
-            found.restore_checkpoint(restore)
+            try:
+                found.restore_checkpoint(restore)
+            except InvalidIdError as error:
+                raise CommandError(str(error), ExitCode.NOT_FOUND) from error
         listed = found.checkpoints()
     if json:
         output.document([attrs.asdict(each) for each in listed])
@@ -100,7 +104,7 @@ def copy(  # noqa: PLR0913 (the options of a command)
     if every and (session is not None or to_session is not None):
         message = "--all copies each session under its id: leave --session and --to-session out"
         raise CommandError(message, ExitCode.USAGE)
-    if to_store == store:
+    if place_of(to_store) == place_of(store):
         message = "the copy would go where the session is: give another --to-store, or use memci fork"
         raise CommandError(message, ExitCode.USAGE)
     if every:

@@ -296,7 +296,7 @@ class Config:
     eviction: Eviction = attrs.field(factory=Eviction, validator=_section("eviction", Eviction))
     recall: Recall = attrs.field(factory=Recall, validator=_section("recall", Recall))
     summarizer: Literal["extractive"] = attrs.field(default="extractive", validator=_one_of("summarizer", SUMMARIZERS))
-    store: str = attrs.field(default="file:./memci", repr=config_file.shown_store, validator=_text("store", "file:./memci"))
+    store: str = attrs.field(default="file:./memci", repr=config_file.shown_store, validator=config_file.check_store)
     durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=_one_of("durability", DURABILITIES))
     snapshot_every: int = attrs.field(default=500, validator=_integer("snapshot_every", at_least=1))
     open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=_section("open_sessions", OpenSessions))

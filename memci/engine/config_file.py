@@ -102,7 +102,8 @@ def parse(text: str, name: str) -> Mapping[str, object]:
         mark = error.problem_mark or error.context_mark
         place = f"{name}, line {mark.line + 1}, column {mark.column + 1}" if mark else name
         message = f"{place}: not YAML: {error.problem or error.context}"
-        raise ConfigError(message) from error
+        # The parser's text quotes the line, which may hold the password of a store.
+        raise ConfigError(message) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
@@ -141,6 +142,18 @@ def _refuse_duplicates(root: "yaml.Node", name: str) -> None:
             seen.add(place)
             if not path:
                 levels.append((place, value))
+
+
+def check_store(_instance: object, _attribute: object, value: object) -> None:
+    """Refuse what is no text for a store's URL, without showing it: it may hold a password all the same.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not isinstance(value, str) or not value.strip():
+        given = "is empty" if isinstance(value, str) else f"is a {type(value).__name__}"
+        message = f"{given}: give text, such as file:./memci"
+        raise ConfigError(message, path="store")
 
 
 def shown_store(url: str) -> str:

@@ -60,7 +60,7 @@ class Engine:
         self._counter = get_counter(self._config.counter)
         chosen = self._config.store if store is None else store
         if not isinstance(chosen, str) and not callable(getattr(chosen, "open", None)):
-            message = f"{chosen!r} is no store: give a URL, such as file:./chats or memory:, or a store"
+            message = f"a {type(chosen).__name__} is no store: give a URL, such as file:./chats or memory:, or a store"
             raise ConfigError(message, path="store")
         self._store = _opened(chosen, self._config.durability) if isinstance(chosen, str) else chosen
         self._tenant = check_identifier(tenant, "tenant")

@@ -252,7 +252,7 @@ def test_tenants_are_apart(run: Run, store: str) -> None:
         (("render", "--at", "99999"), ExitCode.USAGE, "there is no event 99999"),
         (("pages", "--session", "nobody"), ExitCode.NOT_FOUND, "there is no session 'nobody'"),
         (("pages", "--state", "lost"), ExitCode.USAGE, "'lost'"),
-        (("pages", "--store", "ftp://x"), ExitCode.USAGE, "'ftp://x' is no store"),
+        (("pages", "--store", "ftp://x"), ExitCode.USAGE, "'ftp:…' is no store: give file:./directory"),
         (("sessions", "--tenant", ""), ExitCode.USAGE, "the tenant is empty"),
     ],
 )

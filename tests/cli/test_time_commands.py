@@ -37,9 +37,16 @@ def test_checkpoints_are_made_listed_and_restored(run: Run, written: str) -> Non
     assert ExitCode.OK == run("verify", "--store", written).code
 
 
-@pytest.mark.parametrize(
-    "options", [("--restore", "cp-9"), ("--add", ""), ("--add", "x", "--kind", "auto"), ("--add", "x", "--restore", "cp-1")]
-)
+@pytest.mark.parametrize("asked", ["cp-9", ""])
+def test_a_checkpoint_that_is_not_there(run: Run, store: str, asked: str) -> None:
+    """It is not found, and nothing is written."""
+    before = run("export", "--store", store).out
+    done = run("checkpoints", "--store", store, "--restore", asked)
+    assert (ExitCode.NOT_FOUND, True) == (done.code, f"there is no checkpoint '{asked}'" in done.err)
+    assert before == run("export", "--store", store).out
+
+
+@pytest.mark.parametrize("options", [("--add", ""), ("--add", "x", "--kind", "auto"), ("--add", "x", "--restore", "cp-1")])
 def test_wrong_checkpoints(run: Run, store: str, options: tuple[str, ...]) -> None:
     """What is no checkpoint, label or kind is wrong usage, and nothing is written."""
     before = run("checkpoints", "--store", store, "--json").out
@@ -102,6 +109,8 @@ def test_copies_that_cannot_be(run: Run, written: str, tmp_path: Path) -> None:
     """A copy into the same store, options that do not go together, and a session that is not there are refused."""
     target = f"file:{tmp_path}/copies"
     assert ExitCode.USAGE == run("copy", "--store", written, "--to-store", written).code
+    written_otherwise = f"file://{tmp_path}/./store/"
+    assert ExitCode.USAGE == run("copy", "--store", written, "--to-store", written_otherwise, "--to-session", "other").code
     assert ExitCode.USAGE == run("copy", "--all", "--session", "boiler", "--store", written, "--to-store", target).code
     assert ExitCode.USAGE == run("copy", "--all", "--to-session", "x", "--store", written, "--to-store", target).code
     assert ExitCode.NOT_FOUND == run("copy", "--session", "nobody", "--store", written, "--to-store", target).code

@@ -205,6 +205,22 @@ def test_a_short_form_drops_arguments_and_results() -> None:
     ).value()["content"]
 
 
+def test_a_short_custom_call_keeps_its_tool() -> None:
+    """A custom tool's call keeps the object that the provider asks for, with the tool's name and an empty input."""
+    message = openai.read(assistant({"id": "c1", "type": "custom", "custom": {"name": "shell", "input": "cat /etc/passwd"}}))
+    kept = [{"id": "c1", "type": "custom", "custom": {"name": "shell", "input": ""}}]
+    assert kept == openai.shortened(message, "[stub]").value()["tool_calls"]
+    assert kept == openai.erased(message).value()["tool_calls"]
+    assert pairing(message) == pairing(openai.read(openai.erased(message).value()))
+
+
+@pytest.mark.parametrize("custom", [{}, {"input": "ls"}, {"name": "shell"}])
+def test_a_short_custom_call_pairs_as_the_whole_one(custom: dict[str, Any]) -> None:
+    """Whatever a custom call holds, its short form is taken and has its id and name."""
+    message = openai.read(assistant({"id": "c1", "type": "custom", "custom": custom}))
+    assert pairing(message) == pairing(openai.read(openai.shortened(message, "[stub]").value()))
+
+
 def test_unknown_formats_are_refused() -> None:
     """A format that is not there is a config error that names those that are."""
     with pytest.raises(ConfigError, match="openai"):

@@ -1,5 +1,6 @@
 """Stores by URL."""
 
+import traceback
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.object import ObjectStore
 from memci.archive.stores.postgres import PostgresStore
 from memci.archive.stores.sqlite import SqliteStore
-from memci.archive.stores.url import open_store, shown_url
+from memci.archive.stores.url import open_store, place_of, shown_url
 from memci.errors import ConfigError
 from memci.testing.journal_suite import TENANT, append_each
 
@@ -88,8 +89,18 @@ def test_a_postgresql_url_names_a_database(scheme: str) -> None:
     ("url", "shown"),
     [
         ("postgresql://user:secret@host/chats?sslmode=require", "postgresql://…@host/chats?…"),
-        ("postgres://user:se/cr@et@host/chats?password=secret", "postgres://…@host/chats?…"),
+        ("postgres://user:se/cr@et@host/chats?password=secret", "postgres:…"),
+        ("postgresql://host/chats?user=a@b&password=secret", "postgresql://host/chats?…"),
+        ("postgresql://user:secret@[::1]:5432,other:5433/chats", "postgresql://…@[::1]:5432,other:5433/chats"),
         ("s3://bucket/prefix?secret_access_key=secret", "s3://bucket/prefix?…"),
+        ("s3://key:secret@bucket", "s3:…"),
+        ("memory:", "memory:"),
+        ("memory:secret", "memory:…"),
+        ("HTTPS:user:secret@host", "HTTPS:…"),
+        ("mysql://user:secret@host", "mysql:…"),
+        ("./chats", "./chats"),
+        ("user@secret", "…"),
+        ("sqlite:chats.db", "sqlite:chats.db"),
         ("file:./what?/@", "file:./what?/@"),
         ("sqlite:///what?/@.db", "sqlite:///what?/@.db"),
     ],
@@ -106,12 +117,92 @@ def test_a_config_shows_no_secret() -> None:
     assert "postgresql://user:secret@host/chats" == config.store
 
 
-@pytest.mark.parametrize("url", ["postgre://user:secret@host/chats", "mysql://host/chats?password=secret"])
+MALFORMED = [
+    *("postgre://user:secret@host/chats", "mysql://host/chats?password=secret", "https:bob:secret@h", "http://bob:secret@h"),
+    *("postgresql:bob:secret@host/db", "postgresql:/bob:secret@host/db", "POSTGRESQL://bob:secret@host/db"),
+    *("sqlite://bob:secret@h/db", "sqlite:bob:secret@h/db", "file://bob:secret@h/db", "bob:secret@h/db", "bob@secret"),
+    *("file://secret@h", "sqlite://h/db?key=secret", "file://h?password=secret", "sqlite:password=secret"),
+    *("host=localhost password=secret dbname=x", "//bob:secret@h/db", "memory:secret"),
+    *("postgresql://bob:s3@secret@127.0.0.1/db", "postgresql://bob:s3/secret@host/db", "postgresql://bob:secret/x@host/db"),
+    *("postgresql://bob:1/secret@host/db", "postgresql://bob:s3?secret@host/db", "postgresql://bob:1?secret@host/db"),
+    *("postgresql://bob:secret", "postgresql://bob:1?a=secret@host/db", "postgresql://bob:s3@h:secret@host/db"),
+    *("postgresql://host/db?memci_pool=secret", "postgresql://host/db?memci_secret=1", "postgresql://host/db?secret"),
+    *(
+        "s3://key:secret@bucket",
+        "s3://key:se/secret@bucket",
+        "s3://key:s3?secret@bucket",
+        "s3://key:s?a=secret@b",
+        "s3://b?secret",
+    ),
+]
+
+
+@pytest.mark.parametrize("url", MALFORMED)
 def test_a_refused_url_shows_no_secret(url: str) -> None:
-    """The error of a URL that is no store names neither password nor parameters."""
+    """A malformed URL is refused when it is opened, and neither the whole traceback nor a config shows a part of its password."""
     with pytest.raises(ConfigError) as caught:
         open_store(url)
-    assert "secret" not in str(caught.value)
+    assert "store" == caught.value.path
+    # The name of this test is no password.
+    shown = [line for line in traceback.format_exception(caught.value) if not line.startswith("  File")]
+    assert "secret" not in "".join(shown)
+    assert "secret" not in repr(memci.Config(store=url))
+
+
+def test_an_unescaped_password_is_refused_with_advice() -> None:
+    """Where a password holds an @ as it is, the error says how to write it; written so, the URL is taken."""
+    with pytest.raises(ConfigError, match="%40"):
+        open_store("postgresql://bob:s3cr3t@pw@127.0.0.1/db")
+    open_store("postgresql://bob:s3cr3t%40pw@127.0.0.1/db").close()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("", "host", "host:5432/db", "user@", "user@host", ":pass@host", "user:pass:more@host/db", "user:pa#ss@host/db"),
+        *("/db", "user:pass@/db?host=/run/postgresql", "user:pass@%2Frun%2Fpostgresql/db", "[::1]:5432/db", "a:1,b:2,[::3]/db"),
+        *(
+            "host?connect_timeout=1",
+            "host/?a=b&c=",
+            "host/db?user=bob@corp&password=p@ss/w?rd",
+            "host/db?options=-c%20a%3Db",
+            "h/db?",
+        ),
+    ],
+)
+def test_clear_postgresql_urls_are_taken(place: str) -> None:
+    """Whatever libpq documents of a URL is taken."""
+    open_store(f"postgresql://{place}").close()
+
+
+@pytest.mark.parametrize("value", [b"file:secret", ["postgresql://bob:secret@h"], {"secret": 1}])
+def test_what_is_no_text_is_not_shown(value: object) -> None:
+    """A store that is no text is refused by its type, in a config and by an engine."""
+    with pytest.raises(ConfigError, match=type(value).__name__) as caught:
+        memci.Config(store=value)  # type: ignore[arg-type]
+    assert ("store", False) == (caught.value.path, "secret" in str(caught.value))
+    with pytest.raises(ConfigError, match=type(value).__name__) as caught:
+        memci.Engine(value)  # type: ignore[arg-type]
+    assert ("store", False) == (caught.value.path, "secret" in str(caught.value))
+
+
+def test_a_broken_file_shows_no_secret(tmp_path: Path) -> None:
+    """The whole traceback of a file that is not YAML names the line and does not quote it."""
+    path = tmp_path / "memci.yaml"
+    path.write_text("store: postgresql://bob:hush@h: x", encoding="utf-8")
+    with pytest.raises(ConfigError, match="line 1") as caught:
+        memci.Config.from_file(path)
+    assert "hush" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_one_place_has_many_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two URLs of one directory or one file have the same place, others have not."""
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to(tmp_path / "chats")
+    directories = ["file:chats", "file:./chats/", f"file:{tmp_path}/chats", f"file://{tmp_path}/x/../chats", "file:link"]
+    assert 1 == len({place_of(url) for url in directories})
+    assert place_of("sqlite:///x.db") == place_of(f"sqlite:///{tmp_path}/x.db") != place_of("file:x.db")
+    assert "s3://bucket/a" == place_of("s3://bucket/a")
 
 
 @pytest.mark.parametrize("parameters", ["memci_pool=0", "memci_pool=x", "memci_pool=", "memci_pool=²", "memci_size=1"])

@@ -97,14 +97,25 @@ def connect(location: Location) -> "Driver":
 
 def _problem(scheme: str, rest: str, options: Mapping[str, str]) -> str | None:
     """Return what is wrong with the parts of a URL. It quotes names of options, and nothing else of what was given."""
-    if "@" in rest or "#" in rest or "@" in options.get("endpoint", ""):
+    bucket = rest.partition("/")[0]
+    if "@" in rest or "#" in rest or ":" in bucket or "@" in options.get("endpoint", ""):
         return "it has a user, a password or a fragment: give credentials in the environment"
-    if scheme not in SCHEMES or not rest.partition("/")[0]:
+    if scheme not in SCHEMES or not bucket:
         return "it names no bucket: give s3://bucket/prefix, gs://bucket/prefix or az://container/prefix"
     unknown = sorted(set(options).difference(_KNOWN))
     if unknown:
-        return f"there is no option {unknown[0][:40]!r}, there are {', '.join(_KNOWN)}; credentials come from the environment"
+        # What has no value may be one itself.
+        name = (
+            f"there is no option {unknown[0][:40]}"
+            if _is_name(unknown[0]) and options[unknown[0]]
+            else "it has an unknown option"
+        )
+        return f"{name}, there are {', '.join(_KNOWN)}; credentials come from the environment"
     return None
+
+
+def _is_name(text: str) -> bool:
+    return text.isascii() and text.isidentifier()
 
 
 def _number(options: Mapping[str, str], name: str, default: int, *, least: int) -> int:

@@ -1,17 +1,43 @@
 """What of a store's URL is memci's own, and what is the driver's."""
 
+import re
+
 from memci.errors import ConfigError
 
 OPTIONS = ("memci_index", "memci_pool")
 """Parameters of memci's own; they are taken as they are, without percent-decoding."""
 
 
+_HOST = r"(?:\[[^\]@/?]*\]|[^@/?:,\[\]]*)(?::[0-9]{0,5})?"
+_PARAMETERS = r"(?:[^=&@?/]+=[^&{0}]*(?:&[^=&@?/]+=[^&{0}]*)*)?"
+_URL = re.compile(
+    rf"postgres(?:ql)?://(?:[^@/?]*@)?{_HOST}(?:,{_HOST})*"
+    rf"(?:/[^@?]*(?:\?{_PARAMETERS.format('')})?|\?{_PARAMETERS.format('@')})?"
+)
+
+
+def is_clear(url: str) -> bool:
+    """Return whether everybody reads the same user, password and hosts in a URL. O(its length).
+
+    They do not where a password holds ``@``, ``/`` or ``?`` as it is: libpq takes a part of it for a host, a port or a database,
+    and its errors show those. The form is that of the URIs of libpq
+    (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS), without these.
+    """
+    return _URL.fullmatch(url) is not None
+
+
 def split_options(url: str) -> tuple[str, dict[str, str]]:
     """Return the URL without memci's own parameters, and these.
 
     Raises:
-        ConfigError: One of them is not known. The text does not show the URL, which may hold a password.
+        ConfigError: One of them is not known, or the URL is not clear. The text shows nothing of it: it may hold a password.
     """
+    if not is_clear(url):
+        message = (
+            "the URL of the database cannot be read: give postgresql://user:password@host:5432/database, and percent-encode what "
+            "the user and the password hold of @ (%40), : (%3A), / (%2F), ? (%3F), # (%23) and % (%25)"
+        )
+        raise ConfigError(message, path="store")
     place, _, query = url.partition("?")
     options = {}
     others = []
@@ -20,7 +46,7 @@ def split_options(url: str) -> tuple[str, dict[str, str]]:
         if name in OPTIONS:
             options[name] = value
         elif name.startswith("memci_"):
-            message = f"there is no parameter {name}: the URL takes {', '.join(OPTIONS)}, and what libpq knows"
+            message = f"a parameter of memci's own is none of {', '.join(OPTIONS)}: the URL takes these, and what libpq knows"
             raise ConfigError(message, path="store")
         else:
             others.append(parameter)
@@ -34,6 +60,6 @@ def pool_size(text: str) -> int:
         ConfigError: It is no number from 1.
     """
     if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
-        message = f"memci_pool is {text[:80]!r}: give a number of connections, from 1"
+        message = "memci_pool is no number: give how many connections a process opens at most, from 1"
         raise ConfigError(message, path="store")
     return int(text)

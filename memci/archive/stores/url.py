@@ -1,11 +1,13 @@
 """Opening a store by its URL."""
 
+import os
 import re
 
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore, check_durability
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.postgres import PostgresStore
+from memci.archive.stores.postgres_url import is_clear
 from memci.archive.stores.sqlite import SqliteStore
 from memci.errors import ConfigError
 
@@ -14,8 +16,13 @@ _SCHEMES = (
     "postgresql://user:password@host/database, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, "
     "redis://host:6379/0?store=<URL of the store behind it> or memory:"
 )
-_USER = re.compile(r"//.*@", re.DOTALL)
+_NAMES = ("file", "sqlite", "postgresql", "postgres", "s3", "gs", "az", "memory", "http", "https")
+_USER = re.compile(r"//[^/?]*@")
 _PARAMETERS = re.compile(r"\?.*", re.DOTALL)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_BUCKET = re.compile(r"//[\w.-]+(?:/[^@:?]*)?(?:\?.*)?", re.DOTALL)
+# What a path that is none may hold: a password before a host, or behind a name.
+_SECRET = re.compile(r":.*@|^//[^/].*@|[?&].*=|(?:pass|pwd|secret|token|key)\w*\s*=", re.DOTALL | re.IGNORECASE)
 
 
 def open_store(url: str, durability: str = "fsync") -> Store:
@@ -57,15 +64,48 @@ def open_store(url: str, durability: str = "fsync") -> Store:
 
 
 def shown_url(url: str) -> str:
-    """Return a URL as an error or a log may show it: without user and parameters, as these may hold passwords and keys."""
-    scheme, _, _ = url.partition(":")
-    return url if scheme in {"file", "sqlite"} else _PARAMETERS.sub("?…", _USER.sub("//…@", url))
+    """Return a URL as an error or a log may show it: without user and parameters, as these may hold passwords and keys.
+
+    Of what is no URL of a store only the scheme is left, and not even that where it may be a user; a plain path is shown.
+    """
+    scheme, colon, rest = url.partition(":")
+    match scheme, colon:
+        case _, "":
+            is_plain = not set(url).intersection("@=?")
+        case "file" | "sqlite", ":":
+            is_plain = not _SECRET.search(rest)
+        case "postgresql" | "postgres", ":" if is_clear(url):
+            return _PARAMETERS.sub("?…", _USER.sub("//…@", url))
+        case "s3" | "gs" | "az", ":" if _BUCKET.fullmatch(rest):
+            return _PARAMETERS.sub("?…", url)
+        case _:
+            is_plain = url == "memory:"
+    if is_plain:
+        return url
+    is_scheme = scheme.lower() in _NAMES or (_SCHEME.fullmatch(scheme) and rest.startswith("//"))
+    return f"{scheme}:…" if is_scheme else "…"
+
+
+def place_of(url: str) -> str:
+    """Return what two URLs have in common that name one directory, or one file, in different ways; any other URL as it is.
+
+    Raises:
+        ConfigError: It names no directory or file of this machine, and its scheme says that it does.
+    """
+    scheme, _, rest = url.partition(":")
+    match scheme:
+        case "file":
+            return f"file:{os.path.realpath(_directory(url, rest))}"
+        case "sqlite":
+            return f"sqlite:{os.path.realpath(_database(url, rest))}"
+        case _:
+            return url
 
 
 def _directory(url: str, rest: str) -> str:
     path = rest.removeprefix("//") if rest.startswith("///") else rest
     if not path or path.startswith("//") or "\0" in path:
-        message = f"{url!r} names no directory of this machine: give {_SCHEMES}"
+        message = f"{shown_url(url)!r} names no directory of this machine: give {_SCHEMES}"
         raise ConfigError(message, path="store")
     return path
 
@@ -73,6 +113,6 @@ def _directory(url: str, rest: str) -> str:
 def _database(url: str, rest: str) -> str:
     path = rest.removeprefix("///")
     if path == rest or not path or path.endswith("/") or path.startswith("//") or "\0" in path:
-        message = f"{url!r} names no file of this machine: give {_SCHEMES}"
+        message = f"{shown_url(url)!r} names no file of this machine: give {_SCHEMES}"
         raise ConfigError(message, path="store")
     return path

@@ -188,7 +188,9 @@ def _check_distinct(value: dict[str, Any]) -> None:
 
 
 def _shortened_call(item: dict[str, Any]) -> dict[str, Any]:
-    function = item.get("function")
+    function, custom = item.get("function"), item.get("custom")
+    if "function" not in item and isinstance(custom, dict):
+        return {"id": item["id"], "type": item["type"], "custom": {"name": str(custom.get("name", "")), "input": ""}}
     if not isinstance(function, dict):
         return {"id": item["id"], "type": item.get("type", "function")}
     return {"id": item["id"], "type": "function", "function": {"name": function.get("name"), "arguments": "{}"}}
