@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.contract import Store
 from memci.archive.stores.memory import MemoryStore
-from memci.archive.stores.redis_tier import MOST_LINES, RedisTier
+from memci.archive.stores.redis_tier import MOST_LINES, Entry, RedisTier
 from memci.archive.stores.redis_url import Location, parse
 from memci.archive.stores.sqlite import SqliteStore
 from memci.archive.stores.tiered import TieredStore
@@ -297,7 +297,59 @@ def test_what_was_read_before_a_redaction_does_not_come_back(workers: Workers, b
     assert ["[erased]", "b"] == read_at_once(quick)
     assert not slow.tier.extend(name, found.token, 2, [b"late"])
     assert not slow.tier.renew(name, found.token, 2, b"late")
+    assert not slow.tier.fill(name, found.token, "late", Entry(0, 0, (), 0, b""))
     assert ["[erased]", "b"] == read_at_once(workers.new())
+
+
+def test_a_deleted_session_leaves_the_tier_first(redis: RedisServer) -> None:
+    """When the store behind is asked to delete, the tier has nothing of the session any more."""
+    left = []
+
+    class Watching(MemoryStore):
+        def delete(self, tenant: str, session_id: str) -> None:
+            left.append(client.exists(store.tier.key(tenant, session_id)))
+            super().delete(tenant, session_id)
+
+    store = TieredStore(Watching(), RedisTier(parse(redis.url("memory:"))))
+    with redis.client() as client:
+        append_each(store.open(TENANT, "session").journal, "a")
+        assert 1 == client.exists(store.tier.key(TENANT, "session"))
+        store.delete(TENANT, "session")
+    assert [0] == left
+    store.close()
+
+
+def test_an_open_session_does_not_read_its_successor(workers: Workers) -> None:
+    """What the tier has of a session that took a deleted one's place is not served to those who have the old one open."""
+    session = workers.new().open(TENANT, "session")
+    append_each(session.journal, "old", "old too")
+    other = workers.new()
+    other.delete(TENANT, "session")
+    append_each(other.open(TENANT, "session").journal, "new", "new too")
+    with pytest.raises(UnavailableError, match="deleted"):
+        texts_of(session.journal, 1)
+
+
+def test_an_entry_that_missed_a_record_is_removed(workers: Workers, redis: RedisServer, behind: CountingStore) -> None:
+    """A worker that appends behind a record that the tier did not get takes the session out of it."""
+    session = workers.new().open(TENANT, "session")
+    append_each(session.journal, "a")
+    append_each(behind.open(TENANT, "session").journal, "b")
+    session.journal.append(2, [new_record("c")])
+    with redis.client() as client:
+        assert 0 == client.exists(key(workers))
+    assert ["c"] == texts_of(session.journal, 2)
+
+
+def test_a_redacted_record_is_known_as_one(workers: Workers, behind: CountingStore) -> None:
+    """Records come out of the tier as they come out of the store, redacted ones too."""
+    session = workers.new().open(TENANT, "session")
+    append_each(session.journal, *"abc")
+    session.journal.redact({2: GONE})
+    expected = list(behind.open(TENANT, "session").journal.read())
+    for _ in range(2):  # made anew, and then from the tier
+        assert expected == list(workers.new().open(TENANT, "session").journal.read())
+    assert 4 == behind.calls["read"]  # the first look of all, the one just above, one to make the entry and one to compare it
 
 
 def test_without_a_server_everything_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
