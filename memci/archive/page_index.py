@@ -148,7 +148,7 @@ class PageIndex:
         return None if row is None else _facts(row)
 
     def pages(self, state: PageState | None = None, *, numbers: tuple[int, int] = (0, _MOST)) -> Iterator[PageFacts]:
-        """Yield the facts of pages, all or those in one state or with these numbers, oldest first: by first entry, then by number.
+        """Yield the facts of pages, all or those in a state or with these numbers, oldest first: by first entry, then by number.
 
         Pages are read a few at a time, so that the index may be changed meanwhile; a page that moves then may be missed.
         """
