@@ -94,6 +94,9 @@ def test_a_postgresql_url_names_a_database(scheme: str) -> None:
         ("postgresql://user:secret@[::1]:5432,other:5433/chats", "postgresql://…@[::1]:5432,other:5433/chats"),
         ("s3://bucket/prefix?secret_access_key=secret", "s3://bucket/prefix?…"),
         ("s3://key:secret@bucket", "s3:…"),
+        ("redis://user:secret@host:6379/0?store=file:x", "redis://…@host:6379/0?…"),
+        ("redis+unix://:secret@/run/redis?store=file:x", "redis+unix://…@/run/redis?…"),
+        ("redis://user:s/secret@host?store=file:x", "redis:…"),
         ("memory:", "memory:"),
         ("memory:secret", "memory:…"),
         ("HTTPS:user:secret@host", "HTTPS:…"),
@@ -118,6 +121,8 @@ def test_a_config_shows_no_secret() -> None:
 
 
 MALFORMED = [
+    *("redis://u:s@secret@h/0?store=memory:", "redis://u:s/secret@h/0?store=memory:", "redis://u:s3?secret@h/0?store=memory:"),
+    *("redis:u:secret@h", "redis://h/0?store=memory:&secret", "redis://h?store=u:secret@h", "redis://u:secret/0?store=memory:"),
     *("postgre://user:secret@host/chats", "mysql://host/chats?password=secret", "https:bob:secret@h", "http://bob:secret@h"),
     *("postgresql:bob:secret@host/db", "postgresql:/bob:secret@host/db", "POSTGRESQL://bob:secret@host/db"),
     *("sqlite://bob:secret@h/db", "sqlite:bob:secret@h/db", "file://bob:secret@h/db", "bob:secret@h/db", "bob@secret"),

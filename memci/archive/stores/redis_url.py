@@ -1,5 +1,6 @@
 """What the URL of a working tier says: where the tier is, and which store stands behind it."""
 
+import re
 from urllib.parse import parse_qsl, urlencode
 
 import attrs
@@ -13,6 +14,14 @@ _OWN = ("store", "ttl_s", "timeout_ms", "prefix")
 _DRIVER = ("db", "ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_keyfile")
 _TTL_S, _MOST_TTL_S = 3_600, 31_536_000
 _TIMEOUT_MS, _MOST_TIMEOUT_MS = 250, 60_000
+
+
+# A password that holds @, / or ? as it is could be taken for a host, a path or an option, whose names errors show.
+_URL = re.compile(
+    r"(?:rediss?://(?:[^@/?]*@)?(?:\[[^\]@/?]*\]|[^@/?:\[\]]*)(?::[0-9]{0,5})?(?:/[^@?]*)?|redis\+unix://(?:[^@/?]*@)?[^@?:]*)"
+    r"(?:\?.*)?",
+    re.DOTALL,
+)
 
 
 @attrs.frozen(repr=False)
@@ -34,18 +43,29 @@ class Location:
     prefix: str
 
 
+def is_clear(url: str) -> bool:
+    """Return whether everybody reads the same user, password and server in a URL. O(its length)."""
+    return _URL.fullmatch(url) is not None
+
+
 def parse(url: str) -> Location:
     """Read ``redis://user:password@host:6379/0?store=<URL, percent-encoded>&ttl_s=3600&timeout_ms=250&prefix=memci``.
 
     Raises:
         ConfigError: It cannot be used. The text shows nothing of the URL but names of options, as it may hold passwords.
     """
+    if not is_clear(url):
+        message = "percent-encode what user and password hold of @ (%40), : (%3A), / (%2F), ? (%3F), # (%23) and % (%25)"
+        raise _refused(message)
     address, _, query = url.partition("?")
     scheme, _, rest = address.partition("://")
     options = dict(parse_qsl(query, keep_blank_values=True))
     unknown = sorted(set(options).difference(_OWN, _DRIVER))
     if unknown:
-        message = f"there is no option {unknown[0][:40]!r}, there are {', '.join(sorted((*_OWN, *_DRIVER)))}"
+        # What has no value may be one itself.
+        is_name = unknown[0].isidentifier() and options[unknown[0]]
+        name = f"there is no option {unknown[0][:40]}" if is_name else "it has an unknown option"
+        message = f"{name}, there are {', '.join(sorted((*_OWN, *_DRIVER)))}"
         raise _refused(message)
     store = options.get("store", "")
     if not rest or not store or store.partition(":")[0] in SCHEMES:

@@ -3,11 +3,11 @@
 import os
 import re
 
+from memci.archive.stores import postgres_url, redis_url
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore, check_durability
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.postgres import PostgresStore
-from memci.archive.stores.postgres_url import is_clear
 from memci.archive.stores.sqlite import SqliteStore
 from memci.errors import ConfigError
 
@@ -16,7 +16,21 @@ _SCHEMES = (
     "postgresql://user:password@host/database, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, "
     "redis://host:6379/0?store=<URL of the store behind it> or memory:"
 )
-_NAMES = ("file", "sqlite", "postgresql", "postgres", "s3", "gs", "az", "memory", "http", "https")
+_NAMES = (
+    "file",
+    "sqlite",
+    "postgresql",
+    "postgres",
+    "s3",
+    "gs",
+    "az",
+    "redis",
+    "rediss",
+    "redis+unix",
+    "memory",
+    "http",
+    "https",
+)
 _USER = re.compile(r"//[^/?]*@")
 _PARAMETERS = re.compile(r"\?.*", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
@@ -74,7 +88,7 @@ def shown_url(url: str) -> str:
             is_plain = not set(url).intersection("@=?")
         case "file" | "sqlite", ":":
             is_plain = not _SECRET.search(rest)
-        case "postgresql" | "postgres", ":" if is_clear(url):
+        case _, ":" if postgres_url.is_clear(url) or redis_url.is_clear(url):
             return _PARAMETERS.sub("?…", _USER.sub("//…@", url))
         case "s3" | "gs" | "az", ":" if _BUCKET.fullmatch(rest):
             return _PARAMETERS.sub("?…", url)
