@@ -221,6 +221,8 @@ def test_a_pool_has_a_limit(url: str) -> None:
         pytest.raises(UnavailableError, match="memci_pool"),
     ):
         list(store.sessions(TENANT))
+    store.close()
+    store = PostgresStore(f"{url}&memci_pool=2")  # this one waits longer
     threads = [threading.Thread(target=append_each, args=(store.open(TENANT, str(n)).journal, *"ab")) for n in range(8)]
     for thread in threads:
         thread.start()
