@@ -61,7 +61,7 @@ def turn(session: Session, number: int) -> None:
     if number % 10 == 0:
         session.window()
     if number % 100 == 50:
-        for entry in session.contents.entries[:1]:
+        for entry in session.contents.entries[-1:]:
             session.recall(entry.index)
     if number % 1_000 == 500:
         session.search(f"{WORDS[number % len(WORDS)]} {number % 97}", limit=3)

@@ -1,5 +1,7 @@
 """What a loss of power leaves, recovered: in small, and the cases that the bench once found."""
 
+import errno
+import os
 import random
 
 import pytest
@@ -114,6 +116,23 @@ def test_what_is_cut_does_not_mix_with_what_follows() -> None:
         session.journal.append(1, [record("y" * 9_000)])
     for content in (newest, oldest, but_first_page, but_last_page):
         assert texts(after_loss(io, content, start)) in (["old"], ["old", "y" * 12])
+
+
+class StuckLock(MemoryIo):
+    """A disk whose locks cannot be released but by closing their files."""
+
+    def unlock(self, fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(fd))
+
+
+def test_a_lock_that_cannot_be_released_fails_no_commit() -> None:
+    """A commit that is safe is acknowledged though its lock is stuck, and others are not kept waiting."""
+    io = StuckLock(EMPTY)
+    store = FileStore(PLACE, io=io)
+    sessions = [store.open(TENANT, "chat") for _ in range(2)]
+    for head in range(6):
+        assert head + 1 == sessions[head % 2].journal.append(head, [record(str(head))])
+    assert list("012345") == texts(io)
 
 
 def test_half_a_deletion_keeps_the_session_or_not() -> None:

@@ -188,9 +188,13 @@ class SessionFiles:
             self._lock = None
 
     def release(self) -> None:
-        """Release the lock. Raises ``OSError``."""
+        """Release the lock. What was done under it is done: a lock that cannot be released is given back with its file."""
         if self._lock is not None:
-            self._io.unlock(self._lock)
+            try:
+                self._io.unlock(self._lock)
+            except OSError:
+                lock, self._lock = self._lock, None
+                self._io.close(lock)
 
     @contextmanager
     def locked(self, *names: str) -> Iterator[None]:
