@@ -6,7 +6,7 @@ from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
 from memci.engine import pages
 from memci.engine.core import Core
-from memci.engine.events import PageErased, from_record
+from memci.engine.events import MessageAppended, PageErased, from_record
 from memci.engine.monitor import logger
 from memci.engine.page_codec import file_name, page_file
 from memci.engine.redaction import Redaction
@@ -80,10 +80,8 @@ def forget_erased(core: Core, after: int) -> None:
 
 
 def stray_files(core: Core, index: str) -> list[str]:
-    """Return the names of the page's files that are not the one that its facts name."""
-    facts = core.facts(index)
-    current = file_name(index, facts.revision) if facts is not None and facts.sha256 else ""
-    return [name for name in _files_of(core, index) if name != current]
+    """Return the names of the page's files that hold something else than the journal: what was erased there."""
+    return [name for name in _files_of(core, index) if not _is_of_journal(core, core.store.pages.find(name))]
 
 
 def _erase(core: Core, index: str) -> Receipt:
@@ -158,12 +156,25 @@ def _files_of(core: Core, index: str) -> list[str]:
     return sorted(name for name in core.store.pages.names() if name.partition(".")[0] == index)
 
 
+def _is_of_journal(core: Core, data: bytes | None) -> bool:
+    try:
+        entries = codec.decode(data or b"")["entries"]
+        said = {entry["seq"]: entry["message"] for entry in entries}
+    except (ValueError, KeyError, TypeError):
+        return False  # damaged: nobody knows what is in it
+    for seq, message in said.items():
+        event = next((from_record(record) for record in core.store.journal.read(seq - 1, seq)), None)
+        if not isinstance(event, MessageAppended) or event.message != message:
+            return False
+    return True
+
+
 def _tidy_files(core: Core, index: str) -> None:
     """Leave the one file that a page's facts name, as the journal makes it, and none where it is not archived."""
-    core.store.pages.remove(stray_files(core, index))
     sha256, revision = _stored_as(core, index)
+    name = file_name(index, revision) if sha256 else ""
+    core.store.pages.remove([each for each in _files_of(core, index) if each != name])
     if sha256:
-        name = file_name(index, revision)
         data, _ = page_file(pages.rebuild(core, index))
         if core.store.pages.find(name) != data:
             core.store.pages.put({name: data})

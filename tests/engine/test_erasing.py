@@ -488,3 +488,20 @@ def test_a_directory_is_not_erased(tmp_path: Path) -> None:
         with pytest.raises(PageNotFoundError, match="directory"):
             session.erase(directory)
         assert seq == session.seq
+
+
+def test_a_page_that_goes_on_after_it_was_erased(tmp_path: Path) -> None:
+    """Files of an erased page that are made later, or not needed any more, are nothing to repair."""
+    session = open_on(tmp_path)
+    session.append(user(f"look for {WORD}"))
+    session.append(calling("late"))
+    talk(session, 6)
+    session.fold("all")
+    session.erase("usr-1")
+    session.append(result("late", "found"))
+    session.append(user("thanks"))
+    session.fold("all")
+    assert () == session.verify().problems
+    session.undo_fold()
+    assert () == session.verify().problems
+    assert [] == left_in(tmp_path)
