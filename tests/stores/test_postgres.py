@@ -1,6 +1,8 @@
 """What PostgreSQL is asked for, counted; connections that are lost, busy or refused; secrets; versions and forks."""
 
 import os
+import subprocess
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -429,3 +431,18 @@ def test_a_forked_child_and_its_parent_append_in_turn(store: PostgresStore) -> N
     append_each(session.journal, "parent again")
     assert ["parent", "child", "parent again"] == texts_of(session.journal)
     assert 1 == store.io.connections
+
+
+def test_a_driver_that_is_not_there_is_named() -> None:
+    """Without psycopg the first call says what to install."""
+    script = """
+import sys
+sys.modules["psycopg"] = None  # importing it fails
+import memci
+try:
+    memci.Engine("postgresql://localhost/chats").session("chat")
+except memci.ConfigError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 (fixed words)
+    assert "pip install 'memci[postgres]'" in done.stdout

@@ -219,8 +219,11 @@ class PostgresPool:
     @contextmanager
     def _mapped(self, connection: "psycopg.Connection | None") -> Iterator[None]:
         """Turn errors of the driver into memci's own. Their texts name hosts and users, and never a password."""
-        import psycopg  # noqa: PLC0415 loads only when a store connects
-
+        try:
+            import psycopg  # noqa: PLC0415 loads only when a store connects
+        except ImportError:
+            yield  # nothing is connected: connecting says what to install
+            return
         try:
             yield
         except psycopg.Error as error:
