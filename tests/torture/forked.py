@@ -45,6 +45,12 @@ class Forked:
                 return False
         return True
 
+    def told_so_far(self) -> list[int]:
+        """Return the numbers that it told until now."""
+        while select.select([self._reading], [], [], 0)[0] and self._listen():
+            pass
+        return self._numbers()
+
     def kill(self) -> tuple[list[int], int]:
         """Kill it; return all numbers that it told, and its exit status, below 0 for a signal."""
         os.kill(self.pid, signal.SIGKILL)
@@ -56,7 +62,10 @@ class Forked:
             pass
         os.close(self._reading)
         _, status = os.waitpid(self.pid, 0)
-        return [int(line) for line in self._told.split(b"\n")[:-1]], os.waitstatus_to_exitcode(status)
+        return self._numbers(), os.waitstatus_to_exitcode(status)
+
+    def _numbers(self) -> list[int]:
+        return [int(line) for line in self._told.split(b"\n")[:-1]]
 
     def _listen(self) -> bool:
         told = os.read(self._reading, 1 << 16)
