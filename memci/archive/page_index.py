@@ -1,6 +1,6 @@
 """The derived index of one session: the facts of its pages, and full-text search over them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.index_file import mapped_errors, storable
 from memci.archive.index_writer import CHECKPOINT_COLUMNS, COLUMNS, IndexWriter
 from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_filter import ANY_PAGE, Filter
 from memci.archive.page_search import PageSearch
 from memci.archive.search import ExtraPage, IndexHit
 from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
@@ -212,25 +213,23 @@ class PageIndex:
         query: str,
         *,
         limit: int,
-        states: Collection[PageState] | None = None,
-        exclude: Collection[str] = (),
+        only: Filter = ANY_PAGE,
         extra: Sequence[ExtraPage] = (),
     ) -> list[IndexHit]:
         """Return the pages that answer a query best, best first; none where the query holds no word.
 
         The query is plain text: any of its words counts, and nothing in it is syntax. Costs about what the one full-text query
-        costs, and no more than a bounded number of pages beside it.
+        costs, and no more than a bounded number of pages beside it; limited to roles, it may look through all pages that match.
 
         Args:
             query: What is looked for, in any language.
             limit: At most so many pages.
-            states: Only pages in these states; ``None`` for all.
-            exclude: Indexes of pages that are not wanted; they still count as neighbours.
+            only: Which pages may answer.
             extra: Pages that are not in the index, or not as they are now; they are searched as if they were.
         """
         connection = self._connection()
         with mapped_errors():
-            return PageSearch(connection, query, extra).hits(limit, states, exclude)
+            return PageSearch(connection, query, extra).hits(limit, only)
 
     def _make_anew(self) -> None:
         if self._opened is not None:

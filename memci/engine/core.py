@@ -306,14 +306,9 @@ class Core:
 
     def place(self, facts: PageFacts) -> PageFacts:
         """Return an archived page's facts with what only the state knows: where the page is now."""
+        where = self.state.page_state(facts.index)
         entry = self.state.archive.find_entry(facts.index)
         directory = None if entry is not None else self.state.archive.find_directory(facts.index)
-        if facts.index in self.state.recalled:
-            where = PageState.ATTACHED
-        elif entry is not None:
-            where = PageState.ARCHIVED
-        else:
-            where = PageState.EVICTED if directory is None else PageState.HIDDEN
         parent = directory.index if isinstance(directory, Directory) else self.state.archive.root
         pinned = entry is not None and entry.pinned
         return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
@@ -374,11 +369,10 @@ class Core:
         """Return the facts of a page that stands in the window for itself. O(1)."""
         head, tail = page.head, page.tail
         system = page.chapter is self.state.system
-        is_open = page is self.state.active.open_page
         recall_count, last_recall_turn = self.state.recalls.get(page.index, (0, None))
         return PageFacts(
             index=page.index,
-            state=PageState.OPEN if is_open else PageState.ACTIVE,
+            state=self.state.page_state(page.index),
             turn=page.turn,
             entries=len(page),
             tokens=page.tokens,

@@ -1,6 +1,6 @@
 """What can be read of a session."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from memci.archive.checkpoint import Checkpoint
@@ -65,11 +65,15 @@ class Reader(Handle):
         for facts in self.pages():
             yield from self.page(facts.index).messages
 
-    def search(
+    def search(  # noqa: PLR0913 (each narrows it in another way)
         self,
         query: str,
         limit: int = 10,
         include_visible: bool = False,  # noqa: FBT001, FBT002 (the published signature)
+        *,
+        turns: tuple[int, int] | None = None,
+        roles: str | Collection[str] | None = None,
+        states: str | Collection[PageState | str] | None = None,
     ) -> list[Hit]:
         """Return the best pages for some words, best first; any text is a query, and none of it is syntax.
 
@@ -77,9 +81,15 @@ class Reader(Handle):
             query: Words, in any language.
             limit: At most so many.
             include_visible: Whether pages that stand in the window are searched too.
+            turns: Only pages opened in these turns: the first and the last.
+            roles: Only what these roles said, such as ``"user"``, or ``["assistant", "tool"]``.
+            states: Only pages in these states, those included that stand in the window.
+
+        Raises:
+            ConfigError: The query is not text, or one of the others cannot be.
         """
         with self._open() as core:
-            return search(core, query, limit=limit, include_visible=include_visible)
+            return search(core, query, limit=limit, include_visible=include_visible, turns=turns, roles=roles, states=states)
 
     def explain(self, index: str | int) -> Explanation:
         """Say why a page is where it is."""
