@@ -9,7 +9,7 @@ import attrs
 
 from memci.archive import index_file
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.index_file import mapped_errors, storable
+from memci.archive.index_file import damaged, mapped_errors, storable
 from memci.archive.index_writer import CHECKPOINT_COLUMNS, COLUMNS, IndexWriter
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.page_filter import ANY_PAGE, Filter
@@ -30,6 +30,8 @@ _ALL_ROWS = (
     """SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id)
     WHERE number < (SELECT max(number) FROM page) ORDER BY number, name""",
 )
+_TEXTS = frozenset({"index", "state", "title", "sha256", "parent", "id", "label", "kind", "at"})
+_OPTIONAL = frozenset({"last_recall_turn", "archived_turn", "parent"})
 _MOST = (1 << 63) - 1  # the largest integer that the database holds
 
 
@@ -59,12 +61,12 @@ class PageIndex:
     @property
     def seq(self) -> int:
         """The last journal record that is in the index; 0 when it is new."""
-        return int(self._one("SELECT seq FROM meta")[0])
+        return int(self._meta("seq"))
 
     @property
     def mark(self) -> str:
         """The text that was stored with ``seq``; empty when the index is new."""
-        return str(self._one("SELECT mark FROM meta")[0])
+        return str(self._meta("mark"))
 
     @contextmanager
     def write(self) -> Iterator[IndexWriter]:
@@ -107,6 +109,7 @@ class PageIndex:
                 connection = self._connection()
                 connection.execute("VACUUM")
                 is_read = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                index_file.check_schema(connection)
         except CorruptError:
             self._make_anew()
             return
@@ -266,6 +269,13 @@ class PageIndex:
             return (0, 0)
         return (status.st_mtime_ns, status.st_size)
 
+    def _meta(self, column: str) -> Any:  # noqa: ANN401 a number or a text
+        row = self._one(f"SELECT {column} FROM meta")  # noqa: S608 the name of a column
+        if row is None:
+            message = "what it knows of itself is gone"
+            raise damaged(message)
+        return row[0]
+
     def _all(self, sql: str, *values: object) -> list[Any]:
         connection = self._connection()
         with mapped_errors():
@@ -278,10 +288,30 @@ class PageIndex:
 
 
 def _checkpoint(row: Sequence[Any]) -> Checkpoint:
-    values = dict(zip((field.name for field in attrs.fields(Checkpoint)), row, strict=True))
-    return Checkpoint(**values | {"kind": CheckpointKind(values["kind"])})
+    values = _values(Checkpoint, row)
+    with _known_words():
+        return Checkpoint(**values | {"kind": CheckpointKind(values["kind"])})
 
 
 def _facts(row: Sequence[Any]) -> PageFacts:
-    values = dict(zip((field.name for field in attrs.fields(PageFacts)), row, strict=True))
-    return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})
+    values = _values(PageFacts, row)
+    with _known_words():
+        return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})
+
+
+def _values(kind: type[attrs.AttrsInstance], row: Sequence[Any]) -> dict[str, Any]:
+    """Return a row by the names of the attributes; a damaged file may hold anything in any column."""
+    values = dict(zip((field.name for field in attrs.fields(kind)), row, strict=True))
+    for name, value in values.items():
+        if type(value) is not (str if name in _TEXTS else int) and not (value is None and name in _OPTIONAL):
+            message = f"{name} cannot be a {type(value).__name__}"
+            raise damaged(message)
+    return values
+
+
+@contextmanager
+def _known_words() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise damaged(str(error)) from error

@@ -25,8 +25,8 @@ from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, fork, copy, erase, repair --apply, checkpoints when it is asked to, mcp when its client
-recalls, and replay into a new session; the others can be used while another process writes.
+No command writes but chat, recall, fork, copy, erase, delete, repair --apply, checkpoints when it is asked to, mcp when its
+client recalls, and replay into a new session; the others can be used while another process writes.
 """
 
 
@@ -94,6 +94,7 @@ def _app() -> typer.Typer:
     app.command("mcp")(mcp_command.mcp)
     app.command("repair")(upkeep.repair)
     app.command("erase")(upkeep.erase)
+    app.command("delete")(upkeep.delete)
     app.command("config")(checks.config)
     return app
 

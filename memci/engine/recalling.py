@@ -104,8 +104,12 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     Raises:
         PageNotFoundError: No page has this index.
         PageEvictedError: It is evicted; restore it first.
+        PermissionDeniedError: It is a page of the system part.
     """
     facts = pages.get_facts(core, index)
+    if index in core.state.system:
+        message = f"page {index} is a part of the system prompt, which never leaves the window: there is nothing to pin"
+        raise PermissionDeniedError(message)
     if facts.pinned == pinned:
         return
     if facts.state not in (PageState.OPEN, PageState.ACTIVE):
