@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from memci.engine.config import Config
     from memci.engine.engine import Engine
     from memci.engine.explain import Explanation
-    from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, PageRebuilt, Recall, Zone, ZoneChange
+    from memci.engine.monitor import (
+        Eviction,
+        Fold,
+        FoldFailed,
+        Notice,
+        PageRebuilt,
+        Prefetch,
+        PrefetchFailed,
+        Recall,
+        Zone,
+        ZoneChange,
+    )
     from memci.engine.searching import Hit
     from memci.engine.session import Session
     from memci.engine.verify import Report
@@ -79,6 +90,8 @@ __all__ = [
     "PageRebuilt",
     "PageState",
     "PermissionDeniedError",
+    "Prefetch",
+    "PrefetchFailed",
     "Recall",
     "Report",
     "SandboxError",
@@ -114,6 +127,8 @@ _MODULES = {
     "PageFacts": "memci.archive.page_facts",
     "PageRebuilt": "memci.engine.monitor",
     "PageState": "memci.archive.page_facts",
+    "Prefetch": "memci.engine.monitor",
+    "PrefetchFailed": "memci.engine.monitor",
     "Recall": "memci.engine.monitor",
     "Report": "memci.engine.verify",
     "Session": "memci.engine.session",

@@ -11,7 +11,7 @@ from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, get_sessions, opened
 from memci.cli.output import Column
 from memci.cli.wording import count
-from memci.engine.config import MOST
+from memci.engine.config_checks import MOST
 
 _PAGE_COLUMNS = (
     Column("page"),

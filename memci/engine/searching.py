@@ -7,7 +7,7 @@ import attrs
 
 from memci.archive.page_facts import PageState
 from memci.archive.page_filter import Filter
-from memci.engine.config import MOST
+from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.listing import page_state
 from memci.engine.projection import entry_text
