@@ -1,5 +1,6 @@
 """``memci bench quality``."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +13,15 @@ from memci.engine.config import Config
 from memci.messages import codec
 from memci.messages.tokens.counter import get_counter
 from memci.quality import report
+from memci.quality.cache import Cache
 from memci.quality.catalogue import engines
-from memci.quality.conversation_set import ConversationSet, read_set
+from memci.quality.conversation_set import read_set
 from memci.quality.engines import EngineSpec
-from memci.quality.measuring import BUDGETS, COUNTER, Row, measure
+from memci.quality.measuring import BUDGETS, Row, measure
+from memci.quality.memci_engine import MEMCI
+from memci.quality.picture import draw
+from memci.quality.playing import COUNTER
 
-MEMCI = "memci"
 _TEXT_COLUMNS = ("set", "engine", "category")
 
 
@@ -33,6 +37,9 @@ def quality(  # noqa: PLR0913 (the options of a command)
         int | None, typer.Option(metavar="N", min=1, help="Join so many conversations without questions to one; all by default.")
     ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures as JSON, too.")] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw cost against evidence, as SVG.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one for each core.")] = None,
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use what was measured before, and keep results.")] = True,
 ) -> None:
     """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked.
 
@@ -43,15 +50,18 @@ def quality(  # noqa: PLR0913 (the options of a command)
     Fails (exit code 1) when a window of memci was over its budget, a call was parted from its result, or a message did not
     come back. docs/quality.md says how each figure is made.
     """
-    counter = get_counter(COUNTER)
-    known = engines(Config() if config is None else Config.from_file(config), counter)
+    known = engines(Config() if config is None else Config.from_file(config))
     chosen = _chosen(known, engine or list(known))
     budgets = sorted(set(budget or BUDGETS))
-    sets = [read_set(path, counter, join) for path in paths]
-    rows = _measured(sets, chosen, budgets)
+    sets = [read_set(path, get_counter(COUNTER), join) for path in paths]
+    kept = Cache(_cache_directory()) if cache else None
+    with output.progress("measuring") as advance:
+        rows = measure(sets, chosen, budgets, cache=kept, jobs=jobs or os.cpu_count() or 1, advance=advance)
     if json is not None:
         settings = {"counter": COUNTER, "paths": [str(path) for path in paths], "budgets": budgets}
         _write(json, codec.encode(report.to_mapping(rows, settings)) + b"\n")
+    if picture is not None:
+        _write(picture, draw(rows).encode())
     _tables(rows)
     if not all(row.played.faults.ok for row in rows if row.engine == MEMCI):
         raise typer.Exit(ExitCode.FAILED)
@@ -65,18 +75,10 @@ def _chosen(known: dict[str, EngineSpec], names: list[str]) -> list[EngineSpec]:
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _measured(sets: list[ConversationSet], chosen: list[EngineSpec], budgets: list[int]) -> list[Row]:
-    messages = sum(len(conversation.messages) for one in sets for conversation in one.conversations)
-    total = messages * len(budgets) * len(chosen)
-    done = 0
-    with output.progress("measuring") as move:
-
-        def advance() -> None:
-            nonlocal done
-            done += 1
-            move(done, total)
-
-        return measure(sets, chosen, budgets, get_counter(COUNTER), advance)
+def _cache_directory() -> Path:
+    """Return where results are kept: below the user's directory for what can be made again (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "memci" / "quality"
 
 
 def _write(path: Path, data: bytes) -> None:

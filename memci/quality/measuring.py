@@ -1,11 +1,14 @@
 """Measuring engines on sets of conversations, at several budgets."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
-from memci.messages.tokens.counter import TokenCounter
+from memci.quality.cache import Cache
+from memci.quality.conversation import Conversation
 from memci.quality.conversation_set import ConversationSet
 from memci.quality.engines import EngineSpec
 from memci.quality.evidence import Evidence
@@ -14,12 +17,10 @@ from memci.quality.money import Calls
 from memci.quality.playing import Played, play
 from memci.quality.search import Recall
 
-COUNTER = "o200k_base"
-"""What counts tokens, for all engines alike."""
-
 BUDGETS = (4_000, 8_000, 16_000, 32_000)
 """The budgets that are measured by default, in tokens."""
 
+_Key: TypeAlias = tuple[int, int, str, int]  # set, conversation, engine, budget
 _Sums = TypeVar("_Sums", Calls, Evidence, Faults, Recall)
 
 
@@ -42,40 +43,65 @@ class Row:
     played: Played
 
 
-def measure(
+@attrs.frozen
+class _Task:
+    """One conversation to be played to one engine."""
+
+    conversation: Conversation
+    spec: EngineSpec
+    budget: int
+
+    def run(self) -> Played:
+        with self.spec.open(self.budget) as engine:
+            return play(engine, self.conversation, self.budget)
+
+
+def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     sets: Sequence[ConversationSet],
     engines: Sequence[EngineSpec],
     budgets: Sequence[int],
-    counter: TokenCounter,
-    advance: Callable[[], None] = lambda: None,
+    *,
+    cache: Cache | None = None,
+    jobs: int = 1,
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Row]:
     """Play every conversation to every engine at every budget; sets in their order, then budgets, then engines.
 
     Args:
         sets: The conversations.
-        engines: The engines.
+        engines: The engines; with several processes, each must be one that can be pickled.
         budgets: In tokens.
-        counter: Counts them.
-        advance: Called after each message.
+        cache: What was measured before, and where new results are kept.
+        jobs: How many processes measure.
+        advance: Is told how many messages were played, and of how many.
     """
-    rows = []
-    for chosen in sets:
-        for budget in budgets:
-            for spec in engines:
-                played = []
-                for conversation in chosen.conversations:
-                    with spec.open(budget) as engine:
-                        played.append(play(engine, conversation, budget, counter, advance))
-                rows.append(
-                    Row(
-                        set=chosen.name,
-                        conversations=len(played),
-                        engine=spec.name,
-                        budget=budget,
-                        played=total(played),
-                    )
-                )
-    return rows
+    tasks = dict(_tasks(sets, engines, budgets))
+    found: dict[_Key, Played] = {}
+    if cache is not None:
+        known = {key: cache.find(task.conversation, task.spec, task.budget) for key, task in tasks.items()}
+        found = {key: played for key, played in known.items() if played is not None}
+    missing = {key: task for key, task in tasks.items() if key not in found}
+    total_messages = sum(len(task.conversation.messages) for task in missing.values())
+    done = 0
+    for key, played in _played(missing, jobs):
+        task = missing[key]
+        found[key] = played
+        if cache is not None:
+            cache.put(task.conversation, task.spec, task.budget, played)
+        done += len(task.conversation.messages)
+        advance(done, total_messages)
+    return [
+        Row(
+            set=chosen.name,
+            conversations=len(chosen.conversations),
+            engine=spec.name,
+            budget=budget,
+            played=total(found[place, number, spec.name, budget] for number in range(len(chosen.conversations))),
+        )
+        for place, chosen in enumerate(sets)
+        for budget in budgets
+        for spec in engines
+    ]
 
 
 def total(played: Iterable[Played]) -> Played:
@@ -104,3 +130,29 @@ def _sum(nothing: _Sums, several: Sequence[_Sums]) -> _Sums:
         for field in attrs.fields(type(nothing))
     }
     return attrs.evolve(nothing, **sums)
+
+
+def _tasks(
+    sets: Sequence[ConversationSet], engines: Sequence[EngineSpec], budgets: Sequence[int]
+) -> Iterator[tuple[_Key, _Task]]:
+    for place, chosen in enumerate(sets):
+        for number, conversation in enumerate(chosen.conversations):
+            for spec in engines:
+                for budget in budgets:
+                    yield (place, number, spec.name, budget), _Task(conversation, spec, budget)
+
+
+def _played(tasks: Mapping[_Key, _Task], jobs: int) -> Iterator[tuple[_Key, Played]]:
+    """Yield what was measured as it comes; in this process where there is but one job to do it, or one task."""
+    if min(jobs, len(tasks)) <= 1:
+        for key, task in tasks.items():
+            yield key, task.run()
+        return
+    # New interpreters, as a fork of a process with threads may hang.
+    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(task.run): key for key, task in tasks.items()}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

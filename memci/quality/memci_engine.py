@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import attrs
@@ -14,6 +15,10 @@ from memci.engine.session import Session
 from memci.messages import codec
 from memci.quality.engines import EngineSpec, FoundPage, HeldPage
 
+MEMCI = "memci"
+"""Its name among the engines."""
+
+_CODE = (*(f"{package}/**/*.py" for package in ("archive", "chapters", "engine", "messages")), "errors.py", "quality/*.py")
 _SESSION = "quality"
 _SOME_TIME = "2000-01-01T00:00:00+00:00"
 _VISIBLE = (PageState.OPEN, PageState.ACTIVE)
@@ -21,19 +26,15 @@ _VISIBLE = (PageState.OPEN, PageState.ACTIVE)
 
 def memci_spec(config: Config) -> EngineSpec:
     """Return memci with some settings, whose budget is replaced by the one that is measured."""
+    settings = attrs.evolve(config, budget=Budget()).policy_mapping()
+    return EngineSpec(name=MEMCI, told="memci, as it is configured", open=partial(_opened, config), settings=settings, code=_CODE)
 
-    @contextmanager
-    def opened(budget: int) -> Iterator[MemciEngine]:
-        settings = attrs.evolve(config, budget=Budget(window=budget, reserve=0))
-        with Engine("memory:", settings) as engine, engine.session(_SESSION) as session:
-            yield MemciEngine(session)
 
-    return EngineSpec(
-        name="memci",
-        told="memci, as it is configured",
-        open=opened,
-        settings=attrs.evolve(config, budget=Budget()).policy_mapping(),
-    )
+@contextmanager
+def _opened(config: Config, budget: int) -> "Iterator[MemciEngine]":
+    settings = attrs.evolve(config, budget=Budget(window=budget, reserve=0))
+    with Engine("memory:", settings) as engine, engine.session(_SESSION) as session:
+        yield MemciEngine(session)
 
 
 class MemciEngine:

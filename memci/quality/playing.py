@@ -1,6 +1,6 @@
 """Playing a conversation to an engine as a chat backend does, and measuring every call."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -8,7 +8,7 @@ import attrs
 from memci.errors import BudgetError
 from memci.messages import codec
 from memci.messages.formats import format as formats
-from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 from memci.quality.conversation import Conversation, leading_system
 from memci.quality.engines import ContextEngine
@@ -17,6 +17,9 @@ from memci.quality.faults import Faults, count_lost
 from memci.quality.money import Calls
 from memci.quality.prompt_meter import Prompt, PromptMeter, encoder
 from memci.quality.search import Recall, find_recall
+
+COUNTER = "o200k_base"
+"""What counts tokens, for all engines alike."""
 
 WIRE = "openai"
 """The wire format of the conversations."""
@@ -38,13 +41,25 @@ class Played:
     recall: Mapping[str, Recall] = attrs.field(factory=dict)
     faults: Faults = attrs.field(factory=Faults)
 
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as a JSON value."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_mapping(cls, value: Mapping[str, Any]) -> "Played":
+        """Make it of what ``to_mapping`` gave."""
+        return cls(
+            calls=Calls(**value["calls"]),
+            evidence=Evidence(**value["evidence"]),
+            recall={category: Recall(**sums) for category, sums in value["recall"].items()},
+            faults=Faults(**value["faults"]),
+        )
+
 
 def play(
     engine: ContextEngine,
     conversation: Conversation,
     budget: int,
-    counter: TokenCounter,
-    advance: Callable[[], None] = lambda: None,
 ) -> Played:
     """Feed a conversation to a new engine, ask for a window before each assistant message and at the end, and measure.
 
@@ -52,16 +67,14 @@ def play(
         engine: A new one, made for the budget.
         conversation: The conversation.
         budget: Tokens that a window may hold.
-        counter: Counts them.
-        advance: Called after each message.
     """
+    counter = get_counter(COUNTER)
     run = _Run(engine, conversation, budget, counter)
     for value, at in zip(conversation.messages, conversation.times, strict=True):
         if value.get("role") == "assistant":
             run.call()
         engine.add(value, at)
         run.added(value)
-        advance()
     window, _ = run.ask()
     pages = engine.pages()
     return Played(

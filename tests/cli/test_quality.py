@@ -20,9 +20,16 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep results in a directory of the test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "memci" / "quality"
+
+
 def rows(run: Run, tmp_path: Path, *arguments: object) -> list[dict[str, Any]]:
     """Measure, and return the rows of the JSON file."""
-    ran = run("bench", "quality", *arguments, "--json", tmp_path / "found.json")
+    ran = run("bench", "quality", *arguments, "--jobs", 1, "--json", tmp_path / "found.json")
     assert (ExitCode.OK, "") == (ran.code, ran.err)
     found: list[dict[str, Any]] = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["rows"]
     return found
@@ -38,7 +45,7 @@ def test_every_engine_is_measured_at_every_budget(run: Run, file: Path, tmp_path
 
 def test_the_table_has_a_line_for_each_row(run: Run, file: Path) -> None:
     """Set, budget and engine begin a line, and the search has its own table."""
-    ran = run("bench", "quality", file, "--engine", "memci", "--engine", "whole", "--budget", 2_000)
+    ran = run("bench", "quality", file, "--engine", "memci", "--engine", "whole", "--budget", 2_000, "--jobs", 1)
     lines = ran.out.splitlines()
     assert ["boiler", "2,000", "memci"] == lines[1].split()[:3]
     assert ["boiler", "2,000", "whole"] == lines[2].split()[:3]
@@ -63,6 +70,36 @@ def test_conversations_without_questions_are_joined(run: Run, tmp_path: Path) ->
     (two,) = rows(run, tmp_path, directory, "--engine", "whole", "--budget", 2_000, "--join", 2)
     assert ("talks", 1, 2) == (one["set"], one["conversations"], two["conversations"])
     assert one["calls"] == two["calls"]
+
+
+def test_results_are_kept_for_the_next_run(run: Run, file: Path, tmp_path: Path, cache: Path) -> None:
+    """The second run reads what the first one kept; without the cache nothing is kept."""
+    chosen = (file, "--engine", "memci", "--budget", 2_000)
+    found = rows(run, tmp_path, *chosen, "--no-cache")
+    assert not cache.exists()
+    assert found == rows(run, tmp_path, *chosen)
+    (kept,) = cache.iterdir()
+    kept.write_bytes(kept.read_bytes().replace(b'"lost":0', b'"lost":7'))
+    ran = run("bench", "quality", *chosen)
+    assert (ExitCode.FAILED, "7") == (ran.code, ran.out.splitlines()[1].split()[-1])
+
+
+def test_faults_of_other_engines_do_not_fail(run: Run, file: Path) -> None:
+    """Windows over budget are what the whole history is measured for."""
+    assert ExitCode.OK == run("bench", "quality", file, "--engine", "whole", "--budget", 1_500).code
+
+
+def test_a_picture_is_drawn(run: Run, file: Path, tmp_path: Path) -> None:
+    """The picture is an XML document."""
+    run("bench", "quality", file, "--engine", "memci", "--budget", 2_000, "--picture", tmp_path / "found.svg")
+    assert (tmp_path / "found.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_file_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_path: Path) -> None:
+    """The error names the file."""
+    ran = run("bench", "quality", file, "--engine", "memci", "--budget", 2_000, "--json", tmp_path / "none" / "found.json")
+    assert ExitCode.STORE == ran.code
+    assert "found.json: cannot be written" in ran.err
 
 
 @pytest.mark.parametrize(

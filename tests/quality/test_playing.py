@@ -19,7 +19,7 @@ NINE = question("What does Tango weigh?", "Nine pounds, for a cat", 1)
 
 
 def played(engine: WholeHistory, *asked: Question, budget: int = BUDGET) -> Played:
-    return play(engine, conversation(*asked), budget, COUNTER)
+    return play(engine, conversation(*asked), budget)
 
 
 def whole(budget: int = BUDGET) -> WholeHistory:
@@ -111,7 +111,7 @@ def test_without_spaces_the_answer_counts_as_it_is_written(answer: str, shown: t
     """In Chinese the answer is a value that stands there whole, or not at all."""
     said = ({"role": "user", "content": "价格?"}, {"role": "assistant", "content": "价格685元。"})
     talk = conversation(question("价格是什么？", answer, 1), messages=said, lang="zh")
-    found = play(whole(), talk, BUDGET, COUNTER).evidence
+    found = play(whole(), talk, BUDGET).evidence
     assert shown == (found.questions, found.anchored)
 
 
@@ -152,6 +152,6 @@ def test_memci_keeps_its_promises(window: int) -> None:
     """Nothing is lost, parted or over budget with memci, and it finds the page of an answer."""
     spec = memci_spec(Config(budget=Budget(window=99_999, reserve=0)))
     with spec.open(window) as engine:
-        found = play(engine, conversation(NINE, messages=MESSAGES * 3), window, COUNTER)
+        found = play(engine, conversation(NINE, messages=MESSAGES * 3), window)
     assert found.faults.ok
     assert 1.0 == found.recall["facts"].five
