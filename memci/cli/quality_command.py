@@ -92,10 +92,11 @@ def _write(path: Path, data: bytes) -> None:
 def _tables(rows: list[Row]) -> None:
     names = ["set", "budget", "engine", *(name for name, _ in report.COLUMNS)]
     output.table([_column(name) for name in names], report.table_rows(rows))
-    found = list(report.category_rows(rows))
+    least = min(row.budget for row in rows)  # what is found hardly depends on the budget
+    found = list(report.category_rows(row for row in rows if row.budget == least))
     if found:
         output.text("")
-        output.heading("search, by category of question")
+        output.heading(f"search, by category of question, at a budget of {least:,}")
         output.table([_column(name) for name in report.CATEGORY_COLUMNS], found)
 
 

@@ -13,7 +13,7 @@ _COLOURS = ("#c2410c", "#64748b", "#2563eb", "#0891b2", "#16a34a", "#9333ea", "#
 _INK, _FAINT, _GRID = "#1e293b", "#64748b", "#e2e8f0"
 _WIDTH, _HEIGHT = 440, 300  # of a panel, in pixels, as all sizes here
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 16, 40, 46
-_LEGEND = 44
+_LEGEND_LINE = 18
 _FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 _RADII = (3.0, 7.0)
 _MARGIN = 1.15  # a little room behind the outermost points
@@ -41,21 +41,23 @@ def draw(rows: Sequence[Row]) -> str:
 
     To the right a call costs more (a logarithmic scale). Upwards stands how much of the answers is shown at their pages; for a
     set without questions, how many of the conversation's own tokens are in a window word for word. Hollow dots: windows that
-    were over their budget.
+    were over their budget; one that is higher than all others stands at the upper edge.
     """
     panels = [_panel(rows, name) for name in dict.fromkeys(row.set for row in rows)]
     engines = list(dict.fromkeys(row.engine for row in rows))
     budgets = sorted({row.budget for row in rows})
     columns = min(len(panels), 2)
-    width, height = columns * _WIDTH, _LEGEND + math.ceil(len(panels) / columns) * _HEIGHT
+    lines = _legend_lines(engines, columns * _WIDTH)
+    above = _LEGEND_LINE * (len(lines) + 1) + 8
+    width, height = columns * _WIDTH, above + math.ceil(len(panels) / columns) * _HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f'<g font-family="{_FONT}" font-size="11">',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        *_legend(engines, budgets),
+        *_legend(lines, engines, budgets),
     ]
     for number, panel in enumerate(panels):
-        left, top = number % columns * _WIDTH, _LEGEND + number // columns * _HEIGHT
+        left, top = number % columns * _WIDTH, above + number // columns * _HEIGHT
         parts += [f'<g transform="translate({left} {top})">', *_drawn(panel, engines, budgets), "</g>"]
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
@@ -74,14 +76,28 @@ def _height(found: Figures, *, share: bool) -> float | None:
     return found.at_page if share else found.verbatim_tokens
 
 
-def _legend(engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
+def _legend_lines(engines: Sequence[str], width: int) -> list[list[tuple[int, str]]]:
+    """Return where each name stands, line by line."""
+    lines: list[list[tuple[int, str]]] = [[]]
     x = _LEFT
-    for number, name in enumerate(engines):
-        yield f'<circle cx="{x}" cy="20" r="5" fill="{_colour(number)}"/>'
-        yield _text(x + 10, 24, name, _INK)
-        x += 26 + 7 * len(name)
-    sizes = ", ".join(f"{budget:,}" for budget in budgets)
-    yield _text(_LEFT - 5, 42, f"small to large: budgets of {sizes} tokens; hollow: windows over budget")
+    for name in engines:
+        step = 28 + 7 * len(name)
+        if lines[-1] and x + step > width:
+            lines.append([])
+            x = _LEFT
+        lines[-1].append((x, name))
+        x += step
+    return lines
+
+
+def _legend(lines: Sequence[Sequence[tuple[int, str]]], engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        y = number * _LEGEND_LINE
+        for x, name in line:
+            yield f'<circle cx="{x}" cy="{y}" r="5" fill="{_colour(engines.index(name))}"/>'
+            yield _text(x + 10, y + 4, name, _INK)
+    words = f"budgets of {budgets[0]:,} (small dots) to {budgets[-1]:,} tokens (large); hollow: over budget"
+    yield _text(_LEFT - 5, (len(lines) + 1) * _LEGEND_LINE + 4, words)
 
 
 def _drawn(panel: _Panel, engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
@@ -92,7 +108,7 @@ def _drawn(panel: _Panel, engines: Sequence[str], budgets: Sequence[int]) -> Ite
         yield _text(_LEFT, _TOP + 20, "no conversation outgrew a budget")
         return
     low, high = min(point.x for point in panel.points) / _MARGIN, max(point.x for point in panel.points) * _MARGIN
-    top = 1.0 if panel.share else max(point.y for point in panel.points) * _MARGIN
+    top = 1.0 if panel.share else _round_top(_highest(panel.points))
     for step in range(5):
         value, y = top * step / 4, bottom - (bottom - _TOP) * step / 4
         yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="{_GRID}"/>'
@@ -104,7 +120,7 @@ def _drawn(panel: _Panel, engines: Sequence[str], budgets: Sequence[int]) -> Ite
     yield _text((_LEFT + right) / 2, bottom + 34, "cost a call, in tokens of plain input", anchor="middle")
     for number, name in enumerate(engines):
         places = [
-            (_across(point.x, low, high), bottom - (bottom - _TOP) * point.y / top, point.row)
+            (_across(point.x, low, high), bottom - (bottom - _TOP) * min(point.y / top, 1.0), point.row)
             for point in panel.points
             if point.row.engine == name
         ]
@@ -137,6 +153,17 @@ def _colour(number: int) -> str:
 def _ticks(low: float, high: float) -> list[int]:
     """Return the round numbers on the scale: 1, 2 and 5 times a power of ten."""
     return [number for power in range(8) for first in (1, 2, 5) if low <= (number := first * 10**power) <= high]
+
+
+def _highest(points: Sequence[_Point]) -> float:
+    """Return the highest point of a window within its budget; of any where there is none."""
+    return max([point.y for point in points if not point.row.played.faults.over_budget] or [point.y for point in points])
+
+
+def _round_top(most: float) -> float:
+    """Return the least number above *most* whose quarters are round."""
+    power = 10.0 ** math.floor(math.log10(max(most, 1.0)))
+    return next(first * power for first in (1, 2, 4, 8, 10, 20) if first * power > most)
 
 
 def _across(value: float, low: float, high: float) -> float:
