@@ -1,12 +1,13 @@
 """What was measured before, so that it is not measured again as long as nothing changed that it depends on."""
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import attrs
 
+from memci.errors import UnavailableError
 from memci.messages import codec
 from memci.quality.conversation import Conversation
 from memci.quality.engines import EngineSpec
@@ -37,12 +38,20 @@ class Cache:
             return None
 
     def put(self, conversation: Conversation, spec: EngineSpec, budget: int, played: Played) -> None:
-        """Keep what was measured."""
+        """Keep what was measured.
+
+        Raises:
+            UnavailableError: It cannot be written.
+        """
         path = self._path(conversation, spec, budget)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(codec.encode(played.to_mapping()))
-        Path(file.name).replace(path)
+        written = path.with_suffix(f".{os.getpid()}")  # of this process alone; readers see a whole file or none
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            written.write_bytes(codec.encode(played.to_mapping()))
+            written.replace(path)
+        except OSError as error:
+            message = f"results cannot be kept in {path.parent} ({error.strerror}): measure with --no-cache"
+            raise UnavailableError(message) from error
 
     def _path(self, conversation: Conversation, spec: EngineSpec, budget: int) -> Path:
         if spec.code not in self._code:

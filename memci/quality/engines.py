@@ -83,14 +83,12 @@ class EngineSpec:
 
     Attributes:
         name: What it is called in tables.
-        told: What it does, in a line.
         open: Makes one for a budget in tokens, for one conversation; it is closed after that.
         code: The files that decide what it does, as patterns below the package.
         settings: What decides it beside its code and the budget; a JSON value.
     """
 
     name: str
-    told: str
     open: Callable[[int], AbstractContextManager[ContextEngine]]
     code: tuple[str, ...]
     settings: Any = None

@@ -27,7 +27,7 @@ _VISIBLE = (PageState.OPEN, PageState.ACTIVE)
 def memci_spec(config: Config) -> EngineSpec:
     """Return memci with some settings, whose budget is replaced by the one that is measured."""
     settings = attrs.evolve(config, budget=Budget()).policy_mapping()
-    return EngineSpec(name=MEMCI, told="memci, as it is configured", open=partial(_opened, config), settings=settings, code=_CODE)
+    return EngineSpec(name=MEMCI, open=partial(_opened, config), settings=settings, code=_CODE)
 
 
 @contextmanager

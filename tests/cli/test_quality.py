@@ -95,6 +95,14 @@ def test_a_picture_is_drawn(run: Run, file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "found.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_a_cache_that_cannot_be_written_is_an_error(run: Run, file: Path, cache: Path) -> None:
+    """The error says how to do without."""
+    cache.parent.parent.write_text("a file, not a directory", encoding="utf-8")
+    ran = run("bench", "quality", file, "--engine", "whole", "--budget", 2_000)
+    assert ExitCode.STORE == ran.code
+    assert "--no-cache" in ran.err
+
+
 def test_a_file_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_path: Path) -> None:
     """The error names the file."""
     ran = run("bench", "quality", file, "--engine", "memci", "--budget", 2_000, "--json", tmp_path / "none" / "found.json")
