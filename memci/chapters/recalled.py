@@ -16,14 +16,15 @@ class Attachment:
         turn: The turn it was recalled in, or renewed last.
         block: The one message that shows the page.
         tokens: Size of the block.
-        prefetched: Nobody asked for it: it matches what the user said, and fades with the next turn.
+        prefetched: Where nobody asked for it, the sequence number of the user's message that it matches, else 0. It then fades
+            with the next turn.
     """
 
     anchor: str
     turn: int
     block: Message
     tokens: int
-    prefetched: bool = False
+    prefetched: int = 0
 
 
 class RecallChapter(Chapter):

@@ -137,7 +137,7 @@ def _recall(state: State, event: PageRecalled) -> None:
     if event.content is None:
         page = state.recalled.find_page(event.page)
         assert page is not None, event.page
-        renewed = attrs.evolve(state.recalled.attachments[event.page], turn=event.turn, prefetched=False)
+        renewed = attrs.evolve(state.recalled.attachments[event.page], turn=event.turn, prefetched=0)
         state.recalled.attach(page, renewed)
         return
     page = page_from_value(event.content, state.wire.facts)

@@ -159,9 +159,12 @@ def rewind(state: State, event: Rewound) -> None:
         page.detach()
     elif page is not None:
         page.cut(event.position)
-    for attached in state.recalled.pages():
-        if page_number(attached.index) >= number:
-            state.recalled.fade(attached.index)
+    gone = number if event.removed else number + 1
+    last = state.active.message_list.tail
+    for index, attachment in list(state.recalled.attachments.items()):
+        recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
+        if recalled_later or page_number(index) >= number or attachment.prefetched > (last.seq if last else 0):
+            state.recalled.fade(index)
     directories = map(Directory.from_mapping, event.directories)
     state.archive.replace(entries_before_page(state, number, {directory.index: directory for directory in directories}))
     state.pinned = {index for index in state.pinned if page_number(index) <= number}

@@ -157,7 +157,8 @@ class PageRecalled:
         anchor: Index of the page that was open.
         content: The page with its messages; ``None`` where it was attached already.
         block_tokens: Size of the block that shows it.
-        prefetched: Nobody asked for it: it matches what the user said. It counts as no recall, and fades with the next turn.
+        prefetched: Where nobody asked for it, the sequence number of the user's message that it matches, else 0. It then
+            counts as no recall, and fades with the next turn.
     """
 
     kind: ClassVar = "recalled"
@@ -168,7 +169,7 @@ class PageRecalled:
     anchor: str
     content: dict[str, Any] | None
     block_tokens: int
-    prefetched: bool = False
+    prefetched: int = 0
 
 
 @attrs.frozen(kw_only=True)

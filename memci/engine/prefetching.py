@@ -22,7 +22,7 @@ BUDGET_SHARE = 0.25
 
 
 def prefetch(core: Core, budget: int) -> None:
-    """Attach the pages that match the user's new message well, before it is answered; once a turn.
+    """Attach the pages that match the user's new message well, before it is answered; once for each message.
 
     Nothing happens where ``recall.prefetch_tokens`` is 0, or for an engine that only reads. Costs a search.
 
@@ -32,13 +32,17 @@ def prefetch(core: Core, budget: int) -> None:
     state = core.state
     open_page = state.active.open_page
     room = min(core.config.recall.prefetch_tokens, int(BUDGET_SHARE * budget))
-    if not room or core.read_only or open_page is None or open_page.head is None or not open_page.only_user:
+    if not room or core.read_only or open_page is None or open_page.tail is None or not open_page.only_user:
         return
-    if any(attachment.prefetched and attachment.turn == state.turn for attachment in state.recalled.attachments.values()):
+    earlier = [attachment for attachment in state.recalled.attachments.values() if attachment.prefetched]
+    message = open_page.tail.seq
+    if any(attachment.prefetched == message for attachment in earlier):
         return
-    query = "\n".join(entry_text(node.message) for node in open_page.nodes())
+    room -= sum(math.ceil(attachment.tokens * state.scale) for attachment in earlier)
+    heard = max((attachment.prefetched for attachment in earlier), default=0)
+    query = "\n".join(entry_text(node.message) for node in open_page.nodes() if node.seq > heard)
     try:
-        events = _matching(core, query, room)
+        events = _matching(core, query, room, message)
     except (UnavailableError, CorruptError) as error:
         logger().warning("session %r: pages could not be prefetched: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
@@ -48,12 +52,12 @@ def prefetch(core: Core, budget: int) -> None:
         core.monitor.tell(Prefetch(pages=tuple(event.page for event in events), tokens=sum(each.block_tokens for each in events)))
 
 
-def _matching(core: Core, query: str, room: int) -> list[PageRecalled]:
+def _matching(core: Core, query: str, room: int, message: int) -> list[PageRecalled]:
     events: list[PageRecalled] = []
     for hit in search(core, query, limit=MOST_PAGES, include_visible=False):
         if hit.score < LEAST_SCORE:
             break
-        event = attaching(core, pages.load(core, hit.index), prefetched=True)
+        event = attaching(core, pages.load(core, hit.index), prefetched=message)
         tokens = math.ceil(event.block_tokens * core.state.scale)
         if tokens <= room:
             room -= tokens

@@ -43,7 +43,7 @@ def _attach(core: Core, index: str, *, recall_count: int) -> Page:
     return page
 
 
-def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: bool = False) -> PageRecalled:
+def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int = 0) -> PageRecalled:
     """Return the event that attaches a page, or the list of a directory, or that renews how long it stays."""
     state = core.state
     attached = page.index in state.recalled

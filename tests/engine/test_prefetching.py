@@ -69,6 +69,19 @@ def test_once_a_turn() -> None:
     assert ["usr-3"] == attached(session)
 
 
+def test_a_second_message_of_the_user_attaches_more() -> None:
+    """A user who writes again before the answer gets the pages of that message too, within the same bound."""
+    session = asked("what was say3x4 say3x5?")
+    session.window()
+    session.append(user("and say5x2 say5x3?"))
+    session.window()
+    assert {"usr-3", "usr-5"} <= set(attached(session))
+    small = asked("what was say3x4 say3x5?", prefetch_tokens=session.window().breakdown["recalled"] // 2)
+    small.window()
+    small.append(user("and say5x2 say5x3?"))
+    assert small.window().breakdown["recalled"] <= session.window().breakdown["recalled"] // 2
+
+
 def test_what_hardly_matches_is_left() -> None:
     """Words that no page has attach nothing, and one word of many does not attach its page."""
     session = asked("thanks, great!")
@@ -129,3 +142,15 @@ def test_it_survives_a_restart() -> None:
             assert [] == attached(session)
             assert window.to_json() == session.render(window.seq).to_json()
             assert session.verify().ok
+
+
+def test_a_rewind_takes_back_what_the_message_attached() -> None:
+    """Going back to before a message lets the pages go that it attached, and the next message gets its own."""
+    session = asked("hello")
+    entry = session.append(user("what was say3x4 say3x5?"))
+    session.window()
+    session.rewind(entry.address)
+    assert [] == attached(session)
+    session.append(user("and say5x2 say5x3?"))
+    session.window()
+    assert ["usr-5"] == attached(session)

@@ -195,3 +195,15 @@ def test_a_grouped_page_keeps_its_recalls() -> None:
     session.fold("all")
     assert (1, recalled.last_recall_turn) == (session.facts(hidden).recall_count, session.facts(hidden).last_recall_turn)
     assert () == session.verify().problems
+
+
+def test_what_was_recalled_behind_the_entry_is_gone() -> None:
+    """A page that was recalled while a page stood open that is rewound is no longer attached; one recalled before is."""
+    session = open_session()
+    talk(session, 5)
+    session.fold(["usr-1", "usr-2"])
+    session.recall("usr-1")
+    session.append(user("a question"))
+    session.recall("usr-2")
+    session.rewind("usr-6/1")
+    assert ["attached", "archived"] == [session.facts(index).state for index in ("usr-1", "usr-2")]
