@@ -45,6 +45,9 @@ if TYPE_CHECKING:
         ToolNotFoundError,
         UnavailableError,
     )
+    from memci.messages.conversion.convert import Conversion, convert
+    from memci.messages.rules.problem import Problem
+    from memci.messages.validation import validate
 
 __all__ = [
     "AsyncEngine",
@@ -58,6 +61,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "ContentsPage",
+    "Conversion",
     "CorruptError",
     "Engine",
     "Entry",
@@ -79,6 +83,7 @@ __all__ = [
     "PageRebuilt",
     "PageState",
     "PermissionDeniedError",
+    "Problem",
     "Recall",
     "Report",
     "SandboxError",
@@ -93,6 +98,8 @@ __all__ = [
     "Window",
     "Zone",
     "ZoneChange",
+    "convert",
+    "validate",
 ]
 
 _MODULES = {
@@ -102,6 +109,7 @@ _MODULES = {
     "CheckpointKind": "memci.archive.checkpoint",
     "Config": "memci.engine.config",
     "ContentsPage": "memci.archive.contents",
+    "Conversion": "memci.messages.conversion.convert",
     "Engine": "memci.engine.engine",
     "Entry": "memci.chapters.page",
     "Eviction": "memci.engine.monitor",
@@ -114,12 +122,15 @@ _MODULES = {
     "PageFacts": "memci.archive.page_facts",
     "PageRebuilt": "memci.engine.monitor",
     "PageState": "memci.archive.page_facts",
+    "Problem": "memci.messages.rules.problem",
     "Recall": "memci.engine.monitor",
     "Report": "memci.engine.verify",
     "Session": "memci.engine.session",
     "Window": "memci.engine.window",
     "Zone": "memci.engine.monitor",
     "ZoneChange": "memci.engine.monitor",
+    "convert": "memci.messages.conversion.convert",
+    "validate": "memci.messages.validation",
 }
 
 

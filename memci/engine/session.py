@@ -81,7 +81,7 @@ class Session:
 
     @property
     def config(self) -> Config:
-        """The settings in force, as the journal holds them: those of the process that wrote last; defaults before any event.
+        """The settings in force, as the journal holds them: those of the process that wrote last; before any event this one's.
 
         Where sessions are stored, and how safely, is no part of them and has its defaults here.
         """
@@ -310,7 +310,7 @@ class Session:
 
     @property
     def toolbox(self) -> "Toolbox":
-        """The tools that bring pages back: ``.openai()`` and ``.anthropic()`` are their schemas."""
+        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         if self._toolbox is None:
             from memci.engine.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)
 
@@ -318,12 +318,12 @@ class Session:
         return self._toolbox
 
     def handle_tool_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a native tool call of OpenAI's or Anthropic's form, and return the message to append.
+        """Carry out a native tool call of any format, and return the message to append, in the format of the call.
 
         What the model did wrong is in the message; nothing is raised for it.
 
         Raises:
-            InvalidMessageError: It is no tool call of either form.
+            InvalidMessageError: It is no tool call of any format.
         """
         from memci.engine.recall_tools import handle_tool_call  # noqa: PLC0415 (as above)
 
