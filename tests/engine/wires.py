@@ -61,7 +61,9 @@ def _responses(thought: str, said: str, ids: Sequence[str]) -> list[Value]:
     calls = [
         {"type": "function_call", "id": f"fc_{number}_{each}", "call_id": each, "name": "look", "arguments": "{}"} for each in ids
     ]
-    search = [{"type": "web_search_call", "id": f"ws_{number}", "status": "completed"}] if thought and not ids else []
+    action = {"type": "search", "query": "boilers"}
+    found = {"type": "web_search_call", "id": f"ws_{number}", "status": "completed", "action": action}
+    search = [found] if thought and not ids else []
     return [*([reasoning] if thought else []), *search, *([message] if said or not ids else []), *calls]
 
 

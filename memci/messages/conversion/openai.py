@@ -26,7 +26,7 @@ def parse(messages: Sequence[dict[str, Any]], losses: Losses) -> Iterator[Said]:
     for number, value in enumerate(messages):
         place = f"messages[{number}]"
         role = value["role"]
-        losses.keys(place, value, _KEYS if role != "function" else (*_KEYS, "name"))
+        losses.keys(place, value, (*_KEYS, "name") if role in ("tool", "function") else _KEYS)
         content = tuple(_content(place, value.get("content"), losses))
         if role in ("tool", "function"):
             identity = str(value["tool_call_id"] if role == "tool" else f"function_{value['name']}")
