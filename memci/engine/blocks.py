@@ -18,7 +18,7 @@ STUB_MIN_TOKENS = 256
 """Entries of fewer tokens are never shown as stubs."""
 
 _STUB_HEAD, _STUB_TAIL = 240, 120
-_PICTURE_TOKENS = 260
+_PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 
 OPENING_TOKENS = 40
 """At most how many tokens the message has that a format wants before a conversation which the user does not begin."""
@@ -62,11 +62,11 @@ def stub_text(page: Page, position: int, node: MessageNode) -> str:
 def no_result_tokens(call: Call) -> int:
     """Return at most how many tokens the message has that answers a call without a result.
 
-    A token is at least one byte, an estimate stays below two a byte, and the fixed text and framing stay below 40 tokens; the
-    picture that answers a computer's call is a small one.
+    A token is at least one byte, an estimate stays below two a byte, and the fixed text and framing stay below 40 tokens; where
+    there are several kinds of call their answers may have more keys, or be a small picture.
     """
-    picture = _PICTURE_TOKENS if call.kind == "computer_call" else 0
-    return 40 + picture + 2 * len(call.id.encode("utf-8", "replace"))
+    kind = _PICTURE_TOKENS if call.kind == "computer_call" else _KIND_TOKENS * bool(call.kind)
+    return 40 + kind + 2 * len(call.id.encode("utf-8", "replace"))
 
 
 def _quoted(node: MessageNode) -> Iterable[str]:

@@ -355,7 +355,7 @@ class Core:
             value = codec.decode(body)
             if seq >= self.state.erased_seq and value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
                 return state_codec.from_mapping(value["state"]), value["mark"]
-        return State(session=self.session_id, config=self.config), ""
+        return State(session=self.session_id, config=Config.from_mapping(self.policy)), ""
 
     def _find_snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
         try:

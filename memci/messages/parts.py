@@ -153,9 +153,9 @@ def _item(value: dict[str, Any]) -> Iterator[Part]:
 
 
 def _output(value: dict[str, Any], answered: str) -> Iterator[Part]:
-    output = value.get("output")
+    output = value.get("output", value.get("reason", value.get("tools")))
     picture = isinstance(output, dict) and output.get("type") == "computer_screenshot"
-    text = "" if picture else _content_text(output if output is not None else value.get("reason"))
+    text = "" if picture else _content_text(output)
     yield Part(PartKind.RESULT, text, value, answers=answered)
     if picture:
         yield Part(PartKind.IMAGE, "", output)

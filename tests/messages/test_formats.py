@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from memci.engine.blocks import NO_RESULT, no_result_tokens
 from memci.errors import InvalidMessageError
 from memci.messages.formats import anthropic, responses
 from memci.messages.message import Message
+from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from memci.testing.counters import WordCounter
 from tests.messages import format_strategies
@@ -119,7 +121,10 @@ def test_what_the_responses_api_refuses_is_refused(value: object, path: str) -> 
 def test_each_kind_of_call_is_closed_in_its_own_shape(kind: str) -> None:
     """A call of any kind gets an item that answers it, and that a session takes."""
     call = responses.read({"type": kind, "call_id": "c1", "name": "n", "arguments": "{}", "input": "x"}).calls[0]
-    assert ("c1",) == responses.read(responses.result(call, "none").value()).answers
+    closing = responses.result(call, NO_RESULT)
+    assert ("c1",) == responses.read(closing.value()).answers
+    for counter in (get_counter("o200k_base"), get_counter("approximate")):
+        assert count_message(closing.value(), counter) <= no_result_tokens(call)
 
 
 def test_an_approval_that_nobody_gave_is_declined() -> None:
