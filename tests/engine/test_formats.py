@@ -157,6 +157,16 @@ def test_what_anthropic_refuses_is_left_out_of_windows() -> None:
     assert [USER, said, USER] == session.window().messages
 
 
+@pytest.mark.parametrize("nothing", [{}, {"content": None}, {"content": []}, {"content": None, "tool_calls": []}])
+def test_answers_that_say_nothing_are_sent_as_empty_texts(nothing: Value) -> None:
+    """An answer of OpenAI's chat without content and calls is kept as it came, and stands in the window as one the API takes."""
+    session = open_session()
+    session.extend([USER, {"role": "assistant", **nothing}, {"role": "assistant", "content": None, "refusal": "No."}])
+    assert {"role": "assistant", **nothing} == session.page(1).messages[1]
+    empty = {"role": "assistant", **nothing, "content": ""}
+    assert [USER, empty, {"role": "assistant", "content": None, "refusal": "No."}] == session.window().messages
+
+
 def test_a_search_that_the_provider_goes_on_with_is_sent_back_whole() -> None:
     """A turn that paused at the provider's own tool is the last message of the window, and its page is not cut there."""
     session = open_session(format="anthropic", active={"page_tokens": 10})

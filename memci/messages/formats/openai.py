@@ -15,6 +15,8 @@ from memci.messages.parts import function_id, parts
 ANSWER_PATH = "tool_call_id"
 """Where a message names the call that it answers."""
 
+_SIGNS_OF_NOTHING = (b'"content":null', b'"content":[]')
+
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -94,8 +96,24 @@ def erased(message: Message) -> Message:
 
 
 def assemble(messages: Sequence[Message]) -> tuple[None, list[Message]]:
-    """Return what a call sends: the messages as they are; system messages stand among them."""
-    return None, list(messages)
+    """Return what a call sends: the messages as they are, and an empty text where the assistant says nothing.
+
+    System messages stand among them.
+    """
+    return None, [facts({**message.value(), "content": ""}) if says_nothing(message) else message for message in messages]
+
+
+def says_nothing(message: Message) -> bool:
+    """Return whether the assistant neither says nor calls anything, which the provider refuses to be told."""
+    raw = message.raw
+    if (
+        message.role != "assistant"
+        or message.calls
+        or (b'"content":' in raw and not any(sign in raw for sign in _SIGNS_OF_NOTHING))
+    ):
+        return False
+    value = message.value()
+    return value.get("content") in (None, []) and not value.get("refusal") and not value.get("audio")
 
 
 def opening(_first: Message) -> None:

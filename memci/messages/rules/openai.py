@@ -6,6 +6,7 @@ with ``tool_calls`` is followed by one tool message for each of them, and a tool
 
 from collections.abc import Iterator, Sequence
 
+from memci.messages.formats import openai
 from memci.messages.message import Message
 from memci.messages.rules.problem import Problem
 
@@ -25,8 +26,7 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
             yield from _unanswered(calling, waiting)
             waiting, calling = [], number
         waiting += [call.id for call in message.calls]
-        value = message.value()
-        if message.role == "assistant" and not message.calls and value.get("content") in (None, []) and "audio" not in value:
+        if openai.says_nothing(message):
             yield Problem(f"messages[{number}]", "an assistant message has a content or calls: leave it out")
     yield from _unanswered(calling, waiting)
 
