@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help bench conformance demo test torture check lint types contracts package-test coverage format clean
+.PHONY: help bench quality conformance demo test torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -79,6 +79,15 @@ bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the his
 	mkdir -p $(dir $(BENCH_JSON))
 	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet \
 	  --benchmark-json $(BENCH_JSON) --bench-turns $(BENCH_TURNS) $(if $(BENCH_DIR),--bench-dir $(BENCH_DIR))
+
+# Directories of conversations, each a set; docs/quality.md says what they hold. The results of the last run are used again.
+QUALITY_SETS ?= examples
+QUALITY_JSON := .benchmarks/quality.json
+
+quality: $(BIN)/.installed-dev ## how good windows are, on the conversations in QUALITY_SETS
+	mkdir -p $(dir $(QUALITY_JSON))
+	$(BIN)/memci bench quality $(QUALITY_SETS) --json $(QUALITY_JSON) --picture $(QUALITY_JSON:.json=.svg)
+	$(BIN)/python -m benchmarks.quality.tables $(QUALITY_JSON)
 
 format: $(BIN)/.installed-dev ## let ruff write what it can
 	$(BIN)/ruff check --fix .

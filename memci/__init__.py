@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from memci.engine.config import Config
     from memci.engine.engine import Engine
     from memci.engine.explain import Explanation
-    from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, PageRebuilt, Recall, Zone, ZoneChange
+    from memci.engine.monitor import (
+        Eviction,
+        Fold,
+        FoldFailed,
+        Notice,
+        PageRebuilt,
+        Prefetch,
+        PrefetchFailed,
+        Recall,
+        Zone,
+        ZoneChange,
+    )
     from memci.engine.searching import Hit
     from memci.engine.session import Session
     from memci.engine.verify import Report
@@ -83,6 +94,8 @@ __all__ = [
     "PageRebuilt",
     "PageState",
     "PermissionDeniedError",
+    "Prefetch",
+    "PrefetchFailed",
     "Problem",
     "Recall",
     "Report",
@@ -123,6 +136,8 @@ _MODULES = {
     "PageRebuilt": "memci.engine.monitor",
     "PageState": "memci.archive.page_facts",
     "Problem": "memci.messages.rules.problem",
+    "Prefetch": "memci.engine.monitor",
+    "PrefetchFailed": "memci.engine.monitor",
     "Recall": "memci.engine.monitor",
     "Report": "memci.engine.verify",
     "Session": "memci.engine.session",

@@ -152,13 +152,13 @@ class CorruptError(StoreError):
     """Stored bytes are not what was written.
 
     Attributes:
-        session: The session they belong to.
+        session: The session they belong to; empty where they belong to all of a store, or that is not known.
         place: The file or key, and where in it.
         seq: The sequence number of the damaged record; ``None`` where it is not known.
     """
 
     def __init__(self, message: str, *, session: str, place: str, seq: int | None = None) -> None:
-        super().__init__(f"session {session!r}, {place}: {message}")
+        super().__init__(f"session {session!r}, {place}: {message}" if session else f"{place}: {message}")
         self.session = session
         self.place = place
         self.seq = seq

@@ -69,10 +69,17 @@ def mapped_errors() -> Iterator[None]:
         raise  # a wrong call, such as one after close()
     except sqlite3.DatabaseError as error:
         if _is_unavailable(error):
-            message = f"the index of pages cannot be used now ({error}): make room or try again; the journal is not affected"
+            message = (
+                f"the index of pages cannot be used now ({error}): see to the room and the rights of its file, or try again; "
+                "the journal is not affected"
+            )
             raise UnavailableError(message) from error
-        message = f"the index of pages is damaged ({error}); it is rebuilt from the journal"
-        raise CorruptError(message, session="", place=INDEX_PLACE) from error
+        raise damaged(str(error)) from error
+
+
+def damaged(what: str) -> CorruptError:
+    """Return the error for an index that is not what was written."""
+    return CorruptError(f"the index of pages is damaged ({what}); it is rebuilt from the journal", session="", place=INDEX_PLACE)
 
 
 def open_in_memory() -> "sqlite3.Connection":
@@ -113,6 +120,19 @@ def open_for_reading(path: str, *, unchanging: bool) -> "sqlite3.Connection | No
     except (CorruptError, UnavailableError):
         pass
     return None
+
+
+def check_schema(connection: "sqlite3.Connection") -> None:
+    """Look whether the tables are still those that were made.
+
+    Raises:
+        CorruptError: They are not.
+    """
+    tables = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+    with closing(open_in_memory()) as new:
+        if connection.execute(tables).fetchall() != new.execute(tables).fetchall():
+            message = "its tables are others"
+            raise damaged(message)
 
 
 def remove(path: str) -> None:
@@ -187,7 +207,7 @@ def _create(connection: "sqlite3.Connection") -> None:
 def _check_empty(connection: "sqlite3.Connection") -> None:
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         message = "it was written by another version"
-        raise CorruptError(message, session="", place=INDEX_PLACE)
+        raise damaged(message)
 
 
 def _version(connection: "sqlite3.Connection") -> int:

@@ -35,7 +35,8 @@ class IndexWriter:
 
     def __init__(self, connection: "sqlite3.Connection") -> None:
         self._connection = connection
-        self.seq: int = self._one("SELECT seq FROM meta")[0]
+        row = self._one("SELECT seq FROM meta")
+        self.seq: int = 0 if row is None else row[0]  # none in a damaged file, which can still be cleared
         # Pages to be made searchable, with the new text of their contents entries. A page that is completed and folded in one
         # transaction is so indexed once.
         self._waiting: dict[str, str | None] = {}
@@ -49,7 +50,8 @@ class IndexWriter:
         for table in ("page", "entry", "call", "text", "checkpoint"):
             self._run(f"DELETE FROM {table}")  # noqa: S608 (the words above)
         self._run("INSERT INTO search (search) VALUES ('delete-all')")
-        self._run("UPDATE meta SET seq = 0, mark = '', pages = 0, entries = 0, terms = 0")
+        self._run("DELETE FROM meta")
+        self._run("INSERT INTO meta VALUES (1, 0, '', 0, 0, 0)")
         self._waiting.clear()
 
     def add_checkpoint(self, checkpoint: Checkpoint, *, keep: int | None) -> None:

@@ -6,8 +6,8 @@ from memci.archive.codec import LineCodec, check_body
 from memci.archive.journal_scan import JournalScan, Tail
 from memci.archive.stores import refusal
 from memci.archive.stores.contract import NewRecord, Record
-from memci.archive.stores.file_io import FileIo
-from memci.archive.stores.session_files import JOURNAL, SessionFiles, SyncError, write_all
+from memci.archive.stores.file_io import FileIo, write_all
+from memci.archive.stores.session_files import JOURNAL, SessionFiles, SyncError
 from memci.errors import CorruptError, UnavailableError
 
 
@@ -68,7 +68,7 @@ class FileJournal:
             if isinstance(error, SyncError):
                 # The system may have dropped the bytes and would report the next sync as good: never try again.
                 self._failure = f"session {files.session_id!r}: an earlier sync failed: close the session and open it again"
-            raise refusal.unavailable(error, files.place(JOURNAL)) from error
+            raise files.unavailable(error, JOURNAL) from error
         self._tail = Tail(expected + len(records), self._tail.end + len(commit))
         self._safe_end = self._tail.end
         return self._tail.head

@@ -1,6 +1,6 @@
 """The derived index of one session: the facts of its pages, and full-text search over them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +9,10 @@ import attrs
 
 from memci.archive import index_file
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.index_file import mapped_errors, storable
+from memci.archive.index_file import damaged, mapped_errors, storable
 from memci.archive.index_writer import CHECKPOINT_COLUMNS, COLUMNS, IndexWriter
 from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_filter import ANY_PAGE, Filter
 from memci.archive.page_search import PageSearch
 from memci.archive.search import ExtraPage, IndexHit
 from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
@@ -29,6 +30,8 @@ _ALL_ROWS = (
     """SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id)
     WHERE number < (SELECT max(number) FROM page) ORDER BY number, name""",
 )
+_TEXTS = frozenset({"index", "state", "title", "sha256", "parent", "id", "label", "kind", "at"})
+_OPTIONAL = frozenset({"last_recall_turn", "archived_turn", "parent"})
 _MOST = (1 << 63) - 1  # the largest integer that the database holds
 
 
@@ -58,12 +61,12 @@ class PageIndex:
     @property
     def seq(self) -> int:
         """The last journal record that is in the index; 0 when it is new."""
-        return int(self._one("SELECT seq FROM meta")[0])
+        return int(self._meta("seq"))
 
     @property
     def mark(self) -> str:
         """The text that was stored with ``seq``; empty when the index is new."""
-        return str(self._one("SELECT mark FROM meta")[0])
+        return str(self._meta("mark"))
 
     @contextmanager
     def write(self) -> Iterator[IndexWriter]:
@@ -106,6 +109,7 @@ class PageIndex:
                 connection = self._connection()
                 connection.execute("VACUUM")
                 is_read = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                index_file.check_schema(connection)
         except CorruptError:
             self._make_anew()
             return
@@ -212,25 +216,23 @@ class PageIndex:
         query: str,
         *,
         limit: int,
-        states: Collection[PageState] | None = None,
-        exclude: Collection[str] = (),
+        only: Filter = ANY_PAGE,
         extra: Sequence[ExtraPage] = (),
     ) -> list[IndexHit]:
         """Return the pages that answer a query best, best first; none where the query holds no word.
 
         The query is plain text: any of its words counts, and nothing in it is syntax. Costs about what the one full-text query
-        costs, and no more than a bounded number of pages beside it.
+        costs, and no more than a bounded number of pages beside it; limited to roles, it may look through all pages that match.
 
         Args:
             query: What is looked for, in any language.
             limit: At most so many pages.
-            states: Only pages in these states; ``None`` for all.
-            exclude: Indexes of pages that are not wanted; they still count as neighbours.
+            only: Which pages may answer.
             extra: Pages that are not in the index, or not as they are now; they are searched as if they were.
         """
         connection = self._connection()
         with mapped_errors():
-            return PageSearch(connection, query, extra).hits(limit, states, exclude)
+            return PageSearch(connection, query, extra).hits(limit, only)
 
     def _make_anew(self) -> None:
         if self._opened is not None:
@@ -267,6 +269,13 @@ class PageIndex:
             return (0, 0)
         return (status.st_mtime_ns, status.st_size)
 
+    def _meta(self, column: str) -> Any:  # noqa: ANN401 a number or a text
+        row = self._one(f"SELECT {column} FROM meta")  # noqa: S608 the name of a column
+        if row is None:
+            message = "what it knows of itself is gone"
+            raise damaged(message)
+        return row[0]
+
     def _all(self, sql: str, *values: object) -> list[Any]:
         connection = self._connection()
         with mapped_errors():
@@ -279,10 +288,30 @@ class PageIndex:
 
 
 def _checkpoint(row: Sequence[Any]) -> Checkpoint:
-    values = dict(zip((field.name for field in attrs.fields(Checkpoint)), row, strict=True))
-    return Checkpoint(**values | {"kind": CheckpointKind(values["kind"])})
+    values = _values(Checkpoint, row)
+    with _known_words():
+        return Checkpoint(**values | {"kind": CheckpointKind(values["kind"])})
 
 
 def _facts(row: Sequence[Any]) -> PageFacts:
-    values = dict(zip((field.name for field in attrs.fields(PageFacts)), row, strict=True))
-    return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})
+    values = _values(PageFacts, row)
+    with _known_words():
+        return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})
+
+
+def _values(kind: type[attrs.AttrsInstance], row: Sequence[Any]) -> dict[str, Any]:
+    """Return a row by the names of the attributes; a damaged file may hold anything in any column."""
+    values = dict(zip((field.name for field in attrs.fields(kind)), row, strict=True))
+    for name, value in values.items():
+        if type(value) is not (str if name in _TEXTS else int) and not (value is None and name in _OPTIONAL):
+            message = f"{name} cannot be a {type(value).__name__}"
+            raise damaged(message)
+    return values
+
+
+@contextmanager
+def _known_words() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise damaged(str(error)) from error

@@ -1,9 +1,10 @@
 """One search in a page index: one full-text query for candidates, then a ranking of them and their neighbours."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memci.archive.page_facts import PageState
+from memci.archive.page_filter import Filter
 from memci.archive.search import REACH, Candidate, ExtraPage, IndexHit, PageText, page_text, query_terms, rank, snippet, weigh
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ _PAGE_TERMS = 2_000
 _ALL_TERMS = 400_000
 
 # The user's words count twice.
-_STATES = "SELECT id, name, state FROM page WHERE id IN"
+_FACTS = "SELECT id, name, state, turn FROM page WHERE id IN"
+_ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, 2.0, 1.0, 1.0) LIMIT ?"
 
 
@@ -47,50 +49,69 @@ class PageSearch:
         }
         self._weights = weigh(self._pages, {name: count for name, count in counts.items() if count})
 
-    def hits(self, limit: int, states: Collection[PageState] | None, exclude: Collection[str]) -> list[IndexHit]:
-        """Return the best pages in these states, best first."""
+    def hits(self, limit: int, only: Filter) -> list[IndexHit]:
+        """Return the best pages that the filter admits, best first."""
         if not self._weights or limit < 1:
             return []
-        wanted = None if states is None else {state.value for state in states}
-        unwanted = set(exclude)
-        found = self._matching(limit, wanted, unwanted)
+        most = max(_CANDIDATES, 2 * limit)
+        while True:
+            found = self._matching(most, only)
+            hits = self._best(found, limit, only)
+            if not only.looks_closer or len(hits) == limit or len(found) < most:
+                return hits
+            most *= 4
+
+    def _best(self, found: Sequence[int], limit: int, only: Filter) -> list[IndexHit]:
+        """Rank the pages that were found, with their neighbours, and return the best."""
         near = {place + step for place in (*found, *self._extra) for step in range(-REACH, REACH + 1)}
-        ranked = rank(self._candidates(found, near, limit), self._weights, self._entry_terms)
+        candidates = self._candidates(found, near, limit)
+        lines = {} if only.roles is None else self._limit_to(candidates, only.roles)
         hits: list[IndexHit] = []
+        ranked = rank(candidates, self._weights, self._entry_terms)
         for start in range(0, len(ranked), 2 * limit):
             part = ranked[start : start + 2 * limit]
-            facts = {row[0]: row[1:] for row in self._chosen(_STATES, [candidate.place for _, candidate in part])}
-            facts |= {place: (page.index, page.state.value) for place, page in self._extra.items()}
+            facts = {row[0]: row[1:] for row in self._chosen(_FACTS, [candidate.place for _, candidate in part])}
+            facts |= {place: (page.index, page.state.value, page.turn) for place, page in self._extra.items()}
             for score, candidate in part:
-                index, state = facts.get(candidate.place, ("", ""))
-                if index and index not in unwanted and (wanted is None or state in wanted):
-                    position, text = self._entry(candidate, index)
+                said = lines.get(candidate.place) if only.roles is not None else [1]
+                if said and candidate.place in facts and only.admits(facts[candidate.place][0], facts[candidate.place][2]):
+                    index, state, _ = facts[candidate.place]
+                    position, text = self._entry(candidate.best or said[0], candidate.place, index)
                     passage = snippet(text, self._weights)
                     hits.append(IndexHit(index=index, entry=position, score=score, snippet=passage, state=PageState(state)))
                 if len(hits) == limit:
                     return hits
         return hits
 
+    def _limit_to(self, candidates: Sequence[Candidate], roles: frozenset[str]) -> dict[int, list[int]]:
+        """Take out of the candidates what other roles said; return by place which lines are left, counted from 1."""
+        known: dict[int, list[str]] = {place: [role for _, role, _ in page.entries] for place, page in self._extra.items()}
+        stored = [candidate.place for candidate in candidates if candidate.place not in known]
+        for place, role in self._chosen(_ROLES, stored, order="ORDER BY page.id, position"):
+            known.setdefault(place, []).append(role)
+        left = {place: [line for line, role in enumerate(said, start=1) if role in roles] for place, said in known.items()}
+        for candidate in candidates:
+            kept = {0, *left.get(candidate.place, ())}
+            lines = [line if number in kept else " " for number, line in enumerate(candidate.text.page.split("\n"))]
+            candidate.text = PageText(candidate.text.user if "user" in roles else " ", "\n".join(lines), " ")
+        return left
+
     def _count(self, name: str) -> int:
         """Return how many stored pages hold a term; a tenth of the cost of scoring them."""
         return int(self._all("SELECT count(*) FROM search WHERE search MATCH ?", _quoted(name))[0][0])
 
-    def _matching(self, limit: int, wanted: Collection[str] | None, unwanted: Collection[str]) -> list[int]:
-        """Return the ids of stored pages that match best, by BM25 over their own words, best first."""
+    def _matching(self, most: int, only: Filter) -> list[int]:
+        """Return the ids of so many stored pages that match best, by BM25 over their own words, best first."""
         match = self._match()
         if not match:
             return []
-        most = max(_CANDIDATES, 2 * limit)
-        found = [row[0] for row in self._all(_MATCH.format(join="", condition=""), match, most + len(unwanted))]
-        if wanted is None or len(found) < most + len(unwanted):
+        most += len(only.exclude)
+        found = [row[0] for row in self._all(_MATCH.format(join="", condition=""), match, most)]
+        if only.turns is None or len(found) < most:
             return found
-        states = self._chosen(_STATES, found)
-        if sum(state in wanted for _, _, state in states) >= len(unwanted) + min(most, 2 * limit):
-            return found
-        # Too few of the best are in a state that is asked for: look each match up, at a tenth of the cost of scoring it.
-        marks = ", ".join("?" * len(wanted))
-        sql = _MATCH.format(join="CROSS JOIN page ON page.id = search.rowid", condition=f"AND page.state IN ({marks})")
-        return [row[0] for row in self._all(sql, match, *wanted, most + len(unwanted))]
+        # Too few of the best may be of these turns: look each match up, at a tenth of the cost of scoring it.
+        join, condition = "CROSS JOIN page ON page.id = search.rowid", "AND page.turn BETWEEN ? AND ?"
+        return [row[0] for row in self._all(_MATCH.format(join=join, condition=condition), match, *only.turns, most)]
 
     def _match(self) -> str:
         """Return the query for the database: the rarest terms, quoted, any of which may match.
@@ -121,23 +142,22 @@ class PageSearch:
         texts = {place: PageText(*text) for place, *text in stored} | self._texts
         return [Candidate(place, text) for place, text in sorted(texts.items())]
 
-    def _entry(self, candidate: Candidate, index: str) -> tuple[int, str]:
-        """Return position and text of a page's best entry; its first where none holds a word of the query."""
-        skipped = max(candidate.best, 1) - 1
-        if candidate.place in self._extra:
-            entries = self._extra[candidate.place].entries
-            return (entries[skipped][0], entries[skipped][2]) if entries else (1, "")
+    def _entry(self, line: int, place: int, index: str) -> tuple[int, str]:
+        """Return position and text of an entry of a page, by its place among them, from 1."""
+        if place in self._extra:
+            entries = self._extra[place].entries
+            return (entries[line - 1][0], entries[line - 1][2]) if entries else (1, "")
         sql = "SELECT position, text FROM entry WHERE page = ? ORDER BY position LIMIT 1 OFFSET ?"
-        rows = self._all(sql, index, skipped)
+        rows = self._all(sql, index, line - 1)
         return rows[0] if rows else (1, "")
 
-    def _chosen(self, sql: str, values: Iterable[object]) -> list[Any]:
-        """Run a query that ends with ``IN``, for a list of values of any length."""
+    def _chosen(self, sql: str, values: Iterable[object], order: str = "") -> list[Any]:
+        """Run a query that ends with ``IN``, for a list of values of any length; an order holds within 500 of them."""
         listed = list(values)
         rows = []
         for start in range(0, len(listed), 500):  # below the oldest limit on parameters, 999
             part = listed[start : start + 500]
-            rows += self._all(f"{sql} ({', '.join('?' * len(part))})", *part)
+            rows += self._all(f"{sql} ({', '.join('?' * len(part))}) {order}", *part)
         return rows
 
     def _all(self, sql: str, *values: object) -> list[Any]:

@@ -41,11 +41,13 @@ class ExtraPage:
     Attributes:
         index: Such as ``usr-12``.
         state: Where it is.
+        turn: The turn it was opened in.
         entries: Position, role and text of its entries, in order.
     """
 
     index: str
     state: PageState
+    turn: int
     entries: Sequence[tuple[int, str, str]]
 
 

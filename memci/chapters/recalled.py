@@ -16,12 +16,14 @@ class Attachment:
         turn: The turn it was recalled in, or renewed last.
         block: The one message that shows the page.
         tokens: Size of the block.
+        prefetched: Nobody asked for it: it matches what the user said, and fades with the next turn.
     """
 
     anchor: str
     turn: int
     block: Message
     tokens: int
+    prefetched: bool = False
 
 
 class RecallChapter(Chapter):

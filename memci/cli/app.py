@@ -12,6 +12,7 @@ from memci.cli import (
     listing,
     mcp_command,
     output,
+    quality_command,
     reading,
     recalling,
     replay_command,
@@ -25,8 +26,8 @@ from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, fork, copy, erase, repair --apply, checkpoints when it is asked to, mcp when its client
-recalls, and replay into a new session; the others can be used while another process writes.
+No command writes but chat, recall, fork, copy, erase, delete, repair --apply, checkpoints when it is asked to, mcp when its
+client recalls, and replay into a new session; the others can be used while another process writes.
 """
 
 
@@ -77,6 +78,10 @@ def _app() -> typer.Typer:
     app.callback()(_options)
     app.command("chat")(chat_command.chat)
     app.command("replay")(replay_command.replay_files)
+    bench = typer.Typer(help="Measure what memci does on conversations of yours.", no_args_is_help=True)
+    bench.callback()(_no_options)
+    bench.command("quality")(quality_command.quality)
+    app.add_typer(bench, name="bench")
     app.command("sessions")(listing.sessions)
     app.command("pages")(listing.pages)
     app.command("contents")(listing.contents)
@@ -94,6 +99,7 @@ def _app() -> typer.Typer:
     app.command("mcp")(mcp_command.mcp)
     app.command("repair")(upkeep.repair)
     app.command("erase")(upkeep.erase)
+    app.command("delete")(upkeep.delete)
     app.command("config")(checks.config)
     return app
 
@@ -102,6 +108,10 @@ def _version(asked: bool) -> None:  # noqa: FBT001 (the signature of an option's
     if asked:
         output.text(f"memci {VERSION}")
         raise typer.Exit(ExitCode.OK)
+
+
+def _no_options() -> None:
+    """Measure what memci does on conversations of yours."""
 
 
 def _options(

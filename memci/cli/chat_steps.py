@@ -8,7 +8,7 @@ import attrs
 from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.cli import output
 from memci.cli.wording import breakdown, count
-from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, PageRebuilt, Recall, ZoneChange
+from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, PageRebuilt, Prefetch, PrefetchFailed, Recall, ZoneChange
 
 _MOST_SHOWN = 160
 
@@ -69,6 +69,10 @@ def _notice_lines(notice: Notice) -> list[str]:
             lines = [f"evict  {', '.join(index for index, _ in evicted)}"]
         case Recall():
             lines = [f"recall {notice.page}"]
+        case Prefetch(pages=pages):
+            lines = [f"prefetch {', '.join(pages)}: {count(notice.tokens)} tokens"]
+        case PrefetchFailed(error=error):
+            lines = [f"prefetch failed: {error}"]
         case PageRebuilt(page=page):
             lines = [f"page   {page} was made again from the journal"]
         case ZoneChange():
@@ -83,8 +87,8 @@ def _document(step: Step) -> None:
         case WindowSent(window=window):
             facts = {"tokens": window.tokens, "budget": window.budget, "seq": window.seq, "breakdown": dict(window.breakdown)}
             output.document({"step": "window", **facts})
-        case FoldFailed(error=error):
-            output.document({"step": "fold_failed", "error": str(error)})
+        case FoldFailed(error=error) | PrefetchFailed(error=error):
+            output.document({"step": _NAMES[type(step)], "error": str(error)})
         case _:
             output.document({"step": _NAMES[type(step)], **attrs.asdict(step)})
 
@@ -94,8 +98,11 @@ _NAMES: dict[type, str] = {
     CodeAnswered: "code",
     Faded: "fade",
     Fold: "fold",
+    FoldFailed: "fold_failed",
     Eviction: "evict",
     Recall: "recall",
+    Prefetch: "prefetch",
+    PrefetchFailed: "prefetch_failed",
     PageRebuilt: "page_rebuilt",
     ZoneChange: "zone",
 }

@@ -27,7 +27,9 @@ class ExitCode(IntEnum):
 
 EXPLAINED = {
     ExitCode.OK: "all went well",
-    ExitCode.FAILED: "a check failed: verify found a problem, a replay broke a promise, no window fits, or a model gave no reply",
+    ExitCode.FAILED: (
+        "a check failed: verify found a problem, a promise was broken (replay, bench), no window fits, or a model gave no reply"
+    ),
     ExitCode.USAGE: "wrong usage, a configuration or a conversation that cannot be used",
     ExitCode.NOT_FOUND: "there is no such store, session, page, entry or checkpoint",
     ExitCode.STORE: "the store is damaged, or it or the output cannot be read or written",

@@ -11,6 +11,7 @@ from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, get_sessions, opened
 from memci.cli.output import Column
 from memci.cli.wording import count
+from memci.engine.config_checks import MOST
 
 _PAGE_COLUMNS = (
     Column("page"),
@@ -78,6 +79,10 @@ def search(  # noqa: PLR0913 (the options of a command)
     *,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many pages.")] = 10,
     include_visible: Annotated[bool, typer.Option("--all", help="Search the pages that stand in the window, too.")] = False,
+    role: Annotated[list[str] | None, typer.Option(help="Only what this role said; may be given several times.")] = None,
+    state: Annotated[list[str] | None, typer.Option(help="Only pages in this state; may be given several times.")] = None,
+    from_turn: Annotated[int, typer.Option(metavar="N", min=0, help="Only pages opened in this turn or later.")] = 0,
+    to_turn: Annotated[int | None, typer.Option(metavar="N", min=0, help="Only pages opened in this turn or earlier.")] = None,
     store: StoreOption = STORE,
     session: SessionOption = None,
     tenant: TenantOption = TENANT,
@@ -88,10 +93,12 @@ def search(  # noqa: PLR0913 (the options of a command)
     Evicted pages are searched too; the best comes first.
     """
     with opened(Place(store, tenant, session)) as found:
-        hits = found.search(" ".join(query), limit, include_visible)
+        turns = (from_turn, MOST if to_turn is None else to_turn) if from_turn or to_turn is not None else None
+        hits = found.search(" ".join(query), limit, include_visible, turns=turns, roles=role, states=state)
     if json:
         output.document([attrs.asdict(hit) for hit in hits])
     elif hits:
         output.table(_HIT_COLUMNS, ([hit.entry, hit.state, f"{hit.score:.2f}", hit.snippet] for hit in hits))
     else:
-        output.note("no page has any of these words" if include_visible else "no page outside the window has any of these words")
+        whole = include_visible or state
+        output.note("no such page has any of these words" if whole else "no such page outside the window has any of these words")

@@ -11,52 +11,17 @@ import attrs
 import memci
 from memci.cli.conversation import Said
 from memci.cli.exit_code import CommandError, ExitCode
-from memci.cli.prompt_meter import PromptMeter, encoder
-from memci.engine.config import Config, Prices
+from memci.engine.config import Config
 from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, Recall
 from memci.errors import BudgetError, ConfigError, InvalidMessageError
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
+from memci.quality.money import Traffic
+from memci.quality.prompt_meter import PromptMeter, encoder
 
 SPILL_HIGH_WATER, SPILL_LOW_WATER = 1.0, 0.999
 """Marks that are so near to each other that a fold takes about one page."""
-
-
-@attrs.frozen(kw_only=True)
-class Traffic:
-    """What all calls together sent.
-
-    Attributes:
-        calls: How many there were.
-        tokens: Their size by the counter.
-        prefix_reuse: Share of the tokens that stood at the same place in the call before, from the beginning on.
-        prices: What cached and other tokens cost.
-    """
-
-    calls: int
-    tokens: int
-    prefix_reuse: float
-    prices: Prices
-
-    @property
-    def tokens_per_call(self) -> float:
-        """Mean size of a call."""
-        return self.tokens / self.calls if self.calls else 0.0
-
-    @property
-    def cost_per_call(self) -> float:
-        """Mean cost of a call, in tokens of plain input: what is reused costs a cache read, the rest a cache write."""
-        return self.tokens_per_call * (self.prefix_reuse * self.prices.read + (1 - self.prefix_reuse) * self.prices.write)
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return it as a JSON value."""
-        return {
-            "tokens_sent": self.tokens,
-            "tokens_per_call": round(self.tokens_per_call, 1),
-            "prefix_reuse": round(self.prefix_reuse, 4),
-            "cost_per_call": round(self.cost_per_call, 1),
-        }
 
 
 @attrs.frozen(kw_only=True)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 from memci.cli import wording
 from memci.cli.output import Column
-from memci.cli.replay import BudgetFailure, Measurement, Traffic
+from memci.cli.replay import BudgetFailure, Measurement
+from memci.quality.money import Traffic
 
 _COUNTS: tuple[tuple[str, str], ...] = (
     ("messages", "messages"),

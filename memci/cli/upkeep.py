@@ -1,4 +1,4 @@
-"""Commands that make a session good, and that take content out of it."""
+"""Commands that make a session good, take content out of it, or delete it."""
 
 from typing import Annotated
 
@@ -70,3 +70,26 @@ def erase(  # noqa: PLR0913 (the options of a command)
         )
     if receipts[0].forks and not forks:
         output.note(f"forks that took the page over still hold it: {', '.join(receipts[0].forks)}; --forks erases it there too")
+
+
+def delete(
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="It is meant: nothing brings it back.")] = False,
+    store: StoreOption = STORE,
+    session: SessionOption = None,
+    tenant: TenantOption = TENANT,
+) -> None:
+    """Delete a session with all that is stored of it; its forks and copies stay.
+
+    It need not be one that can be opened: a damaged one goes, too. Its id has to be given.
+    """
+    if session is None:
+        message = "say which one is to be deleted with --session; memci sessions lists them"
+        raise CommandError(message, ExitCode.USAGE)
+    if not yes:
+        message = f"session {session!r} would be gone for good: say --yes"
+        raise CommandError(message, ExitCode.USAGE)
+    with memci.Engine(store, tenant=tenant) as engine:
+        if session not in set(engine.sessions()):
+            output.note(f"there is no session {session!r}; what may be left of one is removed")
+        engine.delete(session)

@@ -101,7 +101,7 @@ def turn_events(state: State, config: Config, turn: int) -> list[Event]:
     """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
     events: list[Event] = []
     attachments = state.recalled.attachments.items()
-    faded = [index for index, attachment in attachments if turn - attachment.turn >= config.recall.turns]
+    faded = [index for index, each in attachments if turn - each.turn >= (1 if each.prefetched else config.recall.turns)]
     if faded:
         events.append(PagesFaded(pages=faded, reason="turns"))
     evicted = evictions(age_policies(config), state.archive.entries, turn)

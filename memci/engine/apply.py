@@ -134,6 +134,23 @@ def _set_system(state: State, event: SystemSet, seq: int) -> None:
 
 
 def _recall(state: State, event: PageRecalled) -> None:
+    if not event.prefetched:
+        _count_recall(state, event)
+    if event.content is None:
+        page = state.recalled.find_page(event.page)
+        assert page is not None, event.page
+        renewed = attrs.evolve(state.recalled.attachments[event.page], turn=event.turn, prefetched=False)
+        state.recalled.attach(page, renewed)
+        return
+    page = page_from_value(event.content, state.wire.facts)
+    block = state.wire.block(blocks.page_block(page))
+    attachment = Attachment(
+        anchor=event.anchor, turn=event.turn, block=block, tokens=event.block_tokens, prefetched=event.prefetched
+    )
+    state.recalled.attach(page, attachment)
+
+
+def _count_recall(state: State, event: PageRecalled) -> None:
     index = event.page
     entry = state.archive.find_entry(index)
     if entry is not None:
@@ -144,15 +161,6 @@ def _recall(state: State, event: PageRecalled) -> None:
         if directory is not None and state.archive.lists(directory.index):
             state.archive.put(attrs.evolve(directory, last_recall_turn=event.turn))
         _count_in_last_fold(state, event)
-    if event.content is None:
-        page = state.recalled.find_page(index)
-        assert page is not None, index
-        state.recalled.attach(page, attrs.evolve(state.recalled.attachments[index], turn=event.turn))
-        return
-    page = page_from_value(event.content, state.wire.facts)
-    block = state.wire.block(blocks.page_block(page))
-    attachment = Attachment(anchor=event.anchor, turn=event.turn, block=block, tokens=event.block_tokens)
-    state.recalled.attach(page, attachment)
 
 
 def _count_in_last_fold(state: State, event: PageRecalled) -> None:

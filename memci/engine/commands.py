@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memci.engine import appending, checkpointing
-from memci.engine.config import MOST
+from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.events import Event, PageBegan, SystemSet, UsageReported
 from memci.engine.state import SYSTEM, USER

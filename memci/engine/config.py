@@ -4,13 +4,13 @@ The attribute names are the keys of the YAML file. Every value is checked when a
 used. Every refusal is a ``ConfigError`` whose ``path`` is the place in the file, such as ``active.max_pages``.
 """
 
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, Self
 
 import attrs
 
+from memci.engine import config_checks as checks
 from memci.engine import config_file
 from memci.errors import ConfigError
 from memci.messages.formats import format as formats
@@ -20,102 +20,6 @@ PROTOCOLS: Final = ("none", "native", "attp")
 DURABILITIES: Final = ("fsync", "flush")
 
 _PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions", "checkpoints")
-
-MOST: Final = 10**12
-"""The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
-
-Validator: TypeAlias = Callable[[Any, Any, Any], None]
-
-
-def _integer(path: str, *, at_least: int, otherwise: str | None = "") -> Validator:
-    """Make a validator for a whole number; *otherwise* is one more value that is allowed, ``""`` for none."""
-    also = {"": "", None: ", or null"}.get(otherwise, f", or {otherwise}")
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if otherwise != "" and value == otherwise:
-            return
-        if type(value) is not int or not at_least <= value <= MOST:
-            raise _refusal(path, value, f"a whole number from {at_least} to {MOST}{also}")
-
-    return check
-
-
-def _share(path: str, *, otherwise: str = "") -> Validator:
-    also = f", or {otherwise}" if otherwise else ""
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if otherwise and value == otherwise:
-            return
-        if type(value) is not float or not 0 < value <= 1:
-            raise _refusal(path, value, f"a share above 0 and up to 1{also}")
-
-    return check
-
-
-def _price(path: str) -> Validator:
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if type(value) is not float or not 0 < value < math.inf:
-            raise _refusal(path, value, "a number above 0, relative to the price of plain input (0.01 where reading is free)")
-
-    return check
-
-
-def _one_of(path: str, allowed: Sequence[str]) -> Validator:
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if value not in allowed:
-            raise _refusal(path, value, " or ".join(allowed), near=_matches(str(value), allowed))
-
-    return check
-
-
-def _text(path: str, example: str) -> Validator:
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if not isinstance(value, str) or not value.strip():
-            raise _refusal(path, value, f"text, such as {example}")
-
-    return check
-
-
-def _section(path: str, kind: type) -> Validator:
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if not isinstance(value, kind):
-            raise _refusal(path, value, f"a {kind.__name__} (Config.from_mapping takes nested dicts)")
-
-    return check
-
-
-def _flag(path: str) -> Validator:
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if not isinstance(value, bool):
-            raise _refusal(path, value, "true or false")
-
-    return check
-
-
-def _whole_as_float(value: object) -> Any:  # noqa: ANN401 (the field's type is what the validator lets through)
-    """Let ``1`` stand for ``1.0``; anything else is left to the validator."""
-    if type(value) is not int:
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _matches(name: str, known: Sequence[str]) -> list[str]:
-    """Return the known name that is most like this one, none where none is."""
-    import difflib  # noqa: PLC0415 (only for errors)
-
-    return difflib.get_close_matches(name, known, n=1)
-
-
-def _refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) -> ConfigError:
-    try:
-        given = "null" if value is None else repr(value)
-    except ValueError:  # an integer of more than 4,300 digits
-        given = "this number"
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return ConfigError(f"{given[:80]} cannot be used here: give {allowed}{hint}", path=path)
 
 
 @attrs.frozen(kw_only=True)
@@ -127,8 +31,8 @@ class Budget:
         reserve: Tokens kept free for the reply; ``0 <= reserve < window``.
     """
 
-    window: int = attrs.field(default=32_000, validator=_integer("budget.window", at_least=1))
-    reserve: int = attrs.field(default=4_000, validator=_integer("budget.reserve", at_least=0))
+    window: int = attrs.field(default=32_000, validator=checks.integer("budget.window", at_least=1))
+    reserve: int = attrs.field(default=4_000, validator=checks.integer("budget.reserve", at_least=0))
 
     @property
     def tokens(self) -> int:
@@ -155,14 +59,14 @@ class Active:
         entry_tokens: Tokens above which a single entry is shown as a stub.
     """
 
-    min_pages: int = attrs.field(default=4, validator=_integer("active.min_pages", at_least=1))
-    max_pages: int | None = attrs.field(default=None, validator=_integer("active.max_pages", at_least=1, otherwise=None))
-    high_water: float = attrs.field(default=1.0, converter=_whole_as_float, validator=_share("active.high_water"))
+    min_pages: int = attrs.field(default=4, validator=checks.integer("active.min_pages", at_least=1))
+    max_pages: int | None = attrs.field(default=None, validator=checks.integer("active.max_pages", at_least=1, otherwise=None))
+    high_water: float = attrs.field(default=1.0, converter=checks.whole_as_float, validator=checks.share("active.high_water"))
     low_water: float | Literal["auto"] = attrs.field(
-        default="auto", converter=_whole_as_float, validator=_share("active.low_water", otherwise="auto")
+        default="auto", converter=checks.whole_as_float, validator=checks.share("active.low_water", otherwise="auto")
     )
-    page_tokens: int = attrs.field(default=8_000, validator=_integer("active.page_tokens", at_least=1))
-    entry_tokens: int = attrs.field(default=4_000, validator=_integer("active.entry_tokens", at_least=1))
+    page_tokens: int = attrs.field(default=8_000, validator=checks.integer("active.page_tokens", at_least=1))
+    entry_tokens: int = attrs.field(default=4_000, validator=checks.integer("active.entry_tokens", at_least=1))
 
     @max_pages.validator
     def _not_below_the_floor(self, _attribute: object, value: int | None) -> None:
@@ -186,8 +90,8 @@ class Prices:
         read: Price of a token that is read from it, above 0 and not above ``write``.
     """
 
-    write: float = attrs.field(default=1.25, converter=_whole_as_float, validator=_price("prices.write"))
-    read: float = attrs.field(default=0.1, converter=_whole_as_float, validator=_price("prices.read"))
+    write: float = attrs.field(default=1.25, converter=checks.whole_as_float, validator=checks.price("prices.write"))
+    read: float = attrs.field(default=0.1, converter=checks.whole_as_float, validator=checks.price("prices.read"))
 
     @read.validator
     def _not_dearer_than_writing(self, _attribute: object, value: float) -> None:
@@ -207,10 +111,10 @@ class Contents:
     """
 
     max_tokens: int | Literal["auto"] = attrs.field(
-        default="auto", validator=_integer("contents.max_tokens", at_least=1, otherwise="auto")
+        default="auto", validator=checks.integer("contents.max_tokens", at_least=1, otherwise="auto")
     )
-    low_share: float = attrs.field(default=0.8, converter=_whole_as_float, validator=_share("contents.low_share"))
-    directories: bool = attrs.field(default=True, validator=_flag("contents.directories"))
+    low_share: float = attrs.field(default=0.8, converter=checks.whole_as_float, validator=checks.share("contents.low_share"))
+    directories: bool = attrs.field(default=True, validator=checks.flag("contents.directories"))
 
 
 @attrs.frozen(kw_only=True)
@@ -223,9 +127,11 @@ class Eviction:
     """
 
     zero_recall_turns: int | None = attrs.field(
-        default=200, validator=_integer("eviction.zero_recall_turns", at_least=1, otherwise=None)
+        default=200, validator=checks.integer("eviction.zero_recall_turns", at_least=1, otherwise=None)
     )
-    stale_turns: int | None = attrs.field(default=400, validator=_integer("eviction.stale_turns", at_least=1, otherwise=None))
+    stale_turns: int | None = attrs.field(
+        default=400, validator=checks.integer("eviction.stale_turns", at_least=1, otherwise=None)
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -234,11 +140,16 @@ class Recall:
 
     Attributes:
         turns: Turns that a recalled page stays.
+        prefetch_tokens: Tokens of pages that are attached without being asked for, for one turn, since they match the user's new
+            message well; 0 for none. At most a quarter of the budget is used.
         protocol: How the model is told to recall: not at all, by the provider's tool calling, or by ATTP.
     """
 
-    turns: int = attrs.field(default=6, validator=_integer("recall.turns", at_least=1))
-    protocol: Literal["none", "native", "attp"] = attrs.field(default="native", validator=_one_of("recall.protocol", PROTOCOLS))
+    turns: int = attrs.field(default=6, validator=checks.integer("recall.turns", at_least=1))
+    prefetch_tokens: int = attrs.field(default=0, validator=checks.integer("recall.prefetch_tokens", at_least=0))
+    protocol: Literal["none", "native", "attp"] = attrs.field(
+        default="native", validator=checks.one_of("recall.protocol", PROTOCOLS)
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -249,7 +160,7 @@ class OpenSessions:
         max_bytes: Most memory that their states take, as estimated; the one that was closed first leaves first, 0 keeps none.
     """
 
-    max_bytes: int = attrs.field(default=64_000_000, validator=_integer("open_sessions.max_bytes", at_least=0))
+    max_bytes: int = attrs.field(default=64_000_000, validator=checks.integer("open_sessions.max_bytes", at_least=0))
 
 
 @attrs.frozen(kw_only=True)
@@ -261,8 +172,10 @@ class Checkpoints:
         keep: How many of them are listed, the newest; ``None`` for all. Those that were asked for stay.
     """
 
-    every_turns: int | None = attrs.field(default=None, validator=_integer("checkpoints.every_turns", at_least=1, otherwise=None))
-    keep: int | None = attrs.field(default=50, validator=_integer("checkpoints.keep", at_least=1, otherwise=None))
+    every_turns: int | None = attrs.field(
+        default=None, validator=checks.integer("checkpoints.every_turns", at_least=1, otherwise=None)
+    )
+    keep: int | None = attrs.field(default=50, validator=checks.integer("checkpoints.keep", at_least=1, otherwise=None))
 
 
 @attrs.frozen(kw_only=True)
@@ -287,21 +200,21 @@ class Config:
     """
 
     format: Literal["openai", "responses", "anthropic"] = attrs.field(
-        default="openai", validator=_one_of("format", formats.NAMES)
+        default="openai", validator=checks.one_of("format", formats.NAMES)
     )
-    counter: str = attrs.field(default="o200k_base", validator=_text("counter", "o200k_base, gpt-4o or approximate"))
-    budget: Budget = attrs.field(factory=Budget, validator=_section("budget", Budget))
-    active: Active = attrs.field(factory=Active, validator=_section("active", Active))
-    prices: Prices = attrs.field(factory=Prices, validator=_section("prices", Prices))
-    contents: Contents = attrs.field(factory=Contents, validator=_section("contents", Contents))
-    eviction: Eviction = attrs.field(factory=Eviction, validator=_section("eviction", Eviction))
-    recall: Recall = attrs.field(factory=Recall, validator=_section("recall", Recall))
-    summarizer: Literal["extractive"] = attrs.field(default="extractive", validator=_one_of("summarizer", SUMMARIZERS))
+    counter: str = attrs.field(default="o200k_base", validator=checks.text("counter", "o200k_base, gpt-4o or approximate"))
+    budget: Budget = attrs.field(factory=Budget, validator=checks.section("budget", Budget))
+    active: Active = attrs.field(factory=Active, validator=checks.section("active", Active))
+    prices: Prices = attrs.field(factory=Prices, validator=checks.section("prices", Prices))
+    contents: Contents = attrs.field(factory=Contents, validator=checks.section("contents", Contents))
+    eviction: Eviction = attrs.field(factory=Eviction, validator=checks.section("eviction", Eviction))
+    recall: Recall = attrs.field(factory=Recall, validator=checks.section("recall", Recall))
+    summarizer: Literal["extractive"] = attrs.field(default="extractive", validator=checks.one_of("summarizer", SUMMARIZERS))
     store: str = attrs.field(default="file:./memci", repr=config_file.shown_store, validator=config_file.check_store)
-    durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=_one_of("durability", DURABILITIES))
-    snapshot_every: int = attrs.field(default=500, validator=_integer("snapshot_every", at_least=1))
-    open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=_section("open_sessions", OpenSessions))
-    checkpoints: Checkpoints = attrs.field(factory=Checkpoints, validator=_section("checkpoints", Checkpoints))
+    durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=checks.one_of("durability", DURABILITIES))
+    snapshot_every: int = attrs.field(default=500, validator=checks.integer("snapshot_every", at_least=1))
+    open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=checks.section("open_sessions", OpenSessions))
+    checkpoints: Checkpoints = attrs.field(factory=Checkpoints, validator=checks.section("checkpoints", Checkpoints))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Self:
@@ -358,7 +271,7 @@ def _check_keys(section: type[attrs.AttrsInstance], given: object, path: str) ->
     """Return *given* as keyword arguments for *section*, if it is a mapping of known keys."""
     known = [attribute.name for attribute in attrs.fields(section)]
     if not isinstance(given, Mapping):
-        raise _refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
+        raise checks.refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
     for key in given:
         place = f"{path}.{key}" if path else str(key)
         if not isinstance(key, str):
@@ -376,12 +289,12 @@ def _check_keys(section: type[attrs.AttrsInstance], given: object, path: str) ->
 
 def _nearest(key: str, known: Sequence[str], path: str) -> str:
     """Return the known path that is most like *key*: one in the same section first, then the same word elsewhere."""
-    here = _matches(key, known)
+    here = checks.matches(key, known)
     if here:
         return f"{path}.{here[0]}" if path else here[0]
     elsewhere = {
         attribute.name: f"{name}.{attribute.name}" for name, kind in _SECTIONS.items() for attribute in attrs.fields(kind)
     }
     elsewhere |= {attribute.name: attribute.name for attribute in attrs.fields(Config)}
-    close = _matches(key, list(elsewhere))
+    close = checks.matches(key, list(elsewhere))
     return elsewhere[close[0]] if close else ""

@@ -43,6 +43,7 @@ eviction:                 # when entries leave the contents page for their age; 
 
 recall:                   # pages brought back by their index
   turns: 6                # turns that a recalled page stays
+  prefetch_tokens: 0      # tokens of pages attached unasked, for a turn, as they match the user's message; 0 for none
   protocol: native        # how the model is told to recall: none, native (tool calling) or attp
 
 summarizer: extractive    # what writes the entries of the contents page; extractive needs no model

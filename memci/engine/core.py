@@ -108,7 +108,9 @@ class Core:
         """Load the state from what is stored. A snapshot that is older than an erasure holds what was erased, and is not used."""
         self.state, self.mark = self._snapshot(None)
         self._last_snapshot = self.state.seq
+        indexed = self.store.indexed_seq()
         self._take_in(self.store.journal.read(self.state.seq))
+        self._check_length(self.state.seq, indexed, "the index")
         if self._last_snapshot < self.state.erased_seq:
             self.state, self.mark, self._last_snapshot = State(session=self.session_id), "", 0
             self._take_in(self.store.journal.read())
@@ -306,14 +308,9 @@ class Core:
 
     def place(self, facts: PageFacts) -> PageFacts:
         """Return an archived page's facts with what only the state knows: where the page is now."""
+        where = self.state.page_state(facts.index)
         entry = self.state.archive.find_entry(facts.index)
         directory = None if entry is not None else self.state.archive.find_directory(facts.index)
-        if facts.index in self.state.recalled:
-            where = PageState.ATTACHED
-        elif entry is not None:
-            where = PageState.ARCHIVED
-        else:
-            where = PageState.EVICTED if directory is None else PageState.HIDDEN
         parent = directory.index if isinstance(directory, Directory) else self.state.archive.root
         pinned = entry is not None and entry.pinned
         return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
@@ -343,12 +340,9 @@ class Core:
         Raises:
             CorruptError: The journal was longer once: a snapshot is only taken of what is safe in it.
         """
-        head = self.store.journal.head()
         found = self._find_snapshot(at_most)
-        if found is not None and found[0] > head:
-            if self.store.durability == "fsync":
-                message = f"it ends at {head}, and a snapshot of {found[0]} is there: it was cut; restore it from a backup"
-                raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
+        if found is not None and found[0] > (head := self.store.journal.head()):
+            self._check_length(head, found[0], "a snapshot")
             found = self._find_snapshot(head)
         if found is not None:
             seq, body = found
@@ -356,6 +350,15 @@ class Core:
             if seq >= self.state.erased_seq and value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
                 return state_codec.from_mapping(value["state"]), value["mark"]
         return State(session=self.session_id, config=Config.from_mapping(self.policy)), ""
+
+    def _check_length(self, head: int, known: int, witness: str) -> None:
+        """Raise ``CorruptError`` where the journal is shorter than it was once, unless it was not promised to last."""
+        if known > head and self.store.durability == "fsync":
+            message = (
+                f"it ends at {head}, and {witness} knows of {known} events: it was cut. Restore it from a backup, or delete the "
+                f"session's snapshots and index.sqlite and go on with what is left"
+            )
+            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
     def _find_snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
         try:
@@ -374,11 +377,10 @@ class Core:
         """Return the facts of a page that stands in the window for itself. O(1)."""
         head, tail = page.head, page.tail
         system = page.chapter is self.state.system
-        is_open = page is self.state.active.open_page
         recall_count, last_recall_turn = self.state.recalls.get(page.index, (0, None))
         return PageFacts(
             index=page.index,
-            state=PageState.OPEN if is_open else PageState.ACTIVE,
+            state=self.state.page_state(page.index),
             turn=page.turn,
             entries=len(page),
             tokens=page.tokens,

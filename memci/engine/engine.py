@@ -12,6 +12,7 @@ from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.engine.config import Config
 from memci.engine.core import Core
+from memci.engine.handle import Handle
 from memci.engine.kept_states import KeptState
 from memci.engine.open_sessions import OpenCores
 from memci.engine.session import Session
@@ -68,7 +69,7 @@ class Engine:
         self._clock = clock
         self._lock = threading.Lock()  # protects the handles and whether the engine is closed
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
-        self._sessions: set[Session] = set()
+        self._sessions: set[Handle] = set()
         self._closed = False
 
     @classmethod
@@ -240,9 +241,9 @@ class Engine:
             raise
         return core
 
-    def _release(self, session: Session, core: Core) -> None:
+    def _release(self, handle: Handle, core: Core) -> None:
         with self._lock:
-            self._sessions.discard(session)
+            self._sessions.discard(handle)
         self._open.release(core)
 
     @contextmanager

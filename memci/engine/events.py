@@ -152,10 +152,12 @@ class PageRecalled:
     Attributes:
         page: Its index.
         turn: The turn it happened in.
-        recall_count: How often it was recalled, this time included; 0 for a directory, which is listed and not counted.
+        recall_count: How often it was recalled, this time included; 0 for what is not counted: a directory, a page that was
+            prefetched.
         anchor: Index of the page that was open.
         content: The page with its messages; ``None`` where it was attached already.
         block_tokens: Size of the block that shows it.
+        prefetched: Nobody asked for it: it matches what the user said. It counts as no recall, and fades with the next turn.
     """
 
     kind: ClassVar = "recalled"
@@ -166,6 +168,7 @@ class PageRecalled:
     anchor: str
     content: dict[str, Any] | None
     block_tokens: int
+    prefetched: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -3,7 +3,9 @@
 import attrs
 
 from memci.archive.page_facts import PageState
+from memci.chapters.recalled import Attachment
 from memci.engine import pages, planner
+from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.folding import layout
 
@@ -103,8 +105,7 @@ def _reasons(  # noqa: C901 (one branch a state)
                 used,
             ]
         case PageState.ATTACHED:
-            turn = state.recalled.attachments[index].turn
-            reasons += [archived, f"It was recalled in turn {turn} and fades in turn {turn + config.recall.turns}.", used]
+            reasons += [archived, _attached(state.recalled.attachments[index], config), used]
         case PageState.EVICTED:
             reasons += [archived, used, "Its entry left the contents page; search finds it, restore puts it back."]
             if index in state.archive.published:
@@ -112,3 +113,9 @@ def _reasons(  # noqa: C901 (one branch a state)
     if numbers["pinned"]:
         reasons.append("It is pinned: its entry is never evicted.")
     return reasons
+
+
+def _attached(attachment: Attachment, config: Config) -> str:
+    if attachment.prefetched:
+        return f"It matches what the user said in turn {attachment.turn}, and fades with the next turn."
+    return f"It was recalled in turn {attachment.turn} and fades in turn {attachment.turn + config.recall.turns}."

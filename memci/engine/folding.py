@@ -17,7 +17,7 @@ from memci.engine.page_codec import file_name, page_file, page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.shrink import shrink
 from memci.engine.state import USER, Item
-from memci.errors import MemciError, SummaryError
+from memci.errors import ConflictError, MemciError, SummaryError
 from memci.messages.message import Message
 
 
@@ -28,7 +28,8 @@ def fold_at_marks(core: Core) -> None:
         if plan.pages:
             fold(core, plan)
     except MemciError as error:
-        logger().warning("session %r: a fold failed and is tried again: %s", core.session_id, error)
+        tell = logger().info if isinstance(error, ConflictError) else logger().warning
+        tell("session %r: a fold failed and is tried again: %s", core.session_id, error)
         core.monitor.tell(FoldFailed(error=error))
 
 

@@ -10,7 +10,7 @@ from memci.archive.contents import Directory, entries_text, one_line, tokens_tex
 from memci.archive.page_facts import PageFacts, PageState
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
-from memci.engine.config import MOST
+from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.errors import ConfigError
 from memci.messages.message import Message

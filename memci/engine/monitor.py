@@ -86,6 +86,26 @@ class Recall:
 
 
 @attrs.frozen(kw_only=True)
+class Prefetch:
+    """Pages were attached that match what the user said (``recall.prefetch_tokens``).
+
+    Attributes:
+        pages: Their indexes, the best match first.
+        tokens: Size of their blocks.
+    """
+
+    pages: tuple[str, ...]
+    tokens: int
+
+
+@attrs.frozen(kw_only=True)
+class PrefetchFailed:
+    """Pages that match what the user said could not be looked for, or not be read; the window is made without them."""
+
+    error: Exception
+
+
+@attrs.frozen(kw_only=True)
 class ZoneChange:
     """A window is in another zone than the one before.
 
@@ -109,7 +129,7 @@ class PageRebuilt:
     page: str
 
 
-Notice: TypeAlias = Fold | FoldFailed | Eviction | Recall | ZoneChange | PageRebuilt
+Notice: TypeAlias = Fold | FoldFailed | Eviction | Recall | Prefetch | PrefetchFailed | ZoneChange | PageRebuilt
 
 
 @attrs.define(eq=False)

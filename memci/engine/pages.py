@@ -9,7 +9,7 @@ import attrs
 from memci.archive.page_facts import PageFacts
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
-from memci.engine.config import MOST
+from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
 from memci.engine.listing import directory_page

@@ -9,7 +9,7 @@ from memci.archive.page_facts import PageFacts, PageState
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.engine import pages
-from memci.engine.config import MOST
+from memci.engine.config_checks import MOST
 from memci.engine.state import USER
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError
 from memci.messages import codec

@@ -27,7 +27,7 @@ def recall(core: Core, index: str) -> Page:
     facts = pages.get_facts(core, index)
     if facts.state in (PageState.OPEN, PageState.ACTIVE):
         return pages.load(core, index)
-    if facts.state is PageState.ATTACHED:
+    if facts.state is PageState.ATTACHED and not state.recalled.attachments[index].prefetched:
         return _attach(core, index, recall_count=facts.recall_count)
     if facts.state is PageState.EVICTED and not state.archive.shows(index):
         raise PageEvictedError(index)
@@ -38,20 +38,24 @@ def recall(core: Core, index: str) -> Page:
 
 def _attach(core: Core, index: str, *, recall_count: int) -> Page:
     """Attach a page or the list of a directory, or renew how long it stays."""
-    state = core.state
-    anchor = state.active.open_page.index if state.active.open_page is not None else ""
     page = pages.load(core, index)
-    attached = index in state.recalled
-    event = PageRecalled(
-        page=index,
+    core.commit([attaching(core, page, recall_count=recall_count)])
+    return page
+
+
+def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: bool = False) -> PageRecalled:
+    """Return the event that attaches a page, or the list of a directory, or that renews how long it stays."""
+    state = core.state
+    attached = page.index in state.recalled
+    return PageRecalled(
+        page=page.index,
         turn=state.turn,
         recall_count=recall_count,
-        anchor=anchor,
+        anchor=state.active.open_page.index if state.active.open_page is not None else "",
         content=None if attached else page_value(page),
         block_tokens=0 if attached else core.count(state.wire.block(blocks.page_block(page))),
+        prefetched=prefetched,
     )
-    core.commit([event])
-    return page
 
 
 def fade(core: Core, index: str) -> None:
@@ -104,8 +108,12 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     Raises:
         PageNotFoundError: No page has this index.
         PageEvictedError: It is evicted; restore it first.
+        PermissionDeniedError: It is a page of the system part.
     """
     facts = pages.get_facts(core, index)
+    if index in core.state.system:
+        message = f"page {index} is a part of the system prompt, which never leaves the window: there is nothing to pin"
+        raise PermissionDeniedError(message)
     if facts.pinned == pinned:
         return
     if facts.state not in (PageState.OPEN, PageState.ACTIVE):

@@ -1,12 +1,17 @@
 """Memory: full-text search over all pages."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive.page_facts import PageState
+from memci.archive.page_filter import Filter
+from memci.engine.config_checks import MOST
 from memci.engine.core import Core
+from memci.engine.listing import page_state
 from memci.engine.projection import entry_text
+from memci.engine.state import State
 from memci.errors import ConfigError, shown
 
 if TYPE_CHECKING:
@@ -36,11 +41,20 @@ class Hit:
     state: PageState
 
 
-def search(core: Core, query: object, *, limit: int, include_visible: bool) -> list[Hit]:
+def search(  # noqa: PLR0913 (each narrows it in another way)
+    core: Core,
+    query: object,
+    *,
+    limit: int,
+    include_visible: bool,
+    turns: object = None,
+    roles: object = None,
+    states: object = None,
+) -> list[Hit]:
     """Return the best pages for some words, best first.
 
     Raises:
-        ConfigError: The query is not text, or the limit not a number above 0.
+        ConfigError: The query is not text, the limit not a number above 0, or a filter cannot be understood.
     """
     if not isinstance(query, str):
         message = f"a query is text, not {type(query).__name__}"
@@ -48,11 +62,15 @@ def search(core: Core, query: object, *, limit: int, include_visible: bool) -> l
     if type(limit) is not int or not 0 < limit <= MOST_HITS:
         message = f"{shown(limit)} is not a number from 1 to {MOST_HITS}"
         raise ConfigError(message, path="limit")
-    state = core.state
-    visible = {page.index for chapter in (state.active, state.system, state.recalled) for page in chapter.pages()}
-    exclude = () if include_visible else visible
-    extra = _open_page(core) if include_visible else ()
-    hits = core.ask(lambda index: index.search(query, limit=limit, exclude=exclude, extra=extra))
+    wanted = None if states is None else {page_state(state) for state in _several(states, "states")}
+    only = Filter(
+        turns=None if turns is None else _turns(turns),
+        roles=None if roles is None else frozenset(_several(roles, "roles")),
+        where=None if wanted is None else lambda index: core.state.page_state(index) in wanted,
+        exclude=frozenset() if include_visible or wanted is not None else _visible(core.state),
+    )
+    extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()
+    hits = core.ask(lambda index: index.search(query, limit=limit, only=only, extra=extra))
     found = []
     for hit in hits:
         facts = core.facts(hit.index)
@@ -60,6 +78,27 @@ def search(core: Core, query: object, *, limit: int, include_visible: bool) -> l
             address = f"{hit.index}/{hit.entry}"
             found.append(Hit(index=hit.index, entry=address, score=hit.score, snippet=hit.snippet, state=facts.state))
     return found
+
+
+def _visible(state: State) -> frozenset[str]:
+    return frozenset(page.index for chapter in (state.active, state.system, state.recalled) for page in chapter.pages())
+
+
+def _several(values: object, path: str) -> list[str]:
+    """Return one text, or several, as a list."""
+    several = [values] if isinstance(values, str) else values
+    if not isinstance(several, Collection) or not all(isinstance(value, str) for value in several):
+        message = f"{shown(values)} is not a list of texts"
+        raise ConfigError(message, path=path)
+    return list(several)
+
+
+def _turns(value: object) -> tuple[int, int]:
+    if not isinstance(value, tuple | list) or len(value) != 2 or not all(type(turn) is int for turn in value):  # noqa: PLR2004
+        message = f"{shown(value)} is not a pair of turns: give the first and the last, such as (3, 8)"
+        raise ConfigError(message, path="turns")
+    first, last = value
+    return max(first, 0), min(last, MOST)
 
 
 def _open_page(core: Core) -> "list[ExtraPage]":
@@ -70,4 +109,4 @@ def _open_page(core: Core) -> "list[ExtraPage]":
     if page is None or page.head is None:
         return []
     entries = [(number, node.message.speaker, entry_text(node.message)) for number, node in enumerate(page.nodes(), start=1)]
-    return [ExtraPage(index=page.index, state=PageState.OPEN, entries=entries)]
+    return [ExtraPage(index=page.index, state=PageState.OPEN, turn=core.state.turn, entries=entries)]

@@ -10,6 +10,7 @@ import attrs
 
 from memci.archive.archive_chapter import ArchiveChapter
 from memci.archive.contents import ContentsEntry, Directory
+from memci.archive.page_facts import PageState
 from memci.chapters.active import ActiveChapter
 from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
@@ -162,6 +163,17 @@ class State:
             if page is not None:
                 return page
         return None
+
+    def page_state(self, index: str) -> PageState:
+        """Return where a page is; an index of no page is taken for that of an evicted one. O(directories)."""
+        if self.active.find_page(index) or self.system.find_page(index):
+            is_open = self.active.open_page is not None and self.active.open_page.index == index
+            return PageState.OPEN if is_open else PageState.ACTIVE
+        if index in self.recalled:
+            return PageState.ATTACHED
+        if self.archive.find_entry(index) is not None:
+            return PageState.ARCHIVED
+        return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
 
     def verbatim(self) -> tuple[Chapter, ...]:
         """Return the chapters whose messages this state holds."""

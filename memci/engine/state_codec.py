@@ -17,7 +17,7 @@ from memci.engine.events import WindowSettled, entry_of
 from memci.engine.page_codec import page_from_value, page_value
 from memci.engine.state import LastFold, LateResult, OpenTurn, State, Traffic
 
-VERSION = 3
+VERSION = 4
 
 
 def to_mapping(state: State) -> dict[str, Any]:
@@ -40,6 +40,7 @@ def to_mapping(state: State) -> dict[str, Any]:
                 "turn": attachment.turn,
                 "tokens": attachment.tokens,
                 "block": attachment.block.value(),
+                "prefetched": attachment.prefetched,
             }
             for page in state.recalled.pages()
             for attachment in (state.recalled.attachments[page.index],)
@@ -113,7 +114,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         for item in pages:
             chapter.add_page(page_from_value(item, facts))
     for item in value["recalled"]:
-        attachment = Attachment(anchor=item["anchor"], turn=item["turn"], block=facts(item["block"]), tokens=item["tokens"])
+        stands = {name: item[name] for name in ("anchor", "turn", "tokens", "prefetched")}
+        attachment = Attachment(**stands, block=facts(item["block"]))
         state.recalled.attach(page_from_value(item["page"], facts), attachment)
     state.archive.replace(entry_of(item) for item in value["entries"])
     if (shown := value["published"]) is not None:

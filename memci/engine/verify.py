@@ -103,6 +103,8 @@ def examine(core: Core) -> Findings:
 
     snapshots = dict(_snapshots(core))
     found = Findings(snapshots=len(snapshots))
+    # A copy that stands still, older than what is read of the journal below: others may be writing.
+    stored = core.ask(lambda index: index.copy_in_memory())
     index = PageIndex(None)
     state = State(session=core.session_id)
     erased: set[str] = set()
@@ -114,14 +116,15 @@ def examine(core: Core) -> Findings:
             erased |= {event.page} if isinstance(event, PageErased) else set()
             if record.seq in snapshots:
                 found.snapshot += _snapshot_problems(state, record.seq, snapshots[record.seq])
-        while index.seq != state.seq:
-            advance(index, core.store.journal, state)
+        for each in (index, stored):
+            while each.seq != state.seq:
+                advance(each, core.store.journal, state)
         found.snapshot += core.store.snapshots.problems()
         if state_codec.to_mapping(state) != state_codec.to_mapping(core.state) and state.seq == core.state.seq:
             found.state.append(
                 "the state in memory differs from the one that the journal makes: close the session and open it again"
             )
-        found.index += core.ask(lambda stored: list(_index_problems(index, stored)))
+        found.index += _index_problems(index, stored)
         for facts in core.all_facts():
             if facts.state not in (PageState.OPEN, PageState.ACTIVE):
                 found.files += 1

@@ -9,11 +9,12 @@ import attrs
 
 from memci.engine import folding, planner
 from memci.engine.blocks import STUB_MIN_TOKENS
-from memci.engine.config import MOST
+from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.events import PagesFaded, WindowSettled
 from memci.engine.layout import RENDERER, Layout, lay_out
 from memci.engine.monitor import Zone, zone
+from memci.engine.prefetching import prefetch
 from memci.engine.shrink import DIRECTORY_TOKENS
 from memci.engine.state import State
 from memci.errors import BudgetError, ConfigError, InvalidMessageError, StoreError, shown
@@ -67,6 +68,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
         message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
     wanted = _settling(core, budget, _checked_tools(tools))
+    prefetch(core, budget)
     layout, stub_tokens = _fitted(core, wanted)
     wanted = attrs.evolve(wanted, stub_tokens=stub_tokens)
     if wanted != core.state.settled:

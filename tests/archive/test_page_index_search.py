@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_filter import Filter
 from memci.archive.page_index import PageIndex
 from memci.archive.search import ExtraPage
 from memci.archive.words import words
@@ -30,7 +31,9 @@ def add(index: PageIndex, pages: list[list[tuple[str, str]]], *, at: str = "", s
             for position, (role, text) in enumerate(page, start=1):
                 seq += 1
                 writer.add_entry(seq=seq, page=name, position=position, role=role, text=text, at=at)
-            writer.put_page(PageFacts(index=name, state=state, turn=1, entries=len(page), tokens=1, first_seq=seq, last_seq=seq))
+            writer.put_page(
+                PageFacts(index=name, state=state, turn=number, entries=len(page), tokens=1, first_seq=seq, last_seq=seq)
+            )
             writer.index_page(name)
         writer.set_seq(seq, "m")
 
@@ -117,14 +120,13 @@ def test_limit_cuts_the_list(index: PageIndex) -> None:
     assert [0, 3, 150] == [len(names(index, "zebra", limit=limit)) for limit in (0, 3, 150)]
 
 
-def test_states_choose(index: PageIndex) -> None:
-    """Only pages in the states asked for are returned, also where most matches are in another state."""
+def test_only_pages_that_are_admitted(index: PageIndex) -> None:
+    """Only pages that the caller admits are returned, also where most matches are others."""
     add(index, [[("user", "zebra zebra zebra")] for _ in range(300)])
-    add(index, [[("user", "a zebra and much else besides")], [("user", "hello")]], state=PageState.EVICTED)
-    assert ["usr-301"] == names(index, "zebra", states=[PageState.EVICTED])
-    assert [] == names(index, "zebra", states=[PageState.OPEN])
-    assert [] == names(index, "zebra", states=[])
-    assert 10 == len(names(index, "zebra", states=[PageState.ARCHIVED, PageState.EVICTED]))
+    add(index, [[("user", "a zebra and much else besides")], [("user", "hello")]])
+    assert ["usr-301"] == names(index, "zebra", only=Filter(where=lambda name: name in {"usr-301", "usr-302"}))
+    assert [] == names(index, "zebra", only=Filter(where=lambda _: False))
+    assert 10 == len(names(index, "zebra", only=Filter(where=lambda _: True)))
 
 
 def test_excluded_pages_make_room_for_others(index: PageIndex) -> None:
@@ -132,26 +134,28 @@ def test_excluded_pages_make_room_for_others(index: PageIndex) -> None:
     add(index, [[("user", "zebra")] for _ in range(100)])
     unwanted = {f"usr-{number}" for number in range(1, 61)}
     assert [f"usr-{number}" for number in range(61, 101)] == sorted(
-        names(index, "zebra", limit=50, exclude=unwanted), key=_number
+        names(index, "zebra", limit=50, only=Filter(exclude=frozenset(unwanted))), key=_number
     )
 
 
 def test_extra_pages_are_searched_too(index: PageIndex) -> None:
     """A page that is not in the index yet is found like the others, and nothing is stored of it."""
     add(index, [[("user", "a lion")]])
-    extra = ExtraPage(index="usr-2", state=PageState.OPEN, entries=[(1, "user", "hello"), (2, "assistant", "a zebra and a lion")])
+    extra = ExtraPage(
+        index="usr-2", state=PageState.OPEN, turn=1, entries=[(1, "user", "hello"), (2, "assistant", "a zebra and a lion")]
+    )
     (hit,) = index.search("zebra", limit=10, extra=[extra])
     assert ("usr-2", 2, PageState.OPEN, "a zebra and a lion") == (hit.index, hit.entry, hit.state, hit.snippet)
     assert ["usr-1", "usr-2"] == sorted(names(index, "lion", extra=[extra]))
     assert [] == names(index, "zebra")
-    assert [] == names(index, "zebra", extra=[extra], states=[PageState.ARCHIVED])
-    assert [] == names(index, "zebra", extra=[extra], exclude=["usr-2"])
+    assert [] == names(index, "zebra", extra=[extra], only=Filter(where=lambda name: name != "usr-2"))
+    assert [] == names(index, "zebra", extra=[extra], only=Filter(exclude=frozenset({"usr-2"})))
 
 
 def test_an_extra_page_replaces_its_older_self(index: PageIndex) -> None:
     """An extra page with the index of a stored page is searched instead of that."""
     add(index, [[("user", "a lion")], [("user", "hello")]])
-    extra = ExtraPage(index="usr-1", state=PageState.OPEN, entries=[(1, "user", "a zebra"), (2, "user", "a lion")])
+    extra = ExtraPage(index="usr-1", state=PageState.OPEN, turn=1, entries=[(1, "user", "a zebra"), (2, "user", "a lion")])
     (hit,) = index.search("lion zebra", limit=10, extra=[extra])
     assert ("usr-1", 1, PageState.OPEN) == (hit.index, hit.entry, hit.state)
 
@@ -159,8 +163,8 @@ def test_an_extra_page_replaces_its_older_self(index: PageIndex) -> None:
 def test_extra_pages_of_an_empty_index(index: PageIndex) -> None:
     """The first page of a session is found while it is open; an extra page without entries is no trouble."""
     extra = [
-        ExtraPage(index="usr-1", state=PageState.OPEN, entries=[(1, "user", "a zebra")]),
-        ExtraPage(index="usr-2", state=PageState.OPEN, entries=[]),
+        ExtraPage(index="usr-1", state=PageState.OPEN, turn=1, entries=[(1, "user", "a zebra")]),
+        ExtraPage(index="usr-2", state=PageState.OPEN, turn=1, entries=[]),
     ]
     assert ["usr-1"] == names(index, "zebra", extra=extra)
 
@@ -220,3 +224,37 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(index: PageIndex) ->
     few = statements()
     add(index, [[("user", "a zebra and a lion")] for _ in range(900)])
     assert few == statements()
+
+
+def test_only_pages_of_some_turns(index: PageIndex) -> None:
+    """Pages of other turns do not answer, however many of them match better."""
+    add(index, [*[[("user", "zebra zebra")]] * 300, [("user", "a zebra in a long story of other things")]])
+    assert ["usr-301"] == names(index, "zebra", only=Filter(turns=(301, 400)))
+    assert [] == names(index, "zebra", only=Filter(turns=(302, 400)))
+    assert ["usr-3", "usr-4"] == sorted(names(index, "zebra", only=Filter(turns=(3, 4))))
+
+
+def test_only_what_a_role_said(index: PageIndex) -> None:
+    """Words of other roles do not count, and the entry that is named is one of the role's."""
+    add(index, [[("user", "a zebra"), ("tool", "a lion")], [("user", "hello"), ("assistant", "well"), ("tool", "one zebra")]])
+    (hit,) = index.search("zebra", limit=10, only=Filter(roles=frozenset({"tool"})))
+    assert ("usr-2", 3, "one zebra") == (hit.index, hit.entry, hit.snippet)
+    assert ["usr-1"] == names(index, "zebra lion", only=Filter(roles=frozenset({"user"})))
+    assert [] == names(index, "zebra", only=Filter(roles=frozenset({"assistant"})))
+    assert [] == names(index, "zebra", only=Filter(roles=frozenset()))
+
+
+def test_what_a_role_said_is_found_behind_any_number_of_others(index: PageIndex) -> None:
+    """Pages in which somebody else said the words, and said them better, do not hide the one that is asked for."""
+    add(index, [*[[("user", "zebra zebra")]] * 700, [("user", "hello"), ("tool", "a zebra in a long story of other things")]])
+    assert ["usr-701"] == names(index, "zebra", limit=1, only=Filter(roles=frozenset({"tool"})))
+
+
+def test_what_is_open_is_filtered_too(index: PageIndex) -> None:
+    """A page that is not in the index yet answers by its turn and roles like the others."""
+    extra = ExtraPage(index="usr-1", state=PageState.OPEN, turn=7, entries=[(1, "user", "a lion"), (2, "tool", "a zebra")])
+    for only in (Filter(turns=(7, 7)), Filter(roles=frozenset({"tool"}))):
+        (hit,) = index.search("zebra", limit=10, only=only, extra=[extra])
+        assert ("usr-1", 2) == (hit.index, hit.entry)
+    for only in (Filter(turns=(1, 6)), Filter(roles=frozenset({"user"})), Filter(where=lambda _: False)):
+        assert [] == names(index, "zebra", only=only, extra=[extra])

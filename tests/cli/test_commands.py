@@ -127,6 +127,18 @@ def test_search_takes_visible_pages_when_asked(run: Run, store: str) -> None:
     assert newest in {hit["index"] for hit in shown}
 
 
+def test_search_is_narrowed(run: Run, store: str) -> None:
+    """A search can be limited to turns, roles and states, each of which may be given several times."""
+    found = run(
+        "search", "boiler", "--role", "user", "--from-turn", 3, "--to-turn", 4, "--limit", 50, "--store", store, "--json"
+    ).json()
+    assert {"usr-3", "usr-4"} >= {hit["index"] for hit in found} != set()
+    states = ("--state", "open", "--state", "active")
+    visible = run("search", "gasket", *states, "--store", store, "--json").json()
+    assert {"open", "active"} >= {hit["state"] for hit in visible} != set()
+    assert "somewhere" in run("search", "gasket", "--state", "somewhere", "--store", store).err
+
+
 def test_search_finds_nothing(run: Run, store: str) -> None:
     """No hit is an empty answer, not an error."""
     ran = run("search", "zeppelin", "--store", store)

@@ -149,7 +149,11 @@ def test_interrupt(tmp_path: Path) -> None:
         fifo.open("wb"),  # opens once the command waits for the conversation
     ):
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
+        try:
+            out, err = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:  # it came just before the command began to wait, which only a second one ends
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
     assert (ExitCode.INTERRUPTED, b"", b"") == (process.returncode, out, err)
 
 

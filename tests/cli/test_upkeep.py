@@ -76,3 +76,15 @@ def test_erase_in_forks(run: Run, store: str) -> None:
     for session in ("chat", "branch", "twig"):
         assert "[erased]" in run("show", "--store", store, "--session", session, "usr-4").out
         assert ExitCode.OK == run("verify", "--store", store, "--session", session).code
+
+
+def test_delete(run: Run, store: str) -> None:
+    """A session is deleted when it is named and meant, a damaged one too."""
+    assert ExitCode.USAGE == run("delete", "--store", store, "--yes").code
+    assert ExitCode.USAGE == run("delete", "--store", store, "--session", "chat").code
+    journal = session_files(store) / "journal.jsonl"
+    journal.write_bytes(b"x" + journal.read_bytes())
+    assert ExitCode.OK == run("delete", "--store", store, "--session", "chat", "--yes").code
+    assert not journal.parent.exists()
+    again = run("delete", "--store", store, "--session", "chat", "--yes")
+    assert (ExitCode.OK, True) == (again.code, "no session 'chat'" in again.err)

@@ -93,6 +93,9 @@ class CountingSession:
     def index(self) -> PageIndex:
         return self._session.index
 
+    def indexed_seq(self) -> int:
+        return self._session.indexed_seq()
+
     def close(self) -> None:
         if not self._closed:
             self._counter.opened -= 1

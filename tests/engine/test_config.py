@@ -58,7 +58,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "prices": {"write": 1.25, "read": 0.1},
         "contents": {"max_tokens": "auto", "low_share": 0.8, "directories": True},
         "eviction": {"zero_recall_turns": 200, "stale_turns": 400},
-        "recall": {"turns": 6, "protocol": "native"},
+        "recall": {"turns": 6, "prefetch_tokens": 0, "protocol": "native"},
         "summarizer": "extractive",
         "store": "file:./memci",
         "durability": "fsync",
@@ -104,6 +104,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "eviction.zero_recall_turns": [0, -1, True, 1.5, "never"],
     "eviction.stale_turns": [0, -1, True, 1.5, "never"],
     "recall.turns": [0, -1, True, None, 1.5],
+    "recall.prefetch_tokens": [-1, True, None, 1.5],
     "recall.protocol": [None, "", "mcp", False, ["none"]],
     "summarizer": [None, "", "model", 1],
     "store": [None, "", 1],
@@ -201,7 +202,7 @@ def test_unknown_words_name_the_nearest(mapping: dict[str, object], path: str, n
 def test_a_strange_key_names_the_known_ones() -> None:
     """A key that is like nothing lists what there is."""
     error = refused({"recall": {"zzz": 1}})
-    assert "turns, protocol" in str(error)
+    assert "turns, prefetch_tokens, protocol" in str(error)
     assert "did you mean" not in str(error)
 
 

@@ -313,6 +313,23 @@ def test_a_journal_cut_at_a_line_is_told_from_a_short_one(tmp_path: Path, direct
         open_on(tmp_path)
 
 
+@pytest.mark.parametrize("left", [0, 3, 20])
+def test_a_journal_shorter_than_its_index_is_not_opened(tmp_path: Path, directory: Path, left: int) -> None:
+    """Without any snapshot, the index tells of events that the journal no longer has; removing it lets the rest be opened."""
+    begun(tmp_path)
+    shutil.rmtree(directory / "snapshots")
+    journal = directory / "journal.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:left]))
+    for read_only in (False, True):
+        engine = Engine(FileStore(tmp_path), config_of(durability="fsync"), read_only=read_only)
+        with pytest.raises(CorruptError, match="cut"):
+            engine.session("chat")
+    for path in directory.glob("index.sqlite*"):
+        path.unlink()
+    with open_on(tmp_path) as session:
+        assert left - 1 <= session.seq <= left  # the cut may go through a commit
+
+
 def test_a_journal_cut_under_an_open_session_ends_its_retries(tmp_path: Path, directory: Path) -> None:
     """Appending with retries to a journal that lost acknowledged events fails instead of trying for ever."""
     with open_on(tmp_path) as session:
@@ -363,3 +380,37 @@ def test_two_processes_may_fill_the_index_at_once(tmp_path: Path, directory: Pat
             other.search("say2x4")
         other.refresh()
         assert other.verify().ok
+
+
+def test_verifying_beside_a_writer_finds_nothing(tmp_path: Path) -> None:
+    """What others wrote since a session was opened is no difference between index and journal."""
+    begun(tmp_path)
+    with Engine(FileStore(tmp_path), read_only=True).session("chat") as reader, open_on(tmp_path) as writer:
+        assert reader.verify().ok
+        talk(writer, 5, first=20)
+        assert reader.verify().ok
+        writer.search("say21x3")
+        assert () == reader.verify().problems
+
+
+def test_a_store_behind_a_link_that_leads_nowhere_is_a_typed_error(tmp_path: Path) -> None:
+    """A dangling link where the store, a tenant, a session or its lock should be is refused, and the error names it."""
+    for place in ("", "default", "default/chat", "default/chat/lock"):
+        root = tmp_path / f"store{place.count('/')}{len(place)}"
+        link = root / place if place else root
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(tmp_path / "nowhere" / "at" / "all")
+        with (
+            Engine(FileStore(root), config_of()).session("chat") as session,
+            pytest.raises(UnavailableError, match="No such file"),
+        ):
+            session.append(user("hello"))
+
+
+def test_an_error_names_the_file_that_failed(tmp_path: Path, directory: Path) -> None:
+    """Where the lock cannot be opened, the error speaks of the lock, and not of the file that was to be written."""
+    begun(tmp_path)
+    (directory / "lock").unlink()
+    (directory / "lock").mkdir()
+    with open_on(tmp_path) as session, pytest.raises(UnavailableError, match="default/chat/lock: Is a directory"):
+        session.append(user("hello"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memci.archive.page_facts import PageState
 from memci.engine.session import Session
-from memci.errors import InvalidIdError, PageEvictedError, PageNotFoundError
+from memci.errors import InvalidIdError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import indexes, open_session, states, talk, turn
 from tests.engine.wire import assert_paired, assistant, calling, result, user
 
@@ -275,3 +275,14 @@ def test_a_large_page_is_recalled_within_the_budget() -> None:
     assert window.tokens <= 700
     assert_paired(window.messages)
     assert [] == indexes(session, PageState.ATTACHED)
+
+
+def test_the_system_part_cannot_be_pinned() -> None:
+    """What never leaves the window needs no pin: the call is refused, and the session goes on."""
+    session = open_session()
+    session.append({"role": "system", "content": "be kind"})
+    talk(session, 3)
+    with pytest.raises(PermissionDeniedError, match="system"):
+        session.pin("sys-1")
+    session.fold("all")
+    assert session.verify().ok

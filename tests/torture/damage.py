@@ -137,7 +137,7 @@ class Damage:
             if isinstance(error, CorruptError) and error.session != session_id:
                 self.losses.append(f"{case}: the error names {error.session[:12]!r}: {error}")
             return type(error).__name__
-        except (MemciError, OSError, ValueError, LookupError) as error:
+        except (MemciError, OSError, ValueError, TypeError, AttributeError, LookupError) as error:
             self.losses.append(f"{case}: {type(error).__name__}: {error}")
             return type(error).__name__
         if found == said:

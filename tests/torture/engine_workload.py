@@ -54,6 +54,10 @@ class _Opened:
         self.index = PageIndex(None)
         self._session = session
 
+    def indexed_seq(self) -> int:
+        """Return 0: the index begins empty."""
+        return 0
+
     def close(self) -> None:
         self.index.close()
         self._session.close()

@@ -12,9 +12,9 @@ from memci.archive.journal import FileJournal
 from memci.archive.journal_scan import JournalScan, Tail
 from memci.archive.stores.contract import NewRecord, Store
 from memci.archive.stores.file import Durability, FileSession, FileStore
-from memci.archive.stores.file_io import FileIo
+from memci.archive.stores.file_io import FileIo, write_all
 from memci.archive.stores.file_pages import FilePages, FileSnapshots
-from memci.archive.stores.session_files import JOURNAL, PAGES, Disk, SessionFiles, write_all
+from memci.archive.stores.session_files import JOURNAL, PAGES, Disk, SessionFiles
 from tests.torture.store_workload import StoreMaker
 
 

@@ -172,6 +172,13 @@ class SessionStore(Protocol):
         """Page facts and search, opened when first asked for; it may be empty or behind the journal."""
         ...
 
+    def indexed_seq(self) -> int:
+        """Return the last record that an index beside the journal knows of; 0 where there is none, or it cannot be read.
+
+        Only of an index that is kept and backed up together with the journal, which then was as long once.
+        """
+        ...
+
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
         ...

@@ -20,11 +20,11 @@ import orjson
 from memci.archive.codec import LineCodec
 from memci.archive.journal import FileJournal
 from memci.archive.stores import refusal
-from memci.archive.stores.file_io import FileIo
+from memci.archive.stores.file_io import FileIo, find_file
 from memci.archive.stores.file_pages import FilePages, FileSnapshots
 from memci.archive.stores.names import check_identifier, file_name, find_identifier, is_hashed
-from memci.archive.stores.session_files import INDEX, NOTE, Disk, SessionFiles, find_file
-from memci.errors import ConfigError, StoreError, UnavailableError
+from memci.archive.stores.session_files import INDEX, NOTE, Disk, SessionFiles
+from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     import os
@@ -80,6 +80,13 @@ class FileSession:
                 with self._files.locked(INDEX):
                     self._index = PageIndex(self._files.path(INDEX))
         return self._index
+
+    def indexed_seq(self) -> int:
+        """Return the last record that the index knows of; 0 where there is none that can be read."""
+        try:
+            return self.index.seq if Path(self._files.path(INDEX)).exists() else 0
+        except (CorruptError, UnavailableError):
+            return 0
 
     def close(self) -> None:
         """Give back files and locks. May be called twice."""

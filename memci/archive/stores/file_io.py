@@ -6,6 +6,8 @@ import fcntl
 import os
 import sys
 
+_READ_BYTES = 1 << 20
+
 
 class FileIo:
     """The operating system as the file store uses it. All calls raise ``OSError``.
@@ -101,3 +103,30 @@ class FileIo:
         """Return the entries of a directory, in no order."""
         with os.scandir(path) as entries:
             return list(entries)
+
+
+def write_all(io: FileIo, fd: int, data: bytes) -> None:
+    """Write all of *data*, in one call where the system takes it at once. Raises ``OSError``."""
+    count = io.write(fd, data)
+    if count == len(data):
+        return
+    rest = memoryview(data)[count:]
+    while rest:
+        rest = rest[io.write(fd, rest) :]
+
+
+def find_file(io: FileIo, path: str) -> bytes | None:
+    """Return the bytes of a file, ``None`` where there is none. Raises ``OSError``."""
+    try:
+        fd = io.open(path, os.O_RDONLY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        pieces = []
+        size = 0
+        while piece := io.read(fd, _READ_BYTES, size):
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
+    finally:
+        io.close(fd)

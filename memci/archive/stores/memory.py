@@ -255,6 +255,11 @@ class MemorySession:
             self._index = PageIndex(None)
         return self._index
 
+    def indexed_seq(self) -> int:
+        """Return 0: the index begins empty."""
+        self._opening.find()
+        return 0
+
     def close(self) -> None:
         """Let go of the session, which stays in the store. May be called twice."""
         if self._index is not None:

@@ -54,6 +54,11 @@ class ObjectSession:
             self._index = self._cache.open(self._indexed)
         return self._index
 
+    def indexed_seq(self) -> int:
+        """Return 0: the index tells nothing of the journal."""
+        self._opening.check_open()
+        return 0
+
     def close(self) -> None:
         """Let go of the session, which stays in the store. May be called twice."""
         if self._index is not None:

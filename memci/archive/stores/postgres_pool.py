@@ -39,7 +39,7 @@ _ADVICE = {
     "53200": "make room, then do it again",
     "53300": "close connections, lower memci_pool, or raise max_connections",
     "55P03": "it took too long: do it again, or raise lock_timeout",
-    "57014": "it took too long: do it again, or raise statement_timeout",
+    "57014": "it took too long, or somebody cancelled it: do it again, or raise statement_timeout",
 }
 _DAMAGE = {"23505", "XX001", "XX002"}  # 23505: a record is where the journal does not go yet
 _IDENTITY = "SELECT version, database_id::text FROM memci_schema"

@@ -71,6 +71,10 @@ def parse(url: str) -> Location:
     if not rest or not store or store.partition(":")[0] in SCHEMES:
         message = "it names no server, or no store behind it: give redis://host:6379/0?store=<URL, percent-encoded>"
         raise _refused(message)
+    database = "" if scheme == "redis+unix" else rest.rpartition("@")[2].partition("/")[2]
+    if database and not (database.isascii() and database.isdecimal()):
+        message = "its database is a number, such as the 0 of redis://host:6379/0"
+        raise _refused(message)
     of_driver = urlencode({name: options[name] for name in _DRIVER if name in options})
     return Location(
         url=f"{'unix' if scheme == 'redis+unix' else scheme}://{rest}" + (f"?{of_driver}" if of_driver else ""),

@@ -10,8 +10,9 @@ import attrs
 import orjson
 
 from memci.archive.stores import refusal
-from memci.archive.stores.file_io import FileIo
+from memci.archive.stores.file_io import FileIo, find_file, write_all
 from memci.archive.stores.names import file_name, is_hashed
+from memci.errors import UnavailableError
 
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
@@ -22,7 +23,6 @@ INDEX = "index.sqlite"
 TEMPORARY = ".tmp"
 
 _ATTEMPTS = 100
-_READ_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 10  # more than stands before the body of a record
 
 
@@ -85,11 +85,16 @@ class SessionFiles:
 
     @contextmanager
     def reported(self, *names: str) -> Iterator[None]:
-        """Turn an ``OSError`` on a file of the session into an ``UnavailableError`` that names it."""
+        """Turn an ``OSError`` into an ``UnavailableError``; see ``unavailable``."""
         try:
             yield
         except OSError as error:
-            raise refusal.unavailable(error, self.place(*names)) from error
+            raise self.unavailable(error, *names) from error
+
+    def unavailable(self, error: OSError, *names: str) -> UnavailableError:
+        """Make the error of a call that failed on the file that it names itself, or else on this one."""
+        path = error.filename if isinstance(error.filename, str) else self.path(*names)
+        return refusal.unavailable(error, path.removeprefix(f"{self._root}/"))
 
     def check_open(self) -> None:
         """Refuse what comes after ``close``.
@@ -329,14 +334,17 @@ class SessionFiles:
 
     def _open_lock(self, *, create: bool) -> int:
         # Somebody who deletes the session may remove the directory just after it was made.
-        for _ in range(_ATTEMPTS):
+        attempts = _ATTEMPTS
+        while True:
             try:
                 return self._io.open(self.path(LOCK), os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
                 if not create:
                     raise refusal.deleted(self.session_id) from None
+                attempts -= 1
+                if not attempts:  # a link that leads nowhere
+                    raise
                 self._make_directories(self.directory)
-        raise refusal.deleted(self.session_id)
 
     def _make_directories(self, path: str) -> None:
         parent = str(Path(path).parent)
@@ -350,10 +358,10 @@ class SessionFiles:
             return
         except FileNotFoundError:
             self._make_directories(parent)
-            self._make_directories(path)
-        else:
-            if len(path) < len(self._root):  # settle() sees to those below
-                self.sync_directory(parent)
+            with suppress(FileExistsError):
+                self._io.make_directory(path)
+        if len(path) < len(self._root):  # settle() sees to those below
+            self.sync_directory(parent)
 
     def _remove_below(self, directory: str, keep: str = "") -> None:
         for entry in self._io.list_directory(directory):
@@ -368,30 +376,3 @@ class SessionFiles:
             self._io.unlink(path)
         except FileNotFoundError:
             return
-
-
-def write_all(io: FileIo, fd: int, data: bytes) -> None:
-    """Write all of *data*, in one call where the system takes it at once. Raises ``OSError``."""
-    count = io.write(fd, data)
-    if count == len(data):
-        return
-    rest = memoryview(data)[count:]
-    while rest:
-        rest = rest[io.write(fd, rest) :]
-
-
-def find_file(io: FileIo, path: str) -> bytes | None:
-    """Return the bytes of a file, ``None`` where there is none. Raises ``OSError``."""
-    try:
-        fd = io.open(path, os.O_RDONLY)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    try:
-        pieces = []
-        size = 0
-        while piece := io.read(fd, _READ_BYTES, size):
-            pieces.append(piece)
-            size += len(piece)
-        return b"".join(pieces)
-    finally:
-        io.close(fd)

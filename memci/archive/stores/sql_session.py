@@ -343,6 +343,11 @@ class SqlSession:
             self._index = self._indexes.open(row, read_only=self._read_only)
         return self._index
 
+    def indexed_seq(self) -> int:
+        """Return 0: the index tells nothing of the journal."""
+        self._opening.check_open()
+        return 0
+
     def close(self) -> None:
         """Let go of the session. May be called twice."""
         if self._index is not None:

@@ -305,6 +305,10 @@ class TieredSession:
         """Page facts and search, as the store behind has them."""
         return self._opening.behind.index
 
+    def indexed_seq(self) -> int:
+        """Return what the store behind tells."""
+        return self._opening.behind.indexed_seq()
+
     def close(self) -> None:
         """Let go of the session. May be called twice."""
         self._opening.close()

@@ -25,6 +25,7 @@ class SentMessage:
     """What is known of one rendered message.
 
     Attributes:
+        raw: Its JSON text; equal for equal messages.
         tokens: Its size by the counter.
         sequence: Its tokens, in the order in which a provider reads them.
         calls: Ids of the calls that it makes.
@@ -32,6 +33,7 @@ class SentMessage:
         partial: Whether the model's answer may go on in the next message.
     """
 
+    raw: bytes
     tokens: int
     sequence: tuple[int, ...]
     calls: tuple[str, ...]
@@ -48,12 +50,14 @@ class Prompt:
         length: Its size in tokens of the sequence that prefixes are compared on.
         prefix: How many of these are the same as at the beginning of the call before.
         broken_pairs: Calls without a result directly behind them, and results without a call.
+        sent: Its messages, in order.
     """
 
     tokens: int
     length: int
     prefix: int
     broken_pairs: int
+    sent: Sequence[SentMessage] = attrs.field(repr=False)
 
 
 class PromptMeter:
@@ -79,6 +83,7 @@ class PromptMeter:
         if known is None:
             facts = self._wire.facts(dict(value))
             known = self._known[raw] = SentMessage(
+                raw,
                 count_message(dict(value), self._counter),
                 tuple(self._sequence(value)),
                 tuple(call.id for call in facts.calls),
@@ -95,6 +100,7 @@ class PromptMeter:
             length=sum(len(message.sequence) for message in sent),
             prefix=_common_prefix(self._last, sent),
             broken_pairs=_broken_pairs(sent),
+            sent=sent,
         )
         visible = set(map(id, sent))
         self._known = {raw: message for raw, message in self._known.items() if id(message) in visible}

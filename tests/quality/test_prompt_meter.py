@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from memci.cli.prompt_meter import PromptMeter
 from memci.messages.formats import format as formats
 from memci.messages.tokens.approximate import ApproximateCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
+from memci.quality.prompt_meter import PromptMeter
 from memci.testing.counters import WordCounter
 
 USER = {"role": "user", "content": "one two three"}

@@ -1,0 +1,93 @@
+"""What ``memci bench quality`` does."""
+
+import os
+from pathlib import Path
+
+from memci.cli import output
+from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.output import Column
+from memci.engine.config import Config
+from memci.messages import codec
+from memci.messages.tokens.counter import get_counter
+from memci.quality import report
+from memci.quality.cache import Cache
+from memci.quality.catalogue import engines
+from memci.quality.conversation_set import read_set
+from memci.quality.engines import EngineSpec
+from memci.quality.measuring import BUDGETS, Row, measure
+from memci.quality.memci_engine import MEMCI
+from memci.quality.picture import draw
+from memci.quality.playing import COUNTER
+
+_TEXT_COLUMNS = ("set", "engine", "category")
+
+
+def run(  # noqa: PLR0913 (the options of the command)
+    paths: list[Path],
+    *,
+    budgets: list[int] | None,
+    names: list[str] | None,
+    config: Path | None,
+    join: int | None,
+    json: Path | None,
+    picture: Path | None,
+    jobs: int | None,
+    cache: bool,
+) -> bool:
+    """Measure, write what was found, and return whether memci kept its promises; the arguments are those of the command.
+
+    Raises:
+        CommandError: There is no engine of a name, or a file cannot be written.
+        ConfigError: The settings or a conversation cannot be used.
+    """
+    known = engines(Config() if config is None else Config.from_file(config))
+    chosen = _chosen(known, names or list(known))
+    wanted = sorted(set(budgets or BUDGETS))
+    sets = [read_set(path, get_counter(COUNTER), join) for path in paths]
+    kept = Cache(_cache_directory()) if cache else None
+    with output.progress("measuring") as advance:
+        rows = measure(sets, chosen, wanted, cache=kept, jobs=jobs or os.cpu_count() or 1, advance=advance)
+    if json is not None:
+        settings = {"counter": COUNTER, "paths": [str(path) for path in paths], "budgets": wanted}
+        _write(json, codec.encode(report.to_mapping(rows, settings)) + b"\n")
+    if picture is not None:
+        _write(picture, draw(rows).encode())
+    _tables(rows)
+    return all(row.played.faults.ok for row in rows if row.engine == MEMCI)
+
+
+def _chosen(known: dict[str, EngineSpec], names: list[str]) -> list[EngineSpec]:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        message = f"there is no engine {unknown[0]!r}: name one of {', '.join(known)}"
+        raise CommandError(message, ExitCode.USAGE)
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _cache_directory() -> Path:
+    """Return where results are kept: below the user's directory for what can be made again (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "memci" / "quality"
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        message = f"{path}: cannot be written: {error.strerror}"
+        raise CommandError(message, ExitCode.STORE) from error
+
+
+def _tables(rows: list[Row]) -> None:
+    names = ["set", "budget", "engine", *(name for name, _ in report.COLUMNS)]
+    output.table([_column(name) for name in names], report.table_rows(rows))
+    least = min(row.budget for row in rows)  # what is found hardly depends on the budget
+    found = list(report.category_rows(row for row in rows if row.budget == least))
+    if found:
+        output.text("")
+        output.heading(f"search, by category of question, at a budget of {least:,}")
+        output.table([_column(name) for name in report.CATEGORY_COLUMNS], found)
+
+
+def _column(name: str) -> Column:
+    return Column(name, number=name not in _TEXT_COLUMNS)

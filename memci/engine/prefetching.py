@@ -1,0 +1,61 @@
+"""Pages that are attached before anybody asks: those that match what the user just said."""
+
+import math
+
+from memci.engine import pages
+from memci.engine.core import Core
+from memci.engine.events import PageRecalled
+from memci.engine.monitor import Prefetch, PrefetchFailed, logger
+from memci.engine.projection import entry_text
+from memci.engine.recalling import attaching
+from memci.engine.searching import search
+from memci.errors import CorruptError, UnavailableError
+
+LEAST_SCORE = 0.25
+"""How well a page has to match, as ``Hit.score`` tells. On real conversations, questions about earlier pages find most of their
+evidence above it; what is below is rarely about the same."""
+
+MOST_PAGES = 20
+
+BUDGET_SHARE = 0.25
+"""Share of a window's budget that may be taken."""
+
+
+def prefetch(core: Core, budget: int) -> None:
+    """Attach the pages that match the user's new message well, before it is answered; once a turn.
+
+    Nothing happens where ``recall.prefetch_tokens`` is 0, or for an engine that only reads. Costs a search.
+
+    Raises:
+        ConflictError: Somebody else wrote first.
+    """
+    state = core.state
+    open_page = state.active.open_page
+    room = min(core.config.recall.prefetch_tokens, int(BUDGET_SHARE * budget))
+    if not room or core.read_only or open_page is None or open_page.head is None or not open_page.only_user:
+        return
+    if any(attachment.prefetched and attachment.turn == state.turn for attachment in state.recalled.attachments.values()):
+        return
+    query = "\n".join(entry_text(node.message) for node in open_page.nodes())
+    try:
+        events = _matching(core, query, room)
+    except (UnavailableError, CorruptError) as error:
+        logger().warning("session %r: pages could not be prefetched: %s", core.session_id, error)
+        core.monitor.tell(PrefetchFailed(error=error))
+        return
+    if events:
+        core.commit(events)
+        core.monitor.tell(Prefetch(pages=tuple(event.page for event in events), tokens=sum(each.block_tokens for each in events)))
+
+
+def _matching(core: Core, query: str, room: int) -> list[PageRecalled]:
+    events: list[PageRecalled] = []
+    for hit in search(core, query, limit=MOST_PAGES, include_visible=False):
+        if hit.score < LEAST_SCORE:
+            break
+        event = attaching(core, pages.load(core, hit.index), prefetched=True)
+        tokens = math.ceil(event.block_tokens * core.state.scale)
+        if tokens <= room:
+            room -= tokens
+            events.append(event)
+    return events

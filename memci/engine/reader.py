@@ -1,0 +1,107 @@
+"""What can be read of a session."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from memci.archive.checkpoint import Checkpoint
+from memci.archive.page_facts import PageFacts, PageState
+from memci.chapters.page import Page
+from memci.engine import checkpointing, pages
+from memci.engine.explain import Explanation, explain
+from memci.engine.handle import Handle
+from memci.engine.listing import page_range, page_state
+from memci.engine.searching import Hit, search
+from memci.engine.verify import Report, verify
+from memci.engine.window import Window, render_at
+from memci.errors import ConfigError, shown
+
+
+class Reader(Handle):
+    """The calls of a session that write nothing."""
+
+    def render(self, at: int) -> Window:
+        """Return the window as it was after the event *at*, byte for byte. Costs a snapshot and the events behind it.
+
+        Raises:
+            ConfigError: There is no such event.
+        """
+        with self._open() as core:
+            if type(at) is not int or not 0 <= at <= core.state.seq:
+                message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
+                raise ConfigError(message, path="at")
+            return render_at(core, at)
+
+    def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
+        """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
+        wanted = None if state is None else page_state(state)
+        with self._open() as core:
+            return [facts for facts in core.all_facts() if wanted is None or facts.state is wanted]
+
+    def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
+        """Return the facts of at most *limit* pages behind the first *start*, oldest first, and how many pages there are."""
+        with self._open() as core:
+            return page_range(core, start, limit)
+
+    def page(self, index: str | int) -> Page:
+        """Return a page with all its messages, or the list of a directory; it does not count as a recall. O(its size).
+
+        Raises:
+            PageNotFoundError: No page has this index.
+        """
+        with self._open() as core:
+            return pages.load(core, pages.page_index(index))
+
+    def facts(self, index: str | int) -> PageFacts:
+        """Return the facts of one page. O(1).
+
+        Raises:
+            PageNotFoundError: No page has this index.
+        """
+        with self._open() as core:
+            return pages.get_facts(core, pages.page_index(index))
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
+        for facts in self.pages():
+            yield from self.page(facts.index).messages
+
+    def search(  # noqa: PLR0913 (each narrows it in another way)
+        self,
+        query: str,
+        limit: int = 10,
+        include_visible: bool = False,  # noqa: FBT001, FBT002 (the published signature)
+        *,
+        turns: tuple[int, int] | None = None,
+        roles: str | Collection[str] | None = None,
+        states: str | Collection[PageState | str] | None = None,
+    ) -> list[Hit]:
+        """Return the best pages for some words, best first; any text is a query, and none of it is syntax.
+
+        Args:
+            query: Words, in any language.
+            limit: At most so many.
+            include_visible: Whether pages that stand in the window are searched too.
+            turns: Only pages opened in these turns: the first and the last.
+            roles: Only what these roles said, such as ``"user"``, or ``["assistant", "tool"]``.
+            states: Only pages in these states, those included that stand in the window.
+
+        Raises:
+            ConfigError: The query is not text, or one of the others cannot be.
+        """
+        with self._open() as core:
+            return search(core, query, limit=limit, include_visible=include_visible, turns=turns, roles=roles, states=states)
+
+    def explain(self, index: str | int) -> Explanation:
+        """Say why a page is where it is."""
+        with self._open() as core:
+            return explain(core, pages.page_index(index))
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoints, oldest first, those included that a restored one took out of view. O(their number)."""
+        with self._open() as core:
+            return checkpointing.checkpoints(core)
+
+    def verify(self) -> Report:
+        """Compare the journal with page files, snapshots and index. O(history)."""
+        with self._open() as core:
+            return verify(core)

@@ -1,0 +1,90 @@
+"""memci, as an engine that is measured."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import attrs
+
+from memci.archive.contents import ContentsEntry, Directory
+from memci.archive.page_facts import PageState
+from memci.engine.config import Budget, Config
+from memci.engine.engine import Engine
+from memci.engine.session import Session
+from memci.messages import codec
+from memci.quality.engines import EngineSpec, FoundPage, HeldPage
+
+MEMCI = "memci"
+"""Its name among the engines."""
+
+_CODE = (*(f"{package}/**/*.py" for package in ("archive", "chapters", "engine", "messages")), "errors.py", "quality/*.py")
+_SESSION = "quality"
+_SOME_TIME = "2000-01-01T00:00:00+00:00"
+_VISIBLE = (PageState.OPEN, PageState.ACTIVE)
+
+
+def memci_spec(config: Config) -> EngineSpec:
+    """Return memci with some settings, whose budget is replaced by the one that is measured."""
+    settings = attrs.evolve(config, budget=Budget()).policy_mapping()
+    return EngineSpec(name=MEMCI, open=partial(_opened, config), settings=settings, code=_CODE)
+
+
+@contextmanager
+def _opened(config: Config, budget: int) -> "Iterator[MemciEngine]":
+    settings = attrs.evolve(config, budget=Budget(window=budget, reserve=0))
+    with Engine("memory:", settings) as engine, engine.session(_SESSION) as session:
+        yield MemciEngine(session)
+
+
+class MemciEngine:
+    """A session of memci.
+
+    Args:
+        session: A new session; the caller closes it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._numbers: dict[int, int] = {}
+
+    def add(self, message: Mapping[str, Any], at: str | None = None) -> None:
+        """Append a message. All messages without a time get the same one, so that every run gives the same figures."""
+        entry = self._session.append(message, at=_SOME_TIME if at is None else at)
+        self._numbers[entry.node.seq] = len(self._numbers)
+
+    def window(self) -> list[dict[str, Any]]:
+        """Return the session's window."""
+        return self._session.window().messages
+
+    def pages(self) -> list[HeldPage]:
+        """Return all pages of the session. Reads each of them."""
+        listed = {entry.index for entry in self._session.contents.entries if isinstance(entry, ContentsEntry)}
+        return [
+            HeldPage(
+                page=facts.index,
+                messages=tuple(self._numbers[node.seq] for node in self._session.page(facts.index).nodes()),
+                verbatim=facts.state in _VISIBLE,
+                indexed=facts.index in listed,
+            )
+            for facts in self._session.pages()
+        ]
+
+    def entry(self, page: str) -> str:
+        """Return the page's entry in the contents page, or that of the directory that groups it."""
+        _, number = page.rsplit("-", 1)
+        for entry in self._session.contents.entries:
+            if entry.index == page or (isinstance(entry, Directory) and entry.holds(int(number))):
+                return entry.render()
+        return ""
+
+    def search(self, query: str, limit: int) -> list[FoundPage]:
+        """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""
+        return [
+            FoundPage(page=hit.index, text=codec.encode(attrs.asdict(hit, filter=attrs.filters.exclude("score"))).decode())
+            for hit in self._session.search(query, limit, include_visible=True)
+        ]
+
+    def recall(self, page: str) -> list[dict[str, Any]]:
+        """Return the messages of a page, those of one that is evicted too."""
+        return self._session.page(page).messages

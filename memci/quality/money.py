@@ -1,0 +1,69 @@
+"""What calls cost."""
+
+from typing import Any
+
+import attrs
+
+from memci.engine.config import Prices
+
+
+@attrs.frozen(kw_only=True)
+class Traffic:
+    """What all calls together sent.
+
+    Attributes:
+        calls: How many there were.
+        tokens: Their size by the counter.
+        prefix_reuse: Share of the tokens that stood at the same place in the call before, from the beginning on.
+        prices: What cached and other tokens cost.
+    """
+
+    calls: int
+    tokens: int
+    prefix_reuse: float
+    prices: Prices
+
+    @property
+    def tokens_per_call(self) -> float:
+        """Mean size of a call."""
+        return self.tokens / self.calls if self.calls else 0.0
+
+    @property
+    def cost_per_call(self) -> float:
+        """Mean cost of a call, in tokens of plain input: what is reused costs a cache read, the rest a cache write."""
+        return self.tokens_per_call * (self.prefix_reuse * self.prices.read + (1 - self.prefix_reuse) * self.prices.write)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as a JSON value."""
+        return {
+            "tokens_sent": self.tokens,
+            "tokens_per_call": round(self.tokens_per_call, 1),
+            "prefix_reuse": round(self.prefix_reuse, 4),
+            "cost_per_call": round(self.cost_per_call, 1),
+        }
+
+
+@attrs.frozen(kw_only=True)
+class Calls:
+    """Sums over the calls of conversations.
+
+    Attributes:
+        calls: How many windows were sent.
+        tokens: Their size by the counter.
+        length: Their size in tokens of the sequences that prefixes are compared on.
+        prefix: How many of these were the same as at the beginning of the call before.
+        outgrown: Calls since the history outgrew the budget.
+        verbatim: Tokens of the conversation's own messages in these, word for word, the leading system messages left out.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    length: int = 0
+    prefix: int = 0
+    outgrown: int = 0
+    verbatim: int = 0
+
+    def traffic(self, prices: Prices) -> Traffic:
+        """Return what the calls sent, at some prices."""
+        reuse = self.prefix / self.length if self.length else 0.0
+        return Traffic(calls=self.calls, tokens=self.tokens, prefix_reuse=reuse, prices=prices)

@@ -1,0 +1,56 @@
+"""Search through a session, narrowed to turns, roles and states."""
+
+import pytest
+
+from memci.archive.page_facts import PageState
+from memci.engine.session import Session
+from tests.engine.sessions import open_session, talk
+from tests.engine.wire import assistant, user
+
+
+@pytest.fixture
+def session() -> Session:
+    """Six turns, of which the first four are folded; all say the word common, the first one's user says it too."""
+    session = open_session()
+    session.extend([user("common first words"), assistant("common first answer")])
+    for number in range(2, 7):
+        session.extend([user(f"question {number}"), assistant(f"common answer {number}")])
+    session.fold(["usr-1", "usr-2", "usr-3", "usr-4"])
+    return session
+
+
+def found(session: Session, **options: object) -> list[str]:
+    return sorted(hit.index for hit in session.search("common", **options))  # type: ignore[arg-type]
+
+
+def test_by_turn(session: Session) -> None:
+    """Only pages that were opened in these turns, both ends included, whatever lies beyond."""
+    assert ["usr-2", "usr-3"] == found(session, turns=(2, 3))
+    assert ["usr-3", "usr-4"] == found(session, turns=(3, 10**30))
+    assert [] == found(session, turns=(3, 2))
+    assert ["usr-4", "usr-5", "usr-6"] == found(session, turns=(4, 9), include_visible=True)
+
+
+def test_by_role(session: Session) -> None:
+    """Only what this role said, one or several."""
+    assert ["usr-1"] == found(session, roles="user")
+    assert ["usr-1", "usr-2", "usr-3", "usr-4"] == found(session, roles=["assistant", "tool"])
+    assert {"usr-1/2"} == {hit.entry for hit in session.search("common first", roles="assistant", turns=(1, 1))}
+
+
+def test_by_state(session: Session) -> None:
+    """Only pages in these states; who asks for what stands in the window gets it."""
+    assert ["usr-5"] == found(session, states="active")
+    assert ["usr-6"] == found(session, states=PageState.OPEN)
+    assert ["usr-1", "usr-2", "usr-3", "usr-4", "usr-6"] == found(session, states=["archived", "open"])
+    session.recall("usr-2")
+    assert ["usr-2"] == found(session, states=["attached"])
+    session.evict("usr-3")
+    assert ["usr-3"] == found(session, states=["evicted"])
+
+
+def test_a_long_history_hides_nothing(session: Session) -> None:
+    """What is asked for is found behind many pages that match as well."""
+    talk(session, 3, first=7)
+    session.extend([user("common last words"), assistant("well")])
+    assert ["usr-1", "usr-10"] == found(session, roles="user", include_visible=True)

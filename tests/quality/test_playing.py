@@ -1,0 +1,157 @@
+"""What is measured of a conversation that is played."""
+
+import pytest
+
+from memci.engine.config import Budget, Config
+from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
+from memci.quality.baselines import WholeHistory
+from memci.quality.conversation import Question
+from memci.quality.engines import FoundPage
+from memci.quality.evidence import Evidence
+from memci.quality.faults import Faults
+from memci.quality.memci_engine import memci_spec
+from memci.quality.playing import Played, play
+from memci.quality.search import RETURNED_TOKENS, Recall
+from tests.quality.small import COUNTER, MESSAGES, Altering, Dropping, Forgetful, Noting, Parting, conversation, question
+
+BUDGET = 1_000
+NINE = question("What does Tango weigh?", "Nine pounds, for a cat", 1)
+
+
+def played(engine: WholeHistory, *asked: Question, budget: int = BUDGET) -> Played:
+    return play(engine, conversation(*asked), budget)
+
+
+def whole(budget: int = BUDGET) -> WholeHistory:
+    return WholeHistory(budget, COUNTER)
+
+
+def test_a_call_is_a_window_before_an_assistant_message() -> None:
+    """Four assistant messages make four calls, of the sizes that the messages before them have."""
+    sizes = [count_message(message, COUNTER) for message in MESSAGES]
+    found = played(whole()).calls
+    assert 4 == found.calls
+    assert sum(sum(sizes[:before]) + REPLY_TOKENS for before in (2, 4, 6, 8)) == found.tokens
+
+
+def test_whole_history_is_reused_as_far_as_it_was_sent() -> None:
+    """Each call of the whole history begins with all of the call before."""
+    found = played(whole()).calls
+    lengths = [found.length, found.prefix]
+    assert lengths[0] > lengths[1] > 0
+
+
+def test_verbatim_tokens_count_once_the_history_is_outgrown() -> None:
+    """Only calls whose history is above the budget count, and system messages are no part of it."""
+    sizes = [count_message(message, COUNTER) for message in MESSAGES]
+    budget = sum(sizes[:7]) + REPLY_TOKENS
+    found = played(whole(budget), budget=budget).calls
+    assert (1, sum(sizes[1:8])) == (found.outgrown, found.verbatim)
+
+
+def test_an_engine_that_keeps_nothing_is_caught() -> None:
+    """Nothing of the evidence is found in an empty window, whatever the engine says of its pages."""
+    found = played(Forgetful(BUDGET, COUNTER), NINE)
+    assert Evidence(questions=1, pages=1) == found.evidence
+    assert 0 == found.calls.verbatim
+
+
+def test_a_window_over_budget_is_caught() -> None:
+    """Each window above the budget counts, that at the end too."""
+    sizes = [count_message(message, COUNTER) for message in MESSAGES]
+    budget = sum(sizes[:6]) + REPLY_TOKENS
+    assert Faults(over_budget=2) == played(whole(budget), budget=budget).faults
+
+
+def test_a_parted_pair_is_caught() -> None:
+    """A call whose result was left out counts in every window that shows the call."""
+    assert Faults(broken_pairs=3) == played(Parting(BUDGET, COUNTER)).faults
+
+
+def test_a_changed_message_is_caught() -> None:
+    """A message that comes back as another one is lost."""
+    assert Faults(lost=1) == played(Altering(BUDGET, COUNTER)).faults
+
+
+def test_words_of_the_answer_count_where_they_stand() -> None:
+    """Of the three words that answer and turn share, an entry shows its own at its page."""
+    found = played(Noting(), NINE).evidence
+    assert Evidence(questions=1, anchored=1.0, at_page=1.0, pages=1, indexed=1) == found
+
+
+def test_words_elsewhere_in_the_window_are_anchored_but_not_at_their_page() -> None:
+    """A word that another page says stands in the window, and not where the answer is."""
+    engine = Noting()
+    engine.line = engine.shown = "[turn-1] a cat"
+    found = played(engine, NINE).evidence
+    assert pytest.approx([2 / 3, 1 / 3]) == [found.anchored, found.at_page]
+
+
+def test_an_entry_that_the_window_does_not_show_is_not_indexed() -> None:
+    """What an engine says of its contents page counts only as far as the window has it."""
+    engine = Noting()
+    engine.shown = "nothing"
+    assert 0 == played(engine, NINE).evidence.indexed
+
+
+def test_evidence_in_the_window_is_verbatim() -> None:
+    """A page counts for each question whose evidence it holds."""
+    asked = question("What does the dog weigh?", "forty pounds", 5)
+    assert Evidence(questions=2, anchored=2.0, at_page=2.0, pages=2, verbatim=2) == played(whole(), asked, asked).evidence
+
+
+def test_an_answer_that_the_evidence_does_not_hold_is_no_question() -> None:
+    """What stands in no evidence page cannot be shown, and is left out of the shares."""
+    found = played(whole(), question("When?", "7 May 2023", 1)).evidence
+    assert (0, 1) == (found.questions, found.pages)
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("685元", (1, 1.0)), ("685", (1, 1.0)), ("68 5元", (0, 0.0))])
+def test_without_spaces_the_answer_counts_as_it_is_written(answer: str, shown: tuple[int, float]) -> None:
+    """In Chinese the answer is a value that stands there whole, or not at all."""
+    said = ({"role": "user", "content": "价格?"}, {"role": "assistant", "content": "价格685元。"})
+    talk = conversation(question("价格是什么？", answer, 1), messages=said, lang="zh")
+    found = play(whole(), talk, BUDGET).evidence
+    assert shown == (found.questions, found.anchored)
+
+
+def test_recall_counts_pages_by_their_rank() -> None:
+    """Of two evidence pages, the first hit is one, and the second stands in the sixth place."""
+    engine = Noting()
+    names = ["turn-1", "a", "b", "c", "d", "turn-2"]
+    engine.hits = tuple(FoundPage(page=name, text="word") for name in names)
+    found = played(engine, question("pounds?", "nine", 1, 5)).recall
+    assert {"facts": Recall(questions=1, first=0.5, five=0.5, ten=1.0, within=1.0)} == found
+
+
+def test_recall_within_a_number_of_tokens() -> None:
+    """A page counts when it and all before it are within 1,000 tokens."""
+    engine = Noting()
+    first, second = " word" * (RETURNED_TOKENS - 1), " two words"
+    assert RETURNED_TOKENS - 1 == COUNTER.count(first)
+    engine.hits = (FoundPage(page="turn-1", text=first), FoundPage(page="turn-2", text=second))
+    found = played(engine, question("pounds?", "nine", 1, 5)).recall["facts"]
+    assert (1.0, 0.5) == (found.five, found.within)
+
+
+def test_a_dropped_page_is_never_found() -> None:
+    """Evidence that no page holds counts as a page that was not found."""
+    engine = Dropping()
+    engine.hits = (FoundPage(page="turn-2", text="forty"),)
+    found = played(engine, question("pounds?", "nine", 1, 5))
+    assert (0.5, 1) == (found.recall["facts"].first, found.evidence.verbatim)
+
+
+def test_no_search_is_nothing_to_measure() -> None:
+    """An engine without a search has no recall."""
+    assert {} == played(whole(), NINE).recall
+
+
+@pytest.mark.parametrize("window", [120, 200, 2_000])
+def test_memci_keeps_its_promises(window: int) -> None:
+    """Nothing is lost, parted or over budget with memci, and it finds the page of an answer."""
+    spec = memci_spec(Config(budget=Budget(window=99_999, reserve=0)))
+    with spec.open(window) as engine:
+        found = play(engine, conversation(NINE, messages=MESSAGES * 3), window)
+    assert found.faults.ok
+    assert 1.0 == found.recall["facts"].five
