@@ -13,6 +13,7 @@ The tree::
     ├── StoreError
     │   ├── ConflictError
     │   ├── CorruptError
+    │   ├── ErasureError
     │   └── UnavailableError
     ├── SummaryError
     ├── SessionClosedError
@@ -29,6 +30,7 @@ An error carries its data as attributes; its text says what to do next.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def shown(value: object) -> str:
@@ -162,6 +164,27 @@ class CorruptError(StoreError):
         self.session = session
         self.place = place
         self.seq = seq
+
+
+class ErasureError(StoreError):
+    """A page was erased in a session and in some of its forks, and in others it could not be: these may still hold it.
+
+    Attributes:
+        page: The page's index.
+        receipts: What was done: what ``Session.erase`` returned, for each session that the page was erased in.
+        failed: What could not be done: by session, the error that it was refused with.
+    """
+
+    def __init__(self, page: str, receipts: Sequence[Any], failed: Mapping[str, MemciError]) -> None:
+        done = ", ".join(repr(receipt.session) for receipt in receipts)
+        reasons = "; ".join(f"{session!r}: {error}" for session, error in failed.items())
+        super().__init__(
+            f"page {page} is erased in {done}, and may still be held by others: mend or delete them, and erase it again with "
+            f"its forks ({reasons})"
+        )
+        self.page = page
+        self.receipts = tuple(receipts)
+        self.failed = dict(failed)
 
 
 class UnavailableError(StoreError):

@@ -1,7 +1,7 @@
 """The contents page: what the model sees of pages that left the window."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -180,8 +180,8 @@ class Directory:
         ranges = ", ".join(
             f"{segment}-{first}" if first == last else f"{segment}-{first}..{segment}-{last}" for first, last in self.covers
         )
-        words = one_line(", ".join(self.keywords))
-        return f"[{self.index}] {ranges} · {self.pages} pages · turns {self.first_turn} to {self.last_turn}: {words}"
+        turns = f"turns {self.first_turn} to {self.last_turn}"
+        return f"[{self.index}] {ranges} · {self.pages} pages · {turns}: {shown_words(self.keywords)}"
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the directory as a JSON value."""
@@ -222,6 +222,11 @@ class ContentsPage:
 def one_line(text: str) -> str:
     """Return the text with every run of line breaks and control characters as one space."""
     return _BREAKS.sub(" ", text).strip()
+
+
+def shown_words(words: Iterable[str]) -> str:
+    """Return keywords as the line of a directory shows them."""
+    return one_line(", ".join(words))
 
 
 def entries_text(entries: int) -> str:

@@ -1,6 +1,6 @@
 """Commands that make a session good, take content out of it, or delete it."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import attrs
 import typer
@@ -11,6 +11,11 @@ from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.reading import IndexArgument, page_argument
 from memci.cli.wording import count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memci.engine.erasing import Receipt
 
 
 def repair(
@@ -59,7 +64,17 @@ def erase(  # noqa: PLR0913 (the options of a command)
     with opened(Place(store, tenant, session)) as found:
         session_id, config = found.id, found.config
     with memci.Engine(store, config, tenant) as engine:
-        receipts = engine.erase(session_id, page_argument(index), forks=forks)
+        try:
+            receipts = engine.erase(session_id, page_argument(index), forks=forks)
+        except memci.ErasureError as error:
+            _show(error.receipts, json=json)
+            raise
+    _show(receipts, json=json)
+    if receipts[0].forks and not forks and not json:
+        output.note(f"forks that took the page over still hold it: {', '.join(receipts[0].forks)}; --forks erases it there too")
+
+
+def _show(receipts: "Sequence[Receipt]", *, json: bool) -> None:
     if json:
         output.document([attrs.asdict(receipt) for receipt in receipts])
         return
@@ -68,8 +83,6 @@ def erase(  # noqa: PLR0913 (the options of a command)
             f"{receipt.page} of {receipt.session}: {count(receipt.records)} records redacted, "
             f"{count(len(receipt.files))} page files, event {count(receipt.seq)}, {receipt.at}"
         )
-    if receipts[0].forks and not forks:
-        output.note(f"forks that took the page over still hold it: {', '.join(receipts[0].forks)}; --forks erases it there too")
 
 
 def delete(

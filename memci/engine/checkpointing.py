@@ -4,7 +4,7 @@ from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.engine import pages, state_codec
 from memci.engine.config import Config
 from memci.engine.core import Core
-from memci.engine.events import Event, PagesFolded, from_record
+from memci.engine.events import Event, PageErased, PagesFolded, from_record
 from memci.engine.projection import checkpoint_of
 from memci.engine.state import State
 from memci.engine.time_events import CheckpointMade, CheckpointRestored
@@ -86,25 +86,27 @@ def _is_encodable(text: str) -> bool:
 
 
 def _put_files_back(core: Core, target: int, before: int) -> None:
-    """Make the files again that pages had at the checkpoint and that other contents of these pages replaced since.
+    """Make the files again that pages had at the checkpoint and that were replaced or removed since.
 
     O(events since the checkpoint). After a crash half way, reading such a page makes its file again.
     """
-    for index, revision in sorted(_written(core, target, before)):
-        pages.mend_file(core, index, revision)
+    for index in sorted(_changed(core, target, before)):
+        pages.mend_file(core, index)
 
 
-def _written(core: Core, after: int, until: int) -> set[tuple[str, int]]:
-    """Return index and revision of the page files that were written, by folds or by restored checkpoints, since an event."""
-    written = set()
+def _changed(core: Core, after: int, until: int) -> set[str]:
+    """Return the pages whose files folds, restored checkpoints or erasing changed since an event."""
+    changed = set()
     while after < until:
         first, last, until = after, until, after
         for record in core.store.journal.read(first, last):
-            if record.kind not in (PagesFolded.kind, CheckpointRestored.kind):
+            if record.kind not in (PagesFolded.kind, CheckpointRestored.kind, PageErased.kind):
                 continue
             event = from_record(record)
             if isinstance(event, PagesFolded):
-                written |= {(entry["index"], entry["revision"]) for entry in event.entries}
-            elif isinstance(event, CheckpointRestored):  # it put files back that were written behind its target
+                changed |= {entry["index"] for entry in event.entries}
+            elif isinstance(event, PageErased):
+                changed.add(event.page)
+            elif isinstance(event, CheckpointRestored):  # it put files back that were changed behind its target
                 after = min(after, event.target)
-    return written
+    return changed

@@ -172,25 +172,26 @@ class Engine:
     def erase(self, session_id: str, index: str | int, *, forks: bool = False) -> "tuple[Receipt, ...]":
         """Erase a page of a session, as ``Session.erase`` does, and with *forks* in all forks that took it over, and in theirs.
 
+        With *forks* all sessions of the tenant are looked at, for the forks of a fork that was deleted: one record of each, and
+        all of those that come from the same session.
+
         Returns:
-            A receipt for each session that the page was erased in; forks that were deleted are passed over.
+            A receipt for each session that the page was erased in.
 
         Raises:
             PermissionDeniedError: The engine only reads.
             PageNotFoundError: No page has this index.
+            UnavailableError: It is not known to be done in the session; nothing was done in its forks. Erase again.
+            ErasureError: It was erased in the session, and in some forks it could not be; it has the receipts.
         """
         self._check_writable("erase")
-        receipts: list[Receipt] = []
-        waiting = [session_id]
-        while waiting:
-            each = waiting.pop(0)
-            with self.session(each) as session:
-                if receipts and not session.seq:
-                    continue
-                receipts.append(session.erase(index))
-            known = {receipt.session for receipt in receipts}
-            waiting += [fork for fork in receipts[-1].forks if forks and fork not in known]
-        return tuple(receipts)
+        with self.session(session_id) as session:
+            receipt = session.erase(index)
+        if not forks:
+            return (receipt,)
+        from memci.engine.fork_erasing import erase_in_forks  # noqa: PLC0415 (for those who erase in forks)
+
+        return erase_in_forks(self._store, self._tenant, self.session, receipt)
 
     def delete(self, session_id: str) -> None:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.

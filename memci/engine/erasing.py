@@ -2,23 +2,18 @@
 
 import attrs
 
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
 from memci.engine import pages
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, PageErased, from_record
 from memci.engine.monitor import logger
 from memci.engine.page_codec import file_name, page_file
 from memci.engine.redaction import Redaction
-from memci.engine.time_events import ForkMade
-from memci.errors import ConflictError, StoreError
+from memci.engine.time_events import Forked, ForkMade
+from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
 
-MOST_ATTEMPTS = 4
-"""How often erasing begins again because others changed the page itself meanwhile."""
-
-MOST_COMMITS = 500
-"""How often the last event is tried because others wrote meanwhile: each costs what they wrote."""
+MOST_ATTEMPTS = 500
+"""How often a step of erasing is tried because others wrote meanwhile: each costs what they wrote."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,9 +24,11 @@ class Receipt:
         session: The session's id.
         page: The page's index.
         seq: Sequence number of the event that says so.
-        records: How many records of the journal hold something else since.
-        files: Page files that were removed or written anew.
-        forks: Ids of the forks that took the page over, each a whole copy that has to be asked for itself.
+        records: How many records of the journal held something of the page, and do not any more; also those that an earlier
+            erasing, such as one that failed on the way, took it from.
+        files: Page files that the page had or has; what is left of them was written anew.
+        forks: Ids of the forks that this session made with the page in it, each a whole copy that has to be asked for itself;
+            one may have been deleted since, and leave forks of its own (``Engine.erase`` finds those).
         at: When, in UTC, as ISO 8601.
     """
 
@@ -48,19 +45,35 @@ def erase(core: Core, index: str) -> Receipt:
     """Take what a page holds out of everything that is stored of the session. O(history).
 
     What is derived goes first, then the journal is redacted, and the event that says so comes last: if it does not come to that,
-    erasing again does the rest. Others may go on writing meanwhile.
+    erasing again does the rest. Others may go on writing meanwhile: what they write is redacted too.
 
     Raises:
-        PageNotFoundError: No page has this index, in view or not.
-        ConflictError: Others wrote in between too often.
+        PageNotFoundError: No page has this index, in view or not; nothing was changed.
         UnavailableError: It is not known to be done; erase again.
     """
-    for _ in range(MOST_ATTEMPTS - 1):
-        try:
-            return _erase(core, index)
-        except ConflictError:
-            core.refresh()
-    return _erase(core, index)
+    redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.count_text)
+    scan = _Scan(core, redaction)
+    bodies = scan.bodies()
+    if not redaction.trace.begun or index in redaction.directories:
+        raise pages.not_found(index, is_directory=index in redaction.directories)
+    stored = _files_of(core, index)
+    names = redaction.files.union(stored)
+    _forget(core)
+    core.store.pages.remove(stored)
+    event, seq = _redact(core, scan, bodies)
+    _forget(core)
+    core.reload()
+    _tidy_files(core, index)
+    core.write_snapshot()
+    return Receipt(
+        session=core.session_id,
+        page=index,
+        seq=seq,
+        records=event.records,
+        files=tuple(sorted(names | redaction.files)),
+        forks=tuple(scan.forks),
+        at=event.at,
+    )
 
 
 def forget_erased(core: Core, after: int) -> None:
@@ -84,66 +97,31 @@ def stray_files(core: Core, index: str) -> list[str]:
     return [name for name in _files_of(core, index) if not _is_of_journal(core, core.store.pages.find(name))]
 
 
-def _erase(core: Core, index: str) -> Receipt:
-    core.configure()
-    stored = _stored_as(core, index)
-    redaction = Redaction(
-        page=index,
-        wire=core.state.wire,
-        count=core.count,
-        count_text=core.count_text,
-        sha256=_file(core, index)[1] if stored[0] else "",
-        revision=stored[1],
-    )
-    scan = _Scan(core, redaction)
-    bodies = scan.bodies()
-    if core.facts(index) is None and (not bodies or index in redaction.directories):
-        pages.get_facts(core, index)  # says what it is instead
-    names = tuple(_files_of(core, index))
-    _forget(core)
-    core.store.pages.remove(names)
-    event = _redact(core, scan, bodies, stored)
-    _forget(core)
-    core.reload()
-    _tidy_files(core, index)
-    core.write_snapshot()
-    return Receipt(
-        session=core.session_id,
-        page=index,
-        seq=core.state.erased_seq,
-        records=event.records,
-        files=names,
-        forks=tuple(dict.fromkeys(scan.forks)),
-        at=event.at,
-    )
-
-
-def _redact(core: Core, scan: "_Scan", bodies: dict[int, bytes], stored: tuple[str, int]) -> PageErased:
-    """Redact the journal, what others append meanwhile too, and commit the event that says so.
+def _redact(core: Core, scan: "_Scan", bodies: dict[int, bytes]) -> tuple[PageErased, int]:
+    """Redact the journal, what others append meanwhile too, and commit the event that says so; return it and its place.
 
     Raises:
-        ConflictError: The page itself changed meanwhile, or others wrote in between too often.
+        UnavailableError: Others wrote in between too often.
     """
-    records = 0
-    for _ in range(MOST_COMMITS):
-        core.store.journal.redact(bodies)
-        records += len(bodies)
-        event = PageErased(page=scan.redaction.page, records=records, at=core.now())
+    page = scan.redaction.page
+    for _ in range(MOST_ATTEMPTS):
         try:
+            core.configure()
+            bodies |= scan.bodies()
+            if bodies:  # to redact nothing would cost as much, and others go on writing meanwhile
+                core.store.journal.redact(bodies)
+                bodies = {}
+            event = PageErased(page=page, records=scan.redaction.records, at=core.now())
             core.commit([event])
         except ConflictError:
             core.refresh()
-            if _stored_as(core, scan.redaction.page) != stored:
-                raise
-            bodies = scan.bodies()
         else:
-            return event
-    raise core.conflict()
-
-
-def _stored_as(core: Core, index: str) -> tuple[str, int]:
-    facts = core.facts(index)
-    return ("", 0) if facts is None else (facts.sha256, facts.revision)
+            return event, core.state.seq
+    message = (
+        f"page {page} of session {core.session_id!r} was taken out of the journal, and others wrote in between each time that "
+        "they were to be told: some may still hold it; erase it again"
+    )
+    raise UnavailableError(message)
 
 
 def _forget(core: Core) -> None:
@@ -170,14 +148,29 @@ def _is_of_journal(core: Core, data: bytes | None) -> bool:
 
 
 def _tidy_files(core: Core, index: str) -> None:
-    """Leave the one file that a page's facts name, as the journal makes it, and none where it is not archived."""
-    sha256, revision = _stored_as(core, index)
-    name = file_name(index, revision) if sha256 else ""
-    core.store.pages.remove([each for each in _files_of(core, index) if each != name])
-    if sha256:
-        data, _ = page_file(pages.rebuild(core, index))
-        if core.store.pages.find(name) != data:
+    """Leave the one file that a page's facts name, as the journal makes it, and none where it is not archived.
+
+    Raises:
+        UnavailableError: Others wrote in between too often.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        try:
+            facts = core.facts(index)
+            archived = facts is not None and facts.sha256
+            name = file_name(index, facts.revision) if facts is not None and archived else ""
+            data = page_file(pages.rebuild(core, index))[0] if archived else b""
+        except ConflictError:  # the index is that of what others wrote meanwhile
+            core.refresh()
+            continue
+        core.store.pages.remove([each for each in _files_of(core, index) if each != name])
+        if archived and core.store.pages.find(name) != data:
             core.store.pages.put({name: data})
+        return
+    message = (
+        f"page {index} of session {core.session_id!r} is erased, but others wrote in between each time that its files were "
+        "to be looked at: erase it again"
+    )
+    raise UnavailableError(message)
 
 
 @attrs.define
@@ -187,14 +180,13 @@ class _Scan:
     Attributes:
         core: The session.
         redaction: Takes the page out.
-        forks: Ids of the forks that were made with the page, in order.
+        forks: Ids of the forks that this session made with the page, in order, each once.
     """
 
     core: Core
     redaction: Redaction
-    forks: list[str] = attrs.field(factory=list)
+    forks: dict[str, None] = attrs.field(factory=dict)
     _seq: int = 0
-    _begun: int | None = None
 
     def bodies(self) -> dict[int, bytes]:
         """Return what is left of the records that hold something of the page, of those that were not seen yet."""
@@ -202,21 +194,12 @@ class _Scan:
         for record in self.core.store.journal.read(self._seq):
             event = from_record(record)  # refuses a kind that is not known: nobody could tell what is in it
             body = codec.decode(record.body)
-            left = self.redaction.event(record.kind, body)
+            left = self.redaction.event(record, body)
             if left != body:
                 bodies[record.seq] = codec.encode(left)
-            if self._begun is None and (record.seq in bodies or body.get("page") == self.redaction.page):
-                self._begun = record.seq
-            if isinstance(event, ForkMade) and self._begun is not None and self._begun <= event.fork_at:
-                self.forks.append(event.session)
+            if isinstance(event, Forked):  # the forks so far are those of the session that this one is a fork of
+                self.forks.clear()
+            elif isinstance(event, ForkMade) and 0 < self.redaction.trace.begun <= event.fork_at:
+                self.forks[event.session] = None
             self._seq = record.seq
         return bodies
-
-
-def _file(core: Core, index: str) -> tuple[bytes, str]:
-    """Return the file of an archived page as it will be, with its SHA-256."""
-    known = pages.rebuild(core, index)
-    page = Page(index=known.index, turn=known.turn, opened_by=known.opened_by)
-    for node in known.nodes():
-        page.add(MessageNode(message=core.state.wire.erased(node.message), tokens=0, seq=node.seq, at=node.at))
-    return page_file(page)

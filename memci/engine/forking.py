@@ -45,8 +45,8 @@ def mend(core: Core, missing: Iterable[tuple[str, int]]) -> None:
     """Bring a fork that was just made up to date, with the page files that it lacks made from its journal."""
     with core.lock:
         core.refresh()
-        for index, revision in missing:
-            pages.mend_file(core, index, revision)
+        for index in dict.fromkeys(index for index, _ in missing):
+            pages.mend_file(core, index)
 
 
 def _checked_place(core: Core, at: object) -> int:

@@ -58,11 +58,15 @@ def get_facts(core: Core, index: str) -> PageFacts:
     """
     facts = core.facts(index)
     if facts is None:
-        listed = core.state.archive.find_listed_directory(index)
-        what = "a directory of pages, not a page" if listed is not None else "no page"
-        message = f"{index} is {what}: pages() (tool: list_pages) lists those that there are"
-        raise PageNotFoundError(message, index=index)
+        raise not_found(index, is_directory=core.state.archive.find_listed_directory(index) is not None)
     return facts
+
+
+def not_found(index: str, *, is_directory: bool) -> PageNotFoundError:
+    """Return the error of an index that no page has."""
+    what = "a directory of pages, not a page" if is_directory else "no page"
+    message = f"{index} is {what}: pages() (tool: list_pages) lists those that there are"
+    return PageNotFoundError(message, index=index)
 
 
 def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
@@ -129,12 +133,12 @@ def rebuild(core: Core, index: str) -> Page:
     return page
 
 
-def mend_file(core: Core, index: str, revision: int) -> None:
-    """Make the file of an archived page's revision again, where it is the one in force and not as it must be. O(its size)."""
+def mend_file(core: Core, index: str) -> None:
+    """Make the file of a page again, where it is archived and its file is not as it must be. O(its size)."""
     facts = core.facts(index)
-    if facts is None or not facts.sha256 or facts.revision != revision:
+    if facts is None or not facts.sha256:
         return
-    name = file_name(index, revision)
+    name = file_name(index, facts.revision)
     data = core.store.pages.find(name)
     if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
         _put_back(core, name, rebuild(core, index))

@@ -88,3 +88,15 @@ def test_delete(run: Run, store: str) -> None:
     assert not journal.parent.exists()
     again = run("delete", "--store", store, "--session", "chat", "--yes")
     assert (ExitCode.OK, True) == (again.code, "no session 'chat'" in again.err)
+
+
+def test_a_fork_that_cannot_be_erased(run: Run, store: str) -> None:
+    """What was done is said before what could not be; the exit code is that of a damaged store."""
+    for fork in ("branch", "twig"):
+        assert ExitCode.OK == run("fork", "--store", store, "--session", "chat", fork).code
+    journal = session_files(store).parent / "branch" / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b"terse", b"verse", 1))
+    done = run("erase", "--store", store, "--session", "chat", "usr-4", "--yes", "--forks", "--json")
+    assert ExitCode.STORE == done.code
+    assert ["chat", "twig"] == [receipt["session"] for receipt in done.json()]
+    assert "'branch'" in done.err
