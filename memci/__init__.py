@@ -57,6 +57,9 @@ if TYPE_CHECKING:
         ToolNotFoundError,
         UnavailableError,
     )
+    from memci.messages.conversion.convert import Conversion, convert
+    from memci.messages.rules.problem import Problem
+    from memci.messages.validation import validate
 
 __all__ = [
     "AsyncEngine",
@@ -70,6 +73,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "ContentsPage",
+    "Conversion",
     "CorruptError",
     "Engine",
     "Entry",
@@ -94,6 +98,7 @@ __all__ = [
     "PermissionDeniedError",
     "Prefetch",
     "PrefetchFailed",
+    "Problem",
     "Recall",
     "Report",
     "SandboxError",
@@ -108,6 +113,8 @@ __all__ = [
     "Window",
     "Zone",
     "ZoneChange",
+    "convert",
+    "validate",
 ]
 
 _MODULES = {
@@ -117,6 +124,7 @@ _MODULES = {
     "CheckpointKind": "memci.archive.checkpoint",
     "Config": "memci.engine.config",
     "ContentsPage": "memci.archive.contents",
+    "Conversion": "memci.messages.conversion.convert",
     "Engine": "memci.engine.engine",
     "Entry": "memci.chapters.page",
     "Eviction": "memci.engine.monitor",
@@ -129,6 +137,7 @@ _MODULES = {
     "PageFacts": "memci.archive.page_facts",
     "PageRebuilt": "memci.engine.monitor",
     "PageState": "memci.archive.page_facts",
+    "Problem": "memci.messages.rules.problem",
     "Prefetch": "memci.engine.monitor",
     "PrefetchFailed": "memci.engine.monitor",
     "Recall": "memci.engine.monitor",
@@ -137,6 +146,8 @@ _MODULES = {
     "Window": "memci.engine.window",
     "Zone": "memci.engine.monitor",
     "ZoneChange": "memci.engine.monitor",
+    "convert": "memci.messages.conversion.convert",
+    "validate": "memci.messages.validation",
 }
 
 

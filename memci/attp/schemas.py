@@ -17,6 +17,23 @@ def openai(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     ]
 
 
+def responses(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """Return the value of ``tools`` for OpenAI's Responses API.
+
+    https://platform.openai.com/docs/api-reference/responses/create
+    """
+    return [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.input_schema(),
+            "strict": False,
+        }
+        for tool in tools
+    ]
+
+
 def anthropic(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """Return the value of ``tools`` for Anthropic's messages.
 

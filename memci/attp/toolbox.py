@@ -68,6 +68,10 @@ class Toolbox:
         """Return the tools as OpenAI's chat completions want them; new dicts."""
         return schemas.openai(self._tools.values())
 
+    def responses(self) -> list[dict[str, Any]]:
+        """Return the tools as OpenAI's Responses API wants them; new dicts."""
+        return schemas.responses(self._tools.values())
+
     def anthropic(self) -> list[dict[str, Any]]:
         """Return the tools as Anthropic's messages want them; new dicts."""
         return schemas.anthropic(self._tools.values())

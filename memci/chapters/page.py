@@ -126,7 +126,8 @@ class Page:
 
         The last entry tells: a user's message joins a page only while this holds.
         """
-        return self.run.tail is None or self.run.tail.message.from_user
+        last = self.run.tail
+        return last is None or (last.message.from_user and not last.message.answers)
 
     def add(self, node: MessageNode, *, after: MessageNode | None = None) -> int:
         """Add a node behind *after*, or at the end, and return its position. O(1) at the end.
@@ -198,12 +199,22 @@ class Page:
         return [call for call in node.message.calls if any(other is node for other in self.open_calls.get(call.id, ()))]
 
     def results_end(self, node: MessageNode) -> MessageNode:
-        """Return the last node of the results that follow the calls of *node*, or *node* itself. O(its results)."""
+        """Return the last node of the results that follow the calls of *node*, or *node* itself. O(its results).
+
+        Where an answer of the model is several messages, the results of all its calls follow the last one.
+        """
         ids = {call.id for call in node.message.calls}
         last = node
-        while last is not self.run.tail and (following := last.next) is not None and ids & set(following.message.answers):
-            last = following
+        while node.message.partial and (part := self._next(last)) is not None and part.message.partial:
+            last = part
+        while (found := self._next(last)) is not None and found.message.answers:
+            if not node.message.partial and not ids & set(found.message.answers):
+                break
+            last = found
         return last
+
+    def _next(self, node: MessageNode) -> MessageNode | None:
+        return None if node is self.run.tail else node.next
 
     def cut(self, position: int) -> None:
         """Drop the entries from *position* on (counted from 1). O(entries).

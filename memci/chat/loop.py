@@ -13,7 +13,7 @@ from memci.engine.monitor import Notice, Recall
 from memci.engine.session import Session
 from memci.errors import AttpError, ConfigError, InvalidMessageError, ModelError
 from memci.messages import codec
-from memci.messages.formats.openai import ATTP_ANSWER
+from memci.messages.formats.reading import ATTP_ANSWER
 
 MAX_ROUNDS = 8
 """How many replies of one turn may call tools, unless told otherwise."""
@@ -43,6 +43,9 @@ class Chat:
         observer: Is told of each step, in order; of folds, recalls and the like within the session's lock. What it raises
             there is logged, and elsewhere reaches the caller. With an observer, this reads the facts of all pages. O(pages).
         max_rounds: How many replies of one turn may call tools, at least 1.
+
+    Raises:
+        ConfigError: The number of rounds is none, or the session's messages are not in the format ``openai``.
     """
 
     def __init__(
@@ -51,6 +54,9 @@ class Chat:
         if type(max_rounds) is not int or max_rounds < 1:
             message = f"{max_rounds!r} is no number of rounds: give a whole number from 1"
             raise ConfigError(message, path="max_rounds")
+        if session.config.format != "openai":
+            message = f"the session's messages are in the format {session.config.format}, and this loop speaks openai only"
+            raise ConfigError(message, path="format")
         self._session = session
         self._model = model
         self._max_rounds = max_rounds

@@ -8,6 +8,7 @@ import attrs
 
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.messages import codec
+from memci.messages.formats import format as formats
 
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -27,28 +28,46 @@ class Said:
     place: str
 
 
-def read_conversation(paths: Sequence[Path]) -> list[Said]:
+@attrs.frozen
+class Conversation:
+    """The messages of one or more files.
+
+    Attributes:
+        said: The messages, in their order.
+        format: Their wire format, as the first file tells; ``None`` where it does not.
+    """
+
+    said: list[Said]
+    format: str | None
+
+
+def read_conversation(paths: Sequence[Path]) -> Conversation:
     """Return the messages of all files as one conversation; of the system messages only those of the first file.
 
-    A file is a JSON object with ``messages`` and perhaps ``timestamps``, a JSON list of messages, or a message a line.
+    A file is a JSON object with ``messages`` and perhaps ``timestamps``, ``format`` and ``system`` (Anthropic's system prompt), a
+    JSON list of messages, or a message a line.
 
     Raises:
         CommandError: A file cannot be read as one of these, or there is no message.
     """
-    conversation = list(_read(paths[0]))
+    wire, conversation = _read(paths[0])
     for path in paths[1:]:
-        conversation += [said for said in _read(path) if said.message.get("role") not in _SYSTEM_ROLES]
+        conversation += [said for said in _read(path)[1] if said.message.get("role") not in _SYSTEM_ROLES]
     if not conversation:
         message = f"{paths[0]}: there is no message in it"
         raise CommandError(message, ExitCode.USAGE)
-    return conversation
+    return Conversation(conversation, wire)
 
 
-def _read(path: Path) -> Iterator[Said]:
-    messages, times = _parse(path)
+def _read(path: Path) -> tuple[str | None, list[Said]]:
+    wire, messages, times = _parse(path)
     if len(times) != len(messages):
         message = f"{path}: {len(times)} timestamps for {len(messages)} messages: give one for each, or none"
         raise CommandError(message, ExitCode.USAGE)
+    return wire, list(_said(path, messages, times))
+
+
+def _said(path: Path, messages: list[Any], times: list[Any]) -> Iterator[Said]:
     for number, (value, at) in enumerate(zip(messages, times, strict=True), start=1):
         if not isinstance(value, dict):
             message = f"{path}: message {number} is no JSON object, but a {type(value).__name__}"
@@ -56,8 +75,8 @@ def _read(path: Path) -> Iterator[Said]:
         yield Said(value, at, f"{path}: message {number}")
 
 
-def _parse(path: Path) -> tuple[list[Any], list[Any]]:
-    """Return messages and times."""
+def _parse(path: Path) -> tuple[str | None, list[Any], list[Any]]:
+    """Return the format, where the file tells it, messages and times."""
     try:
         data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
@@ -67,14 +86,20 @@ def _parse(path: Path) -> tuple[list[Any], list[Any]]:
         value = codec.decode_foreign(data)
     except ValueError:
         value = list(_parse_lines(path, data))
-    if isinstance(value, dict) and "role" in value and "messages" not in value:
+    if isinstance(value, dict) and ("role" in value or "type" in value) and "messages" not in value:
         value = [value]  # a file of one line
-    messages = value.get("messages") if isinstance(value, dict) else value
-    times = value.get("timestamps") if isinstance(value, dict) else None
+    document = value if isinstance(value, dict) else {"messages": value}
+    messages, times, wire = document.get("messages"), document.get("timestamps"), document.get("format")
+    if wire is not None and wire not in formats.NAMES:
+        message = f"{path}: there is no wire format {wire!r}; there is {', '.join(formats.NAMES)}"
+        raise CommandError(message, ExitCode.USAGE)
     if not isinstance(messages, list) or not isinstance(times, list | None):
         message = f'{path}: it is no conversation: give {{"messages": […]}}, a list of messages, or a message a line'
         raise CommandError(message, ExitCode.USAGE)
-    return messages, [None] * len(messages) if times is None else times
+    times = [None] * len(messages) if times is None else times
+    if document.get("system"):
+        messages, times = [{"role": "system", "content": document["system"]}, *messages], [None, *times]
+    return wire, messages, times
 
 
 def _parse_lines(path: Path, data: bytes) -> Iterator[Any]:

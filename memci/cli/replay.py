@@ -132,7 +132,7 @@ def replay(
             raise CommandError(message, ExitCode.USAGE)
         session.observe(run.notices.append)
         for said in conversation:
-            if said.message.get("role") == "assistant":
+            if run.opens_answer(said.message):
                 run.call(session)
             _append(session, said)
             run.appended(said.message)
@@ -149,7 +149,8 @@ class _Run:
     def __init__(self, config: Config) -> None:
         counter = get_counter(config.counter)
         self.notices: list[Notice] = []
-        self.meter = PromptMeter(counter, formats.get(config.format), encoder(counter))
+        self.wire = formats.get(config.format)
+        self.meter = PromptMeter(counter, self.wire, encoder(counter))
         self.budget = config.budget.tokens
         self.margin = counter.margin
         self.calls = self.over_budget = self.broken_pairs = 0
@@ -159,6 +160,16 @@ class _Run:
         self.history_tokens = self.history_length = 0
         self.whole_tokens = self.whole_length = self.whole_prefix = 0
         self._last_history_length = 0
+        self._in_answer = False
+
+    def opens_answer(self, message: dict[str, Any]) -> bool:
+        """Return whether the model was called for a message, and not for one before it of which it is a part."""
+        try:
+            facts = self.wire.read(message)
+        except InvalidMessageError:
+            return False  # the session says what is wrong with it
+        goes_on, self._in_answer = self._in_answer, facts.partial
+        return facts.role == "assistant" and not (facts.partial and goes_on)
 
     def appended(self, message: dict[str, Any]) -> None:
         known = self.meter.message(message)
@@ -179,7 +190,8 @@ class _Run:
                 BudgetFailure(call=self.calls, tokens=error.tokens, budget=error.budget, breakdown=error.breakdown)
             )
             return
-        prompt = self.meter.call(window.messages)
+        system = [] if window.system is None else [{"role": "system", "content": window.system}]
+        prompt = self.meter.call([*system, *window.messages])
         self.tokens += window.tokens
         self.length += prompt.length
         self.prefix += prompt.prefix

@@ -46,9 +46,10 @@ def replay_files(  # noqa: PLR0913 (the options of a command)
 ) -> None:
     """Measure the windows of a conversation.
 
-    It is fed to a new session. FILE holds messages in OpenAI's chat format: {"messages": […], "timestamps": […]} (timestamps
-    may be left out), a list of messages, or a message a line. Of several files only the first one's system messages are
-    kept. Before each assistant message a window is asked for: a call.
+    It is fed to a new session. FILE holds {"messages": […], "timestamps": […], "format": "openai"} (timestamps and format may
+    be left out; Anthropic's system prompt may stand under "system"), a list of messages, or a message a line. The format is the
+    first file's, else the one of the settings: openai, responses or anthropic. Of several files only the first one's system
+    messages are kept. Before each answer of the assistant a window is asked for: a call.
 
     Beside the session stand the same conversation with one page spilled a turn (marks at 1.0 and 0.999 of the budget) and the
     whole history sent at every call. Prefix reuse is the share of the sent tokens that are, from the beginning on, those of
@@ -62,7 +63,10 @@ def replay_files(  # noqa: PLR0913 (the options of a command)
     settings = _settings(config, budget, reserve)
     chosen = durability or ("flush" if store is None else settings.durability)
     settings = attrs.evolve(spill(settings) if policy == "spill" else settings, durability=chosen)
-    conversation = read_conversation(files)
+    read = read_conversation(files)
+    conversation = read.said
+    if read.format is not None:
+        settings = Config.from_mapping({**settings.to_mapping(), "format": read.format})
     runs = 1 if policy == "spill" else 2
     with _progress(runs * len(conversation)) as advance:
         with _store(store) as url, memci.Engine(url, settings, tenant) as engine:

@@ -55,12 +55,16 @@ def _write(window: Window, budget: int, *, json: bool) -> None:
                 "fits": fits,
                 "zone": zone(window.tokens, budget),
                 "breakdown": dict(window.breakdown),
+                **({} if window.system is None else {"system": window.system}),
                 "messages": window.messages,
             }
         )
         return
+    for block in window.system or ():
+        output.heading("system")
+        output.text(block["text"])
     for number, message in enumerate(window.messages, start=1):
-        output.heading(f"{number} {message['role']}")
+        output.heading(f"{number} {message.get('role') or message['type']}")
         output.text(message_text(message))
     output.heading(f"event {window.seq} · {count(window.tokens)} of {count(budget)} tokens ({breakdown(window.breakdown)})")
     if not fits:

@@ -193,6 +193,8 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
         return Opening.CONTINUATION
     if message.speaker == "tool":  # an answer of ATTP is not parted from its call
         return None
+    if page.tail is not None and page.tail.message.partial and message.role == "assistant":
+        return None  # one answer of the model
     full = page.tokens * core.state.scale >= planner.cut_tokens(core.config)
     return Opening.CONTINUATION if full and not page.open_calls and not page.only_user else None
 
@@ -202,25 +204,25 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
     found = state.active.find_call(first)
     if found is not None:
         page, call = found
-        answers = _answers(page, message)
+        answers = _answers(core, page, message)
         return _Place(page.index, page.position_behind(page.results_end(call)), None, state.turn, answers)
     known = core.ask(lambda index: index.find_call(first)) if state.seq else None
     if known is None or known[0] in state.active:
-        raise _orphan(first)
+        raise _orphan(core, first)
     index = known[0]
     page = pages.load(core, index, late=state.late.get(index, ()))
-    answers = _answers(page, message)
+    answers = _answers(core, page, message)
     call = page.find_seq(answers[0][1])
     return _Place(index, page.position_behind(page.results_end(call)), None, state.turn, answers)
 
 
-def _answers(page: Page, message: Message) -> list[tuple[str, int]]:
+def _answers(core: Core, page: Page, message: Message) -> list[tuple[str, int]]:
     """Return the ids that a message answers, each with the sequence number of its call; all are calls of one message."""
     answers = []
     for call_id in message.answers:
         nodes = page.open_calls.get(call_id)
         if not nodes:
-            raise _orphan(call_id)
+            raise _orphan(core, call_id)
         answers.append((call_id, nodes[-1].seq))
     if len({call_seq for _, call_seq in answers}) > 1:
         text = "one message answers the calls of one message: send the results of each assistant message for themselves"
@@ -228,12 +230,12 @@ def _answers(page: Page, message: Message) -> list[tuple[str, int]]:
     return answers
 
 
-def _orphan(call_id: str) -> InvalidMessageError:
+def _orphan(core: Core, call_id: str) -> InvalidMessageError:
     message = (
         f"no call with the id {call_id!r} waits for a result: append the assistant message that makes the call first, "
         "and each result once"
     )
-    return InvalidMessageError(message, path="tool_call_id")
+    return InvalidMessageError(message, path=core.state.wire.ANSWER_PATH)
 
 
 def _first_answer(core: Core, messages: Sequence[Message], key: str) -> list[Entry]:

@@ -85,7 +85,9 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
 def _append(state: State, event: MessageAppended, seq: int) -> None:
     message = state.wire.facts(event.message)
     node = MessageNode(message=message, tokens=event.tokens, seq=seq, stub_tokens=event.stub_tokens, at=event.at)
-    calls = state.traffic.calls + (message.role == "assistant")
+    newest = state.active.open_page
+    goes_on = message.partial and newest is not None and newest.tail is not None and newest.tail.message.partial
+    calls = state.traffic.calls + (message.role == "assistant" and not goes_on)
     state.traffic = Traffic(tokens=state.traffic.tokens + event.tokens, calls=calls)
     state.turn = event.turn
     if event.opens == SYSTEM:

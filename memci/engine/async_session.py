@@ -130,7 +130,7 @@ class AsyncSession:
 
     @property
     def toolbox(self) -> "Toolbox":
-        """The tools that bring pages back: ``.openai()`` and ``.anthropic()`` are their schemas."""
+        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         return self._session.toolbox
 
     seq = _Reading(lambda session: session.seq)

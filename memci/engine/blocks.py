@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
+from memci.messages.message import Call
 from memci.messages.parts import PartKind, parts, text_of
 
 NO_RESULT = "[no result: the call was not answered before the conversation went on]"
@@ -17,6 +18,10 @@ STUB_MIN_TOKENS = 256
 """Entries of fewer tokens are never shown as stubs."""
 
 _STUB_HEAD, _STUB_TAIL = 240, 120
+_PICTURE_TOKENS, _KIND_TOKENS = 260, 60
+
+OPENING_TOKENS = 40
+"""At most how many tokens the message has that a format wants before a conversation which the user does not begin."""
 
 _INSTRUCTIONS = (
     "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]. When you need "
@@ -54,12 +59,14 @@ def stub_text(page: Page, position: int, node: MessageNode) -> str:
     return f"{note} {text[:_STUB_HEAD]} […] {text[-_STUB_TAIL:]}"
 
 
-def no_result_tokens(call_id: str) -> int:
+def no_result_tokens(call: Call) -> int:
     """Return at most how many tokens the message has that answers a call without a result.
 
-    A token is at least one byte, an estimate stays below two a byte, and the fixed text and framing stay below 40 tokens.
+    A token is at least one byte, an estimate stays below two a byte, and the fixed text and framing stay below 40 tokens; where
+    there are several kinds of call their answers may have more keys, or be a small picture.
     """
-    return 40 + 2 * len(call_id.encode("utf-8", "replace"))
+    kind = _PICTURE_TOKENS if call.kind == "computer_call" else _KIND_TOKENS * bool(call.kind)
+    return 40 + kind + 2 * len(call.id.encode("utf-8", "replace"))
 
 
 def _quoted(node: MessageNode) -> Iterable[str]:
@@ -71,5 +78,5 @@ def _quoted(node: MessageNode) -> Iterable[str]:
                 yield from f"call {part.text}".splitlines()
             case PartKind.IMAGE:
                 yield "[image]"
-            case PartKind.OTHER:
+            case PartKind.THOUGHT | PartKind.OTHER:
                 pass

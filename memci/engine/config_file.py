@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _TEXT = """\
 # memci.yaml: every key with its default. Delete what you do not change.
 
-format: openai            # wire format of the messages
+format: openai            # wire format of the messages: openai, responses or anthropic; a session keeps its own
 counter: o200k_base       # what counts tokens: an encoding, a model's name such as gpt-4o, or approximate
 
 budget:                   # a window holds at most window - reserve tokens

@@ -349,7 +349,7 @@ class Core:
             value = codec.decode(body)
             if seq >= self.state.erased_seq and value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
                 return state_codec.from_mapping(value["state"]), value["mark"]
-        return State(session=self.session_id), ""
+        return State(session=self.session_id, config=Config.from_mapping(self.policy)), ""
 
     def _check_length(self, head: int, known: int, witness: str) -> None:
         """Raise ``CorruptError`` where the journal is shorter than it was once, unless it was not promised to last."""

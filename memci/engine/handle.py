@@ -59,7 +59,7 @@ class Handle:
 
     @property
     def config(self) -> Config:
-        """The settings in force, as the journal holds them: those of the process that wrote last; defaults before any event.
+        """The settings in force, as the journal holds them: those of the process that wrote last; before any event this one's.
 
         Where sessions are stored, and how safely, is no part of them and has its defaults here.
         """

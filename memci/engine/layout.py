@@ -60,13 +60,25 @@ def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = No
     """
     limit = state.config.active.entry_tokens
     limit = limit if stub_tokens is None else min(limit, stub_tokens)
-    pieces = tuple(_pieces(state, limit))
+    pieces = tuple(_opened(state, _pieces(state, limit)))
     counted = dict.fromkeys(PARTS, 0)
     for piece in pieces:
         counted[piece.part] += piece.tokens
     counted["tools"], counted["reply"] = tools_tokens, REPLY_TOKENS
     breakdown = {part: math.ceil(tokens * state.scale) for part, tokens in counted.items()}
     return Layout(pieces=pieces, breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()))
+
+
+def _opened(state: State, pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Yield the pieces, and before the first message of the conversation what the format wants to stand there."""
+    begun = False
+    for piece in pieces:
+        if not begun and piece.part != "system":
+            begun = True
+            opening = state.wire.opening(piece.message)
+            if opening is not None:
+                yield Piece(piece.part, opening, blocks.OPENING_TOKENS)
+        yield piece
 
 
 def _pieces(state: State, limit: int) -> Iterator[Piece]:
@@ -110,7 +122,7 @@ def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
         if node.message.calls:
             expected = {call.id for call in node.message.calls}
             missing = [
-                Piece(part, state.wire.result(call, blocks.NO_RESULT), blocks.no_result_tokens(call.id))
+                Piece(part, state.wire.result(call, blocks.NO_RESULT), blocks.no_result_tokens(call))
                 for call in page.unanswered(node)
             ]
     yield from missing

@@ -110,12 +110,12 @@ def _refreshing(session: "Session", function: Callable[_Given, _Answer]) -> Call
 
 
 def handle_tool_call(toolbox: Toolbox, call: object) -> dict[str, Any]:
-    """Carry out a native tool call, and return the message to append: that of OpenAI for its calls, else that of Anthropic.
+    """Carry out a native tool call, and return the message to append, in the format of the call.
 
     What the model did wrong is in the message, with what to do instead.
 
     Raises:
-        InvalidMessageError: It is no tool call of either kind.
+        InvalidMessageError: It is no tool call of any format.
     """
     if not isinstance(call, Mapping):
         message = f"give a tool call as a dict with its id, not a {type(call).__name__}"
@@ -128,7 +128,10 @@ def handle_tool_call(toolbox: Toolbox, call: object) -> dict[str, Any]:
         text, failed = answer(toolbox.call, str(call.get("name")), call.get("input"))
         block = {"type": "tool_result", "tool_use_id": identity, "content": text, **({"is_error": True} if failed else {})}
         return {"role": "user", "content": [block]}
-    message = "give a tool call with its id: one of OpenAI's tool_calls, or a tool_use block"
+    if call.get("type") == "function_call" and isinstance(call.get("call_id"), str):
+        text, _ = answer(toolbox.call, str(call.get("name")), _arguments(call.get("arguments")))
+        return {"type": "function_call_output", "call_id": call["call_id"], "output": text}
+    message = "give a tool call with its id: one of OpenAI's tool_calls, a function_call item, or a tool_use block"
     raise InvalidMessageError(message)
 
 

@@ -7,13 +7,25 @@ import attrs
 from memci.chapters.page import Page
 from memci.engine import blocks
 from memci.engine.events import Event, SessionConfigured
+from memci.errors import ConfigError
 
 if TYPE_CHECKING:
     from memci.engine.core import Core
 
 
 def configuration(core: "Core") -> list[Event]:
-    """Return the event that puts the settings in force which this process wants; none where they are."""
+    """Return the event that puts the settings in force which this process wants; none where they are.
+
+    Raises:
+        ConfigError: They name another wire format than that of the session.
+    """
+    known, given = core.state.config.format, core.config.format
+    if known != given:
+        message = (
+            f"session {core.session_id!r} holds messages in the format {known}, and the settings say {given}: open it with "
+            f"format: {known}, or begin a new session with what memci.convert makes of its messages"
+        )
+        raise ConfigError(message, path="format")
     wanted = core.policy
     instructions = blocks.instructions(core.config.recall.protocol)
     if core.state.configured == wanted and core.state.instructions == instructions:

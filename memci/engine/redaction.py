@@ -18,7 +18,7 @@ from memci.engine.listing import shown_title
 from memci.engine.page_codec import file_name, page_from_value
 from memci.engine.page_trace import PageTrace
 from memci.messages.formats.format import Format
-from memci.messages.formats.openai import ERASED
+from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
 
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+)\] ")

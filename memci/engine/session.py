@@ -182,7 +182,7 @@ class Session(Reader):
 
     @property
     def toolbox(self) -> "Toolbox":
-        """The tools that bring pages back: ``.openai()`` and ``.anthropic()`` are their schemas."""
+        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         if self._toolbox is None:
             from memci.engine.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)
 
@@ -190,12 +190,12 @@ class Session(Reader):
         return self._toolbox
 
     def handle_tool_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a native tool call of OpenAI's or Anthropic's form, and return the message to append.
+        """Carry out a native tool call of any format, and return the message to append, in the format of the call.
 
         What the model did wrong is in the message; nothing is raised for it.
 
         Raises:
-            InvalidMessageError: It is no tool call of either form.
+            InvalidMessageError: It is no tool call of any format.
         """
         from memci.engine.recall_tools import handle_tool_call  # noqa: PLC0415 (as above)
 

@@ -69,7 +69,7 @@ class Traffic:
 
     Attributes:
         tokens: Tokens of all messages that came in.
-        calls: Number of assistant messages: each was a call of the model.
+        calls: Number of assistant messages, those that are parts of one answer taken as one: each was a call of the model.
     """
 
     tokens: int = 0

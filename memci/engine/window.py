@@ -31,6 +31,8 @@ class Window:
 
     Attributes:
         messages: The messages as dicts, in the session's wire format; the list and all in it are the caller's own.
+        system: The system prompt, where the format has a parameter of its own for it (Anthropic's ``system``: text blocks);
+            ``None`` where it stands among the messages.
         tokens: At most its size, the tools and the start of the reply included; never above ``budget``.
         budget: What it may hold.
         zone: How full it is.
@@ -40,6 +42,7 @@ class Window:
     """
 
     messages: list[dict[str, Any]] = attrs.field(repr=False)
+    system: list[dict[str, Any]] | None = attrs.field(repr=False)
     tokens: int
     budget: int
     zone: Zone
@@ -71,7 +74,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     if wanted != core.state.settled:
         core.commit([wanted])
     core.last_counted = layout.counted
-    rendered = _rendered(layout, budget, core.state.seq)
+    rendered = _rendered(core.state, layout, budget, core.state.seq)
     core.monitor.window(layout.tokens, budget)
     return rendered
 
@@ -81,11 +84,11 @@ def render_at(core: Core, seq: int) -> Window:
     state = core.state if seq == core.state.seq else core.state_at(seq)
     settled = state.settled
     if settled is None:
-        return _rendered(lay_out(state), state.config.budget.tokens, seq)
+        return _rendered(state, lay_out(state), state.config.budget.tokens, seq)
     if settled.renderer != RENDERER:
         message = f"the window was laid out by renderer {settled.renderer}, which this memci does not know: upgrade memci"
         raise StoreError(message)
-    return _rendered(_lay_out(state, settled, settled.stub_tokens), settled.budget, seq)
+    return _rendered(state, _lay_out(state, settled, settled.stub_tokens), settled.budget, seq)
 
 
 def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
@@ -213,10 +216,12 @@ def _lay_out(state: State, wanted: WindowSettled, stub_tokens: int | None) -> La
     return lay_out(state, tools_tokens=wanted.tools_tokens, stub_tokens=stub_tokens)
 
 
-def _rendered(layout: Layout, budget: int, seq: int) -> Window:
-    data = b"[" + b",".join(piece.message.raw for piece in layout.pieces) + b"]"
+def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
+    system, messages = state.wire.assemble([piece.message for piece in layout.pieces])
+    data = b"[" + b",".join(message.raw for message in messages) + b"]"
     return Window(
-        messages=[piece.message.value() for piece in layout.pieces],
+        messages=[message.value() for message in messages],
+        system=system,
         tokens=layout.tokens,
         budget=budget,
         zone=zone(layout.tokens, budget),

@@ -15,11 +15,13 @@ class Call:
         id: The provider's id; ids repeat within real conversations.
         name: The tool's name; empty where the provider gives none.
         arguments: The arguments as text, most often JSON.
+        kind: What the provider calls this kind of call, where it has several; empty elsewhere.
     """
 
     id: str
     name: str
     arguments: str
+    kind: str = ""
 
 
 @attrs.define(eq=False)
@@ -32,6 +34,8 @@ class Message:
         calls: Tool calls that this message makes, in order.
         answers: Ids of the calls that this message answers, in order.
         from_user: The user speaks here: role ``user``, and more than what tools answered.
+        partial: The model's answer may go on in the next message: an item of the Responses format, or a message that waits for
+            a tool which the provider runs. No page is cut between such a message and the assistant's next one.
     """
 
     raw: bytes
@@ -39,6 +43,7 @@ class Message:
     calls: tuple[Call, ...] = ()
     answers: tuple[str, ...] = ()
     from_user: bool = False
+    partial: bool = False
 
     @property
     def speaker(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from memci.messages import codec
+from memci.messages import codec, item_parts
 from memci.messages.message import Call
 
 
@@ -17,6 +17,7 @@ class PartKind(Enum):
     IMAGE = "image"
     CALL = "call"
     RESULT = "result"
+    THOUGHT = "thought"
     OTHER = "other"
 
 
@@ -26,8 +27,8 @@ class Part:
 
     Attributes:
         kind: What it is.
-        text: Its words: the text itself; a call's name and arguments; a result's text; the JSON of anything else.
-            Empty for an image.
+        text: Its words: the text itself; a call's name and arguments; a result's text; what the model thought, as far as it is
+            shown; the JSON of anything else. Empty for an image.
         value: The piece as the provider writes it.
         call: The call, where the kind is ``CALL``.
         answers: The id of the answered call, where the kind is ``RESULT``.
@@ -40,17 +41,23 @@ class Part:
     answers: str | None = None
 
 
-_TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal", "thinking", "summary_text", "reasoning_text"})
+_TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
+_THOUGHT_TYPES = frozenset({"thinking", "summary_text", "reasoning_text"})
 _IMAGE_TYPES = frozenset({"image_url", "input_image", "image"})
 _KNOWN_KEYS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
+_ITEM_MESSAGE_KEYS = _KNOWN_KEYS | {"type", "id", "status", "phase"}
 
 
 def parts(value: dict[str, Any]) -> Iterator[Part]:
     """Yield the parts of a message in the order of the message. O(its size).
 
     A message with role ``tool`` or ``function`` is one result; content blocks ``tool_use`` and ``tool_result`` are calls and
-    results too. Keys that memci does not know come last, as parts of kind ``OTHER``.
+    results too, and so are the items of the Responses format. Keys that memci does not know come last, as parts of kind
+    ``OTHER``.
     """
+    if item_parts.is_item(value):
+        yield from _item(value)
+        return
     role = value.get("role")
     content = value.get("content")
     if role in ("tool", "function"):
@@ -72,9 +79,7 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
             id=function_id(legacy.get("name")), name=str(legacy.get("name", "")), arguments=_as_text(legacy.get("arguments"))
         )
         yield Part(PartKind.CALL, f"{call.name} {call.arguments}", legacy, call=call)
-    for key, item in value.items():
-        if key not in _KNOWN_KEYS and item is not None:
-            yield Part(PartKind.OTHER, item if isinstance(item, str) else codec.encode(item).decode(), item)
+    yield from _unknown_keys(value)
 
 
 def text_of(value: dict[str, Any]) -> str:
@@ -109,6 +114,8 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
         kind = block.get("type")
         if kind in _TEXT_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
             yield Part(PartKind.TEXT, text, block)
+        elif kind in _THOUGHT_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
+            yield Part(PartKind.THOUGHT, text, block)
         elif kind in _IMAGE_TYPES:
             yield Part(PartKind.IMAGE, "", block)
         elif kind == "tool_use":
@@ -119,6 +126,41 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
             yield Part(PartKind.RESULT, _content_text(nested), block, answers=str(block.get("tool_use_id", "")))
         else:
             yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
+
+
+def _unknown_keys(value: dict[str, Any]) -> Iterator[Part]:
+    known = _ITEM_MESSAGE_KEYS if value.get("type") == "message" else _KNOWN_KEYS
+    for key, item in value.items():
+        if key not in known and item is not None:
+            yield Part(PartKind.OTHER, item if isinstance(item, str) else codec.encode(item).decode(), item)
+
+
+def _item(value: dict[str, Any]) -> Iterator[Part]:
+    kind = value["type"]
+    identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
+    if identity is not None:
+        call = item_parts.call_of(value, identity, _as_text)
+        yield Part(PartKind.CALL, f"{call.name} {call.arguments}", value, call=call)
+    elif answered is not None:
+        yield from _output(value, answered)
+    elif kind == "reasoning":
+        shown = [block for key in ("summary", "content") if isinstance(value.get(key), list) for block in value[key]]
+        yield Part(PartKind.THOUGHT, "\n".join(part.text for part in _blocks(shown)), value)
+    elif kind == "image_generation_call":
+        yield Part(PartKind.IMAGE, "", {"type": "input_image", "image_url": f"data:image/png;base64,{value.get('result')}"})
+    else:
+        yield Part(PartKind.OTHER, codec.encode(value).decode(), value)
+
+
+def _output(value: dict[str, Any], answered: str) -> Iterator[Part]:
+    output = value.get("output", value.get("reason", value.get("tools")))
+    picture = isinstance(output, dict) and output.get("type") == "computer_screenshot"
+    text = "" if picture else _content_text(output)
+    yield Part(PartKind.RESULT, text, value, answers=answered)
+    if picture:
+        yield Part(PartKind.IMAGE, "", output)
+    elif isinstance(output, list):
+        yield from (part for part in _blocks(output) if part.kind is PartKind.IMAGE)
 
 
 def _content_text(content: object) -> str:

@@ -30,6 +30,7 @@ class SentMessage:
         sequence: Its tokens, in the order in which a provider reads them.
         calls: Ids of the calls that it makes.
         answers: Ids of the calls that it answers.
+        partial: Whether the model's answer may go on in the next message.
     """
 
     raw: bytes
@@ -37,6 +38,7 @@ class SentMessage:
     sequence: tuple[int, ...]
     calls: tuple[str, ...]
     answers: tuple[str, ...]
+    partial: bool
 
 
 @attrs.frozen(kw_only=True)
@@ -86,6 +88,7 @@ class PromptMeter:
                 tuple(self._sequence(value)),
                 tuple(call.id for call in facts.calls),
                 facts.answers,
+                facts.partial,
             )
         return known
 
@@ -108,7 +111,7 @@ class PromptMeter:
         """Return role, content, and the JSON of the rest (calls, ids, names) as tokens."""
         content = value.get("content")
         rest = {key: item for key, item in value.items() if key not in ("role", "content")}
-        texts = [str(value["role"]), content if isinstance(content, str) else codec.encode(content).decode()]
+        texts = [str(value.get("role", "")), content if isinstance(content, str) else codec.encode(content).decode()]
         if rest:
             texts.append(codec.encode(rest).decode())
         return [token for text in texts for chunk in _chunks(text) for token in self._encode(chunk)]
@@ -145,12 +148,14 @@ def _common_prefix(before: Sequence[SentMessage], now: Sequence[SentMessage]) ->
 def _broken_pairs(sent: Sequence[SentMessage]) -> int:
     broken = 0
     waiting: set[str] = set()
+    calling = False
     for message in sent:
         answers = set(message.answers)
         broken += len(answers - waiting)
         waiting -= answers
-        if not answers:
+        if not answers and not (message.partial and calling):
             broken += len(waiting)
             waiting = set()
+        calling = message.partial
         waiting |= set(message.calls)
     return broken + len(waiting)

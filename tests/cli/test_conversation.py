@@ -32,20 +32,20 @@ def written(path: Path, text: str) -> Path:
 )
 def test_shapes(tmp_path: Path, text: str) -> None:
     """An object with messages, a list and a message a line are the same conversation."""
-    found = read_conversation([written(tmp_path / "chat", text)])
+    found = read_conversation([written(tmp_path / "chat", text)]).said
     assert [(message, None) for message in SAID] == [(said.message, said.at) for said in found]
 
 
 def test_one_line_is_one_message(tmp_path: Path) -> None:
     """A file of one line is a conversation of one message, not an object with messages."""
-    found = read_conversation([written(tmp_path / "chat.jsonl", json.dumps(SAID[1]))])
+    found = read_conversation([written(tmp_path / "chat.jsonl", json.dumps(SAID[1]))]).said
     assert [SAID[1]] == [said.message for said in found]
 
 
 def test_times_are_kept(tmp_path: Path) -> None:
     """Timestamps go with their messages."""
     times = ["2026-03-02T10:00:00Z", "2026-03-02T10:01:00Z", None]
-    found = read_conversation([written(tmp_path / "chat.json", json.dumps({"messages": SAID, "timestamps": times}))])
+    found = read_conversation([written(tmp_path / "chat.json", json.dumps({"messages": SAID, "timestamps": times}))]).said
     assert times == [said.at for said in found]
 
 
@@ -53,7 +53,7 @@ def test_files_are_joined(tmp_path: Path) -> None:
     """Several files are one conversation, with the system messages of the first one only."""
     first = written(tmp_path / "a.json", json.dumps(SAID))
     second = written(tmp_path / "b.json", json.dumps([{"role": "developer", "content": "Other rules."}, *SAID]))
-    found = read_conversation([first, second])
+    found = read_conversation([first, second]).said
     assert [*SAID, *SAID[1:]] == [said.message for said in found]
     assert f"{second}: message 3" == found[3].place
 
@@ -84,3 +84,17 @@ def test_missing_file(tmp_path: Path) -> None:
     """A file that is not there is named."""
     with pytest.raises(CommandError, match=r"nowhere\.json: cannot be read"):
         read_conversation([tmp_path / "nowhere.json"])
+
+
+def test_a_file_tells_its_format(tmp_path: Path) -> None:
+    """The format of the first file counts, and Anthropic's system prompt becomes the first message."""
+    path = written(tmp_path / "a.json", json.dumps({"format": "anthropic", "system": "Be brief.", "messages": SAID[1:]}))
+    found = read_conversation([path])
+    assert "anthropic" == found.format
+    assert SAID == [said.message for said in found.said]
+
+
+def test_a_format_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """A file that names an unknown format is refused with the names of those that there are."""
+    with pytest.raises(CommandError, match="openai, responses, anthropic"):
+        read_conversation([written(tmp_path / "a.json", json.dumps({"format": "gemini", "messages": SAID}))])

@@ -221,3 +221,18 @@ def test_exports_can_be_replayed(run: Run, store: str, settings: Path, tmp_path:
     path.write_text(run("export", "--format", file_format, "--store", store).out, encoding="utf-8")
     found = run("replay", path, "--config", settings, "--json").json()
     assert (len(chat(40)), True) == (found["messages"], found["ok"])
+
+
+@pytest.mark.parametrize("name", ["responses", "anthropic"])
+def test_conversations_of_other_formats_are_replayed(name: str, tmp_path: Path, run: Run) -> None:
+    """A file that names its format is measured in it, with every promise kept and a call before each answer of the model."""
+    messages = memci.convert(chat(40), from_="openai", to=name).messages
+    system = [value["content"] for value in messages if value.get("role") == "system"]
+    rest = [value for value in messages if value.get("role") != "system"]
+    document = {"format": name, "messages": rest, **({"system": system[0]} if name == "anthropic" else {})}
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(document if name == "anthropic" else {**document, "messages": messages}), encoding="utf-8")
+    ran = run("replay", path, *BUDGET, "--json")
+    found = ran.json()
+    assert (ExitCode.OK, True) == (ran.code, found["ok"])
+    assert (measured(chat(40)).calls, 0) == (found["calls"], found["broken_pairs"])

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from memci.messages.validation import validate
+
 Value = dict[str, Any]
 
 
@@ -38,6 +40,7 @@ def is_subsequence(part: Sequence[Value], whole: Sequence[Value]) -> bool:
 
 def assert_paired(messages: Sequence[Value]) -> None:
     """Assert what providers demand: each call is followed by exactly its results, and there is no other result."""
+    assert [] == validate(messages)
     expected: list[str] = []
     for value in messages:
         if value["role"] == "tool":

@@ -142,7 +142,7 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path, help="conversations, as memci replay takes them")
     parser.add_argument("--budget", type=int, default=8_000)
     given = parser.parse_args()
-    messages = [said.message for said in read_conversation(given.files)]
+    messages = [said.message for said in read_conversation(given.files).said]
     with tempfile.TemporaryDirectory() as work:
         found = recall_everything(messages, Path(work), budget=given.budget)
     print(f"{len(messages)} messages, {found.contents_pages} contents pages, {found.indexes} indexes shown in them")  # noqa: T201

@@ -1,25 +1,42 @@
 """The wire formats by name. A format is a module with the functions that ``Format`` names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 from memci.errors import ConfigError
 from memci.messages.message import Call, Message
 
-NAMES = ("openai",)
+NAMES = ("openai", "responses", "anthropic")
 """The formats that there are."""
 
 
 class Format(Protocol):
-    """What the engine asks of a wire format."""
+    """What the engine asks of a wire format.
 
+    Attributes:
+        ANSWER_PATH: Where a message names the call that it answers, for error texts.
+        read: Checks a message and takes it in.
+        facts: Makes a ``Message`` of a dict that is known to be good.
+        block: Makes a message of role ``user`` that holds a text of memci as its ``content``: data, in the open.
+        result: Makes a message that answers a call with a text.
+        shortened: Makes a message that stands where another does, makes and answers the same calls, and holds only a text; the
+            message itself where the format has no shorter form of it.
+        erased: Makes what is left of a message when its content is erased.
+        opening: Makes the message that has to stand before the first one of a conversation; ``None`` for none.
+        assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
+            parameter for it, and the messages. It joins, leaves out and shortens, and adds nothing.
+    """
+
+    ANSWER_PATH: str
     read: Callable[[object], Message]
     facts: Callable[[dict[str, Any]], Message]
     block: Callable[[str], Message]
     result: Callable[[Call, str], Message]
     shortened: Callable[[Message, str], Message]
     erased: Callable[[Message], Message]
+    opening: Callable[[Message], Message | None]
+    assemble: Callable[[Sequence[Message]], tuple[list[dict[str, Any]] | None, list[Message]]]
 
 
 def get(name: str) -> Format:

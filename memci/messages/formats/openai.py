@@ -3,19 +3,19 @@
 Source of the shapes: the ``messages`` parameter of the Chat Completions API reference.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from memci.errors import InvalidMessageError
-from memci.messages import codec
+from memci.messages.formats import reading
+from memci.messages.formats.reading import ATTP_ANSWER, ERASED
 from memci.messages.message import Call, Message
-from memci.messages.parts import PartKind, function_id, parts
+from memci.messages.parts import function_id, parts
 
-ATTP_ANSWER = "[tool_result]\nstatus = "
-"""How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
+ANSWER_PATH = "tool_call_id"
+"""Where a message names the call that it answers."""
 
-ERASED = "[erased]"
-"""What stands for content that was erased."""
+_SIGNS_OF_NOTHING = (b'"content":null', b'"content":[]')
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -26,14 +26,11 @@ def read(value: object) -> Message:
     Raises:
         InvalidMessageError: The provider would refuse it, or it is not JSON; the error names the place.
     """
-    if not isinstance(value, Mapping):
-        message = f"a message is a dict, not a {type(value).__name__} (SDK objects have model_dump())"
-        raise InvalidMessageError(message)
-    copy: dict[str, Any] = codec.checked_copy(dict(value))  # type: ignore[assignment]  # a dict stays a dict
-    role = _role(copy)
+    copy = reading.copied(value)
+    role = reading.checked_role(copy, ROLES)
     _check_content(copy, role)
     _check_calls(copy, role)
-    _check_distinct(copy)
+    reading.check_distinct(copy.get("content"))
     if role == "tool" and not (isinstance(copy.get("tool_call_id"), str) and copy["tool_call_id"]):
         message = "a tool message names the call it answers: give the id of the assistant's tool call"
         raise InvalidMessageError(message, path="tool_call_id")
@@ -45,24 +42,17 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    try:
-        raw = codec.encode(value)
-    except ValueError as error:
-        message = f"cannot be written as JSON: {error}"
-        raise InvalidMessageError(message) from error
+    raw = reading.encoded(value)
     role: str = value["role"]
     if role == "user" and isinstance(value["content"], str):
         return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER))
     found = list(parts(value))
-    spoken = not found or any(part.kind is not PartKind.RESULT for part in found)
-    if found and found[0].kind is PartKind.TEXT and found[0].text.startswith(ATTP_ANSWER):
-        spoken = False
     return Message(
         raw=raw,
         role=role,
         calls=tuple(part.call for part in found if part.call is not None),
         answers=tuple(part.answers for part in found if part.answers is not None),
-        from_user=role == "user" and spoken,
+        from_user=role == "user" and reading.is_spoken(found),
     )
 
 
@@ -105,13 +95,29 @@ def erased(message: Message) -> Message:
     return facts(value)
 
 
-def _role(value: dict[str, Any]) -> str:
-    role = value.get("role")
-    if role not in ROLES:
-        given = "is missing" if role is None else f"is {role!r}"
-        message = f"the role {given}: use one of {', '.join(ROLES)}"
-        raise InvalidMessageError(message, path="role")
-    return str(role)
+def assemble(messages: Sequence[Message]) -> tuple[None, list[Message]]:
+    """Return what a call sends: the messages as they are, and an empty text where the assistant says nothing.
+
+    System messages stand among them.
+    """
+    return None, [facts({**message.value(), "content": ""}) if says_nothing(message) else message for message in messages]
+
+
+def says_nothing(message: Message) -> bool:
+    """Return whether the assistant neither says nor calls anything, which the provider refuses to be told."""
+    raw = message.raw
+    if (
+        message.role != "assistant"
+        or message.calls
+        or (b'"content":' in raw and not any(sign in raw for sign in _SIGNS_OF_NOTHING))
+    ):
+        return False
+    value = message.value()
+    return value.get("content") in (None, []) and not value.get("refusal") and not value.get("audio")
+
+
+def opening(_first: Message) -> None:
+    """Return ``None``: a conversation may begin with any message."""
 
 
 def _check_content(value: dict[str, Any], role: str) -> None:
@@ -121,18 +127,8 @@ def _check_content(value: dict[str, Any], role: str) -> None:
             return
         message = f"a {role} message needs a content: text, or a list of parts"
         raise InvalidMessageError(message, path="content")
-    if isinstance(content, str):
-        return
-    if not isinstance(content, list):
-        message = f"content is text or a list of parts, not {type(content).__name__}"
-        raise InvalidMessageError(message, path="content")
-    for number, part in enumerate(content):
-        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            message = "a content part is a dict with a type, such as {'type': 'text', 'text': …}"
-            raise InvalidMessageError(message, path=f"content[{number}]")
-        if part["type"] == "text" and not isinstance(part.get("text"), str):
-            message = "a text part has its text under 'text'"
-            raise InvalidMessageError(message, path=f"content[{number}].text")
+    reading.check_parts(content)
+    for number, part in enumerate(content if isinstance(content, list) else ()):
         id_key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(part["type"])
         allowed = {"tool_use": "assistant", "tool_result": "user"}.get(part["type"], role)
         if role != allowed:
@@ -171,20 +167,6 @@ def _check_calls(value: dict[str, Any], role: str) -> None:
             if not isinstance(function.get("arguments", ""), str):
                 message = "the arguments are JSON as text: json.dumps them"
                 raise InvalidMessageError(message, path=f"{path}.function.arguments")
-
-
-def _check_distinct(value: dict[str, Any]) -> None:
-    """Refuse a message in which two calls, or two results, have one id."""
-    content = value.get("content")
-    for kind, key in (("tool_use", "id"), ("tool_result", "tool_use_id")):
-        seen = set()
-        for number, part in enumerate(content if isinstance(content, list) else ()):
-            if part["type"] != kind:
-                continue
-            if part[key] in seen:
-                message = f"the id {part[key]!r} stands twice in one message: give each {kind} its own"
-                raise InvalidMessageError(message, path=f"content[{number}].{key}")
-            seen.add(part[key])
 
 
 def _shortened_call(item: dict[str, Any]) -> dict[str, Any]:

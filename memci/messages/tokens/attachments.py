@@ -1,6 +1,7 @@
-"""What sound and files cost that a message holds as base64: an estimate from their size, never the count of the base64 text."""
+"""What attachments and encrypted texts cost, by an estimate from their size: base64 is never counted as the text that it is."""
 
 from collections.abc import Mapping
+from typing import Any
 
 _AUDIO_BYTES_A_TOKEN = 400
 """OpenAI counts a token for each 100 ms of a user's audio (source: OpenAI's guide on realtime costs); this is 32 kbit/s, the
@@ -10,13 +11,49 @@ _FILE_BYTES_A_TOKEN = 10
 """No rule is published for files by size. A PDF page of 30 kB comes to 1,500 to 3,000 tokens of text and picture; pages of bare
 text may hold more tokens for their bytes."""
 
+_FILE_TOKENS = 3_000
+"""A file that is named only, by its id or a web address: a page of the costlier kind (source: Anthropic's guide on PDF support,
+1,500 to 3,000 tokens of text a page). ``report_usage`` corrects what a longer one costs."""
+
+_OPAQUE_CHARACTERS_A_TOKEN = 4
+"""Of encrypted text in base64. No rule is published; a token of English is about four bytes, which base64 writes as 5.3
+characters, so that this is high for most texts."""
+
+_OPAQUE_KEYS = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature"})
+
 
 def attachment_tokens(block: Mapping[str, object]) -> int | None:
-    """Estimate an ``input_audio``, ``file`` or ``input_file`` block that holds its bytes; ``None`` for any other block."""
+    """Estimate a block of sound, a file or a document that holds its bytes or names it; ``None`` for any other block."""
     match block:
         case {"type": "input_audio", "input_audio": {"data": str(base64)}}:
             return 1 + len(base64) * 3 // 4 // _AUDIO_BYTES_A_TOKEN
-        case {"type": "file", "file": {"file_data": str(base64)}} | {"type": "input_file", "file_data": str(base64)}:
+        case (
+            {"type": "file", "file": {"file_data": str(base64)}}
+            | {"type": "input_file", "file_data": str(base64)}
+            | {"type": "document", "source": {"type": "base64", "data": str(base64)}}
+        ):
             return 1 + len(base64) * 3 // 4 // _FILE_BYTES_A_TOKEN
+        case {"type": "document", "source": {"type": "url" | "file"}} | {"type": "input_file"}:
+            return _FILE_TOKENS
+        case {"type": "redacted_thinking", "data": str(data)}:
+            return 1 + len(data) // _OPAQUE_CHARACTERS_A_TOKEN
         case _:
             return None
+
+
+def opaque_tokens(value: object) -> int:
+    """Estimate the encrypted texts in a JSON value: reasoning, signatures, the pages behind search results. O(its size)."""
+    if isinstance(value, Mapping):
+        tokens = 0
+        for key, item in value.items():
+            opaque = key in _OPAQUE_KEYS and isinstance(item, str)
+            tokens += -(-len(item) // _OPAQUE_CHARACTERS_A_TOKEN) if opaque else opaque_tokens(item)
+        return tokens
+    return sum(map(opaque_tokens, value)) if isinstance(value, list) else 0
+
+
+def without_opaque(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
+    """Return a JSON value without its encrypted texts. O(its size)."""
+    if isinstance(value, Mapping):
+        return {key: without_opaque(item) for key, item in value.items() if key not in _OPAQUE_KEYS or not isinstance(item, str)}
+    return list(map(without_opaque, value)) if isinstance(value, list) else value

@@ -9,7 +9,7 @@ from typing import Any
 
 from memci.messages import codec
 from memci.messages.parts import Part, PartKind, parts
-from memci.messages.tokens.attachments import attachment_tokens
+from memci.messages.tokens.attachments import attachment_tokens, opaque_tokens, without_opaque
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.images import image_tokens
 
@@ -65,23 +65,36 @@ def count_tools(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> in
 
 def _count_part(part: Part, counter: TokenCounter) -> int:
     match part.kind:
-        case PartKind.TEXT:
-            return counter.count(part.text)
         case PartKind.IMAGE:
             return image_tokens(part.value)
         case PartKind.CALL if part.call is not None:
             return _CALL_TOKENS + counter.count(part.call.id) + counter.count(part.text)
         case PartKind.RESULT if isinstance(part.value, dict):
-            # A block inside a message brings its own id, and may hold images that ``parts`` does not yield.
-            content = part.value.get("content")
-            blocks = content if isinstance(content, list) else ()
-            images = sum(image_tokens(block) for block in blocks if isinstance(block, dict) and block.get("type") == "image")
-            return _BLOCK_TOKENS + counter.count(part.answers or "") + counter.count(part.text) + images
-        case PartKind.RESULT:
+            return _BLOCK_TOKENS + _count_result(part, part.value, counter)
+        case PartKind.TEXT | PartKind.RESULT:
             return counter.count(part.text)
+        case PartKind.THOUGHT:
+            return _BLOCK_TOKENS + max(counter.count(part.text), opaque_tokens(part.value))
         case _:
-            estimate = attachment_tokens(part.value) if isinstance(part.value, dict) else None
-            return _BLOCK_TOKENS + (counter.count(part.text) if estimate is None else estimate)
+            return _BLOCK_TOKENS + _count_other(part, counter)
+
+
+def _count_result(part: Part, block: Mapping[str, Any], counter: TokenCounter) -> int:
+    """Count a block that brings its own id, and may hold images and documents that ``parts`` does not yield."""
+    content = block.get("content")
+    nested = [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+    images = sum(image_tokens(each) for each in nested if each.get("type") == "image")
+    return counter.count(part.answers or "") + counter.count(part.text) + images
+
+
+def _count_other(part: Part, counter: TokenCounter) -> int:
+    if not isinstance(part.value, dict):
+        return counter.count(part.text)
+    estimate = attachment_tokens(part.value)
+    if estimate is not None:
+        return estimate
+    opaque = opaque_tokens(part.value)
+    return counter.count(codec.encode(without_opaque(part.value)).decode() if opaque else part.text) + opaque
 
 
 def _enum_items(schema: object) -> int:

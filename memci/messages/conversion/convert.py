@@ -1,0 +1,61 @@
+"""Messages of one wire format in another."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import attrs
+
+from memci.errors import InvalidMessageError
+from memci.messages.conversion.neutral import Losses
+from memci.messages.formats import format as formats
+from memci.messages.rules.problem import Problem
+
+
+@attrs.frozen(kw_only=True)
+class Conversion:
+    """What a conversion made.
+
+    Attributes:
+        messages: The messages in the other format, the system prompt among them as messages of role ``system``; a session of
+            that format takes them.
+        lost: What did not come through, in the order of the messages; empty where nothing was lost.
+    """
+
+    messages: list[dict[str, Any]]
+    lost: tuple[Problem, ...]
+
+
+def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
+    """Return messages in another wire format. O(their size).
+
+    What both formats can say comes through: roles, texts, pictures, PDF files, calls and their results. What only one provider
+    understands does not, and is listed in ``lost``: thinking and reasoning, tools that the provider runs itself, citations,
+    breakpoints, ids of items, whether a result is an error, and keys that memci does not know. In Anthropic's format ids of calls
+    that it would refuse get others, and a message without words is left out.
+
+    Args:
+        messages: Such as ``session.messages()``, or the messages of a call; Anthropic's system prompt as messages of role
+            ``system``.
+        from_: Their format: ``openai``, ``responses`` or ``anthropic``.
+        to: The format that is wanted; where it is the same, the messages come back as they are, copied.
+
+    Raises:
+        InvalidMessageError: A message is none of its format, or says what cannot be said in the other one, such as sound in
+            Anthropic's; ``path`` is the place.
+        ConfigError: There is no such format.
+    """
+    wire, _ = formats.get(from_), formats.get(to)
+    values = []
+    for number, value in enumerate(messages):
+        try:
+            values.append(wire.read(value).value())
+        except InvalidMessageError as error:
+            place = f"messages[{number}]" + (f".{error.path}" if error.path else "")
+            raise InvalidMessageError(str(error).removeprefix(f"{error.path}: "), path=place) from error
+    if from_ == to:
+        return Conversion(messages=values, lost=())
+    losses = Losses()
+    said = import_module(f"memci.messages.conversion.{from_}").parse(values, losses)
+    written = list(import_module(f"memci.messages.conversion.{to}").write(said, losses))
+    return Conversion(messages=written, lost=tuple(losses.found))

@@ -1,0 +1,122 @@
+"""What all wire formats can say: the form through which messages are converted."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from memci.errors import InvalidMessageError
+from memci.messages.rules.problem import Problem
+
+
+@attrs.frozen
+class Text:
+    """Words."""
+
+    text: str
+
+
+@attrs.frozen
+class Image:
+    """A picture, by its address or as base64.
+
+    Attributes:
+        url: Its web address; empty for a picture that is there itself.
+        media_type: Such as ``image/png``.
+        data: Base64.
+    """
+
+    url: str = ""
+    media_type: str = ""
+    data: str = ""
+
+    @property
+    def address(self) -> str:
+        """The web address, or a ``data:`` URL."""
+        return self.url or f"data:{self.media_type};base64,{self.data}"
+
+
+@attrs.frozen
+class File:
+    """A document as base64, with its name."""
+
+    name: str
+    media_type: str
+    data: str
+
+    @property
+    def address(self) -> str:
+        """A ``data:`` URL."""
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+@attrs.frozen
+class ToolCall:
+    """A call; ``free`` where its arguments are any text, not JSON."""
+
+    id: str
+    name: str
+    arguments: str
+    free: bool = False
+
+
+@attrs.frozen
+class ToolResult:
+    """A result; ``free`` where its call is."""
+
+    id: str
+    content: tuple["Text | Image | File", ...]
+    failed: bool = False
+    free: bool = False
+
+
+Piece: TypeAlias = Text | Image | File | ToolCall | ToolResult
+Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
+
+
+@attrs.frozen
+class Said:
+    """What one message says, and where it stood."""
+
+    place: str
+    role: Role
+    pieces: tuple[Piece, ...]
+
+
+@attrs.define
+class Losses:
+    """Collects what does not come through."""
+
+    found: list[Problem] = attrs.field(factory=list)
+
+    def add(self, place: str, what: str) -> None:
+        """Note one."""
+        self.found.append(Problem(place, what))
+
+    def keys(self, place: str, value: dict[str, Any], known: Iterable[str]) -> None:
+        """Note the keys of a message or block beyond those that are read."""
+        rest = [key for key in value if key not in set(known) and value[key] not in (None, [], {})]
+        if rest:
+            self.add(place, f"the keys {', '.join(rest)}")
+
+
+def unsayable(place: str, what: str) -> InvalidMessageError:
+    """Return the error of something that the other format has no words for."""
+    message = f"{what} cannot be said in the other format: leave it out, or put it in words, before converting"
+    return InvalidMessageError(message, path=place)
+
+
+def image_of_address(address: str) -> Image:
+    """Return the picture behind a web address or ``data:`` URL."""
+    head, comma, data = address.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return Image(media_type=head[len("data:") : -len(";base64")], data=data)
+    return Image(url=address)
+
+
+def file_of_address(name: str, address: str) -> File:
+    """Return the file in a ``data:`` URL, or in bare base64, which is a PDF."""
+    head, comma, data = address.partition(",")
+    if not comma:
+        return File(name, "application/pdf", address)
+    return File(name, head.removeprefix("data:").removesuffix(";base64"), data)

@@ -1,0 +1,138 @@
+"""What an Anthropic call takes of a window: the system prompt for itself, and messages in the order that the provider wants.
+
+Sources: Anthropic's Messages API reference (``messages``: consecutive turns of one role are combined) and guides: tool use (all
+results of a turn in one user message, before any text, directly behind the calls), extended thinking (blocks unchanged, none
+at the end of a message), prompt caching (at most four breakpoints).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from memci.messages.message import Message
+
+THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+
+MOST_BREAKPOINTS: Final = 4
+"""Blocks with ``cache_control`` that one call may hold, those of its tools among them."""
+
+_SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+
+Block = dict[str, Any]
+
+
+def server_call(part: Block) -> str | None:
+    """Return the id of the provider's own call that a block makes or answers; ``None`` for any other block."""
+    if part["type"] in _SERVER_CALLS:
+        identity = part.get("id")
+    elif part["type"].endswith("_tool_result"):
+        identity = part.get("tool_use_id")
+    else:
+        return None
+    return identity if isinstance(identity, str) else None
+
+
+def open_server_calls(content: Sequence[Block]) -> set[str]:
+    """Return the ids of the provider's own calls of which only one half, call or result, stands in a content."""
+    lone: set[str] = set()
+    for part in content:
+        identity = server_call(part)
+        if identity is not None:
+            lone ^= {identity}
+    return lone
+
+
+def said(content: object) -> str | list[Block]:
+    """Return a content without what the provider refuses in it: texts that are empty or only spaces."""
+    if isinstance(content, str):
+        return content if content.strip() else ""
+    return [part for part in content if part["type"] != "text" or part["text"].strip()] if isinstance(content, list) else []
+
+
+def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> tuple[list[Block], list[Message]]:
+    """Return the system prompt as text blocks, and the messages.
+
+    The system messages at the beginning are the system prompt; later ones stay where they are. Left out are empty texts, messages
+    without anything, thinking at the end of a message, the halves of the provider's own calls whose other half is not there,
+    and all breakpoints but the last four (of those in the system prompt, the last stays). The results of one turn become one
+    message, before any text. Any other message is the one that came in, byte for byte.
+    """
+    first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
+    system = [part for message in messages[:first] for part in _as_blocks(said(message.value()["content"]))]
+    values = _paired(_joined([message.value() for message in messages[first:]]))
+    kept = [value for value in map(_cleaned, values) if value["content"]]
+    _drop_breakpoints(system, kept)
+    return system, [facts(value) for value in kept]
+
+
+def _as_blocks(content: str | list[Block]) -> list[Block]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return content
+
+
+def _joined(values: Iterable[Block]) -> list[Block]:
+    """Join user messages that bring results of the same turn; results come first."""
+    joined: list[Block] = []
+    for value in values:
+        last = joined[-1] if joined else None
+        if last is not None and _results(value) and _results(last):
+            blocks = [*last["content"], *value["content"]]
+            results = [part for part in blocks if part["type"] == "tool_result"]
+            joined[-1] = {**last, "content": [*results, *(part for part in blocks if part["type"] != "tool_result")]}
+        elif _results(value):
+            joined.append({**value, "content": sorted(value["content"], key=lambda part: part["type"] != "tool_result")})
+        else:
+            joined.append(value)
+    return joined
+
+
+def _results(value: Block) -> bool:
+    content = value["content"]
+    return isinstance(content, list) and any(part["type"] == "tool_result" for part in content)
+
+
+def _paired(values: list[Block]) -> list[Block]:
+    """Leave out halves of the provider's own calls; the last message, with which it goes on, keeps its open calls."""
+    paired: list[Block] = []
+    for role, run in groupby(values, key=lambda value: value["role"]):
+        turn = list(run)
+        contents = [value["content"] for value in turn if isinstance(value["content"], list)]
+        lone = open_server_calls([part for content in contents for part in content]) if role == "assistant" else set()
+        if lone and turn[-1] is values[-1]:
+            last = _as_blocks(turn[-1]["content"])
+            lone -= {server_call(part) for part in last if part["type"] in _SERVER_CALLS}
+        paired += [_without(value, lone) for value in turn] if lone else turn
+    return paired
+
+
+def _without(value: Block, ids: set[str]) -> Block:
+    return {**value, "content": [part for part in _as_blocks(value["content"]) if server_call(part) not in ids]}
+
+
+def _cleaned(value: Block) -> Block:
+    content = said(value["content"])
+    while isinstance(content, list) and content and content[-1]["type"] in THINKING:
+        content = content[:-1]
+    return value if content == value["content"] else {**value, "content": content}
+
+
+def _drop_breakpoints(system: list[Block], values: Sequence[Block]) -> None:
+    """Take all breakpoints away but the last four; the last one of the system prompt stays. Changes the blocks."""
+    inside = [part for value in values for part in holders(value["content"])]
+    of_system, of_messages = [[part for part in blocks if "cache_control" in part] for blocks in (system, inside)]
+    kept = of_messages[-(MOST_BREAKPOINTS - bool(of_system)) :]
+    kept = [*of_system[len(kept) - MOST_BREAKPOINTS :], *kept] if of_system else kept
+    known = set(map(id, kept))
+    for part in (*of_system, *of_messages):
+        if id(part) not in known:
+            del part["cache_control"]
+
+
+def holders(content: str | list[Block]) -> Iterable[Block]:
+    """Yield the blocks of a content on which a breakpoint may stand, those inside results too."""
+    for part in _as_blocks(content):
+        inner = part.get("content")
+        if part["type"] == "tool_result" and isinstance(inner, list):
+            yield from (each for each in inner if isinstance(each, dict))
+        yield part

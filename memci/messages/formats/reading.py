@@ -1,0 +1,99 @@
+"""What the wire formats share when they take a message in."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from memci.errors import InvalidMessageError
+from memci.messages import codec
+from memci.messages.parts import Part, PartKind
+
+ATTP_ANSWER = "[tool_result]\nstatus = "
+"""How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
+
+ERASED = "[erased]"
+"""What stands for content that was erased."""
+
+
+def copied(value: object) -> dict[str, Any]:
+    """Return a deep copy of one message.
+
+    Raises:
+        InvalidMessageError: It is no mapping of JSON values; the error names the place.
+    """
+    if not isinstance(value, Mapping):
+        message = f"a message is a dict, not a {type(value).__name__} (SDK objects have model_dump())"
+        raise InvalidMessageError(message)
+    copy: dict[str, Any] = codec.checked_copy(dict(value))  # type: ignore[assignment]  # a dict stays a dict
+    return copy
+
+
+def encoded(value: dict[str, Any]) -> bytes:
+    """Return a message as JSON.
+
+    Raises:
+        InvalidMessageError: It cannot be written.
+    """
+    try:
+        return codec.encode(value)
+    except ValueError as error:
+        message = f"cannot be written as JSON: {error}"
+        raise InvalidMessageError(message) from error
+
+
+def checked_role(value: Mapping[str, Any], roles: Collection[str]) -> str:
+    """Return the role of a message.
+
+    Raises:
+        InvalidMessageError: It is none of these roles.
+    """
+    role = value.get("role")
+    if not isinstance(role, str) or role not in roles:
+        given = "is missing" if role is None else f"is {role!r}"
+        message = f"the role {given}: use one of {', '.join(roles)}"
+        raise InvalidMessageError(message, path="role")
+    return role
+
+
+def check_parts(content: object, path: str = "content") -> None:
+    """Refuse what is no text and no list of typed parts; a part of type ``text`` holds its text.
+
+    Raises:
+        InvalidMessageError: See above; the error names the place.
+    """
+    if isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        message = f"content is text or a list of parts, not {type(content).__name__}"
+        raise InvalidMessageError(message, path=path)
+    for number, part in enumerate(content):
+        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+            message = "a content part is a dict with a type, such as {'type': 'text', 'text': …}"
+            raise InvalidMessageError(message, path=f"{path}[{number}]")
+        if part["type"] in ("text", "input_text", "output_text") and not isinstance(part.get("text"), str):
+            message = f"a part of type {part['type']} has its text under 'text'"
+            raise InvalidMessageError(message, path=f"{path}[{number}].text")
+
+
+def check_distinct(content: object) -> None:
+    """Refuse a content in which two calls, or two results, have one id.
+
+    Raises:
+        InvalidMessageError: See above; the error names the place.
+    """
+    for kind, key in (("tool_use", "id"), ("tool_result", "tool_use_id")):
+        seen = set()
+        for number, part in enumerate(content if isinstance(content, list) else ()):
+            if part["type"] != kind:
+                continue
+            if part[key] in seen:
+                message = f"the id {part[key]!r} stands twice in one message: give each {kind} its own"
+                raise InvalidMessageError(message, path=f"content[{number}].{key}")
+            seen.add(part[key])
+
+
+def is_spoken(found: Iterable[Part]) -> bool:
+    """Return whether the parts of a message of role ``user`` are more than what tools answered, ATTP's answers included."""
+    found = list(found)
+    if found and found[0].kind is PartKind.TEXT and found[0].text.startswith(ATTP_ANSWER):
+        return False
+    return not found or any(part.kind is not PartKind.RESULT for part in found)

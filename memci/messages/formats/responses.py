@@ -1,0 +1,208 @@
+"""Items of OpenAI's Responses API: one message of a session is one item.
+
+Source of the shapes and rules: the ``input`` parameter of the Responses API reference (``ResponseInputItemParam`` of the openai
+package), and OpenAI's guides on function calling, reasoning and conversation state.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from memci.errors import InvalidMessageError
+from memci.messages import item_parts
+from memci.messages.formats import reading
+from memci.messages.formats.reading import ATTP_ANSWER, ERASED
+from memci.messages.message import Call, Message
+from memci.messages.parts import parts
+
+ANSWER_PATH = "call_id"
+"""Where an item names the call that it answers."""
+
+ROLES = ("system", "developer", "user", "assistant")
+
+_PIXEL: Final = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+"""The smallest picture: a computer call can be answered by a screenshot only."""
+
+_KEPT = ("type", "id", "call_id", "name", "namespace", "status", "caller")
+_WITH_TEXT_OUTPUT = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "local_shell_call_output",
+    "apply_patch_call_output",
+    "mcp_call",
+)
+
+
+def read(value: object) -> Message:
+    """Check one item and take it in; what it holds beyond the known keys, and items of types not known, are kept as they are.
+
+    Raises:
+        InvalidMessageError: The provider would refuse it, or it is not JSON; the error names the place.
+    """
+    copy = reading.copied(value)
+    kind = copy.get("type", "message" if "role" in copy else None)
+    if not isinstance(kind, str) or not kind:
+        message = "an item has a type, or is a message with a role"
+        raise InvalidMessageError(message, path="type")
+    if kind == "message":
+        if copy.get("role") in ("tool", "function") or "tool_calls" in copy:
+            message = (
+                "in the Responses format calls and results are items of their own, function_call and function_call_output: "
+                "memci.convert turns messages of OpenAI's chat format into them"
+            )
+            raise InvalidMessageError(message, path="role")
+        reading.checked_role(copy, ROLES)
+        reading.check_parts(copy.get("content"))
+    else:
+        _check_item(copy, kind)
+    return facts(copy)
+
+
+def facts(value: dict[str, Any]) -> Message:
+    """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
+    raw = reading.encoded(value)
+    if not item_parts.is_item(value):
+        role = str(value["role"])
+        content = value.get("content")
+        if isinstance(content, str):
+            spoken = not content.startswith(ATTP_ANSWER)
+        else:
+            spoken = role == "user" and reading.is_spoken(parts(value))
+        return Message(raw=raw, role=role, from_user=role == "user" and spoken, partial=role == "assistant")
+    identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
+    output = value["type"] in item_parts.ANSWERS
+    calls = () if identity is None else tuple(part.call for part in parts(value) if part.call is not None)
+    role = "tool" if output else str(value.get("role", "assistant"))
+    return Message(
+        raw=raw,
+        role=role,
+        calls=calls,
+        answers=() if answered is None else (answered,),
+        partial=role == "assistant",
+    )
+
+
+def block(text: str) -> Message:
+    """Make a message of role ``user`` that holds text which the application did not say: data, in the open."""
+    return facts({"type": "message", "role": "user", "content": text})
+
+
+def result(call: Call, text: str) -> Message:
+    """Make an item that answers a call with a text, or in the way in which calls of this kind are declined."""
+    kind = item_parts.CALLS[call.kind]
+    value: dict[str, Any] = {"type": kind, "call_id": call.id}
+    match call.kind:
+        case "mcp_approval_request":
+            value = {"type": kind, "approval_request_id": call.id, "approve": False, "reason": text}
+        case "local_shell_call":
+            value = {"type": kind, "id": call.id, "output": text}
+        case "shell_call":
+            value["output"] = [_shell_output(text)]
+        case "apply_patch_call":
+            value |= {"status": "failed", "output": text}
+        case "computer_call":
+            value["output"] = {"type": "computer_screenshot", "image_url": _PIXEL}
+        case "tool_search_call":
+            value |= {"execution": "client", "tools": []}
+        case _:
+            value["output"] = text
+    return facts(value)
+
+
+def shortened(message: Message, text: str) -> Message:
+    """Make an item that stands where *message* does, makes and answers the same calls, and holds only *text*.
+
+    Items that a text cannot stand for, reasoning among them, are given back as they are.
+    """
+    value = message.value()
+    kind = value.get("type", "message")
+    kept = {key: value[key] for key in _KEPT if key in value}
+    if not item_parts.is_item(value):
+        own = message.role == "assistant" and isinstance(value["content"], list)
+        content = [{"type": "output_text", "text": text, "annotations": []}] if own else text
+        return facts(
+            {**{key: item for key, item in value.items() if key in ("type", "id", "role", "status", "phase")}, "content": content}
+        )
+    if kind == "function_call":
+        return facts({**kept, "arguments": "{}"})
+    if kind == "custom_tool_call":
+        return facts({**kept, "input": ""})
+    if kind == "mcp_call":
+        kept |= {"server_label": value.get("server_label", ""), "arguments": "{}"}
+    if kind in _WITH_TEXT_OUTPUT:
+        return facts({**kept, "output": text})
+    if kind == "shell_call_output":
+        return facts({**kept, "output": [_shell_output(text)]})
+    return message
+
+
+def erased(message: Message) -> Message:
+    """Make what is left of an item when its content is erased: role, and which call it makes or answers.
+
+    Calls of every kind become function calls, and all else a message: these are legal without what is gone, and without the ids
+    by which the provider knows the reasoning that belonged to them.
+    """
+    if message.calls:
+        call = message.calls[0]
+        return facts({"type": "function_call", "call_id": call.id, "name": call.kind, "arguments": "{}"})
+    if message.answers:
+        return facts({"type": "function_call_output", "call_id": message.answers[0], "output": ERASED})
+    role = "assistant" if message.role == "tool" else message.role
+    return facts({"type": "message", "role": role, "content": ERASED})
+
+
+def opening(_first: Message) -> None:
+    """Return ``None``: a conversation may begin with any item."""
+
+
+def assemble(messages: Sequence[Message]) -> tuple[None, list[Message]]:
+    """Return what a call sends: the items as they are, without the reasoning whose next item is not there.
+
+    The provider knows by its id which item a reasoning belongs to, and refuses one without the other; system and developer
+    messages stand among the items.
+    """
+    kept: list[Message] = []
+    following: Message | None = None
+    for message in reversed(messages):
+        if not _is_reasoning(message):
+            following = message
+        elif following is None or not _belongs(message, following):
+            continue
+        kept.append(message)
+    return None, kept[::-1]
+
+
+def _is_reasoning(message: Message) -> bool:
+    return message.partial and not message.calls and b'"reasoning"' in message.raw and message.value().get("type") == "reasoning"
+
+
+def _belongs(reasoning: Message, following: Message) -> bool:
+    return following.partial and ("id" in following.value() or "id" not in reasoning.value())
+
+
+def _shell_output(text: str) -> dict[str, Any]:
+    return {"stdout": "", "stderr": text, "outcome": {"type": "exit", "exit_code": 1}}
+
+
+def _check_item(value: dict[str, Any], kind: str) -> None:
+    if not item_parts.is_item(value):
+        message = f"an item of type {kind} has no role; a message has the type 'message'"
+        raise InvalidMessageError(message, path="role")
+    if kind in item_parts.CALLS and value.get("execution") != "server" and item_parts.call_id(value) is None:
+        key = "id" if kind == "mcp_approval_request" else "call_id"
+        message = "a call carries the id that its output names"
+        raise InvalidMessageError(message, path=key)
+    if kind in item_parts.ANSWERS and value.get("execution") != "server" and item_parts.answered_id(value) is None:
+        key = "approval_request_id" if kind == "mcp_approval_response" else "call_id"
+        message = "an output names the call that it answers"
+        raise InvalidMessageError(message, path=key)
+    if kind in ("function_call", "custom_tool_call") and not isinstance(value.get("name"), str):
+        message = f"a {kind} names its tool"
+        raise InvalidMessageError(message, path="name")
+    said = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
+    if said is not None and not isinstance(value.get(said), str):
+        message = f"the {said} are text" + (": json.dumps them" if said == "arguments" else "")
+        raise InvalidMessageError(message, path=said)
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        reading.check_parts(value.get("output"), "output")

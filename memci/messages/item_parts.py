@@ -1,0 +1,62 @@
+"""What the items of OpenAI's Responses format are made of that are no messages.
+
+Source of the shapes: the ``input`` parameter of the Responses API reference (``ResponseInputItemParam`` of the openai package).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from memci.messages.message import Call
+
+CALLS: Final[Mapping[str, str]] = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "computer_call": "computer_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "tool_search_call": "tool_search_output",
+    "mcp_approval_request": "mcp_approval_response",
+}
+"""The calls that the application answers, each with the type of its answer. What the provider runs itself is no call."""
+
+ANSWERS: Final = frozenset(CALLS.values())
+
+_WITH_ROLE = frozenset({"additional_tools"})
+"""The items that have a role and are no messages."""
+
+_CALL_TEXTS = ("arguments", "input", "action", "operation")
+
+
+def is_item(value: Mapping[str, Any]) -> bool:
+    """Return whether a message is an item other than a message; messages of all formats have a role."""
+    return isinstance(value.get("type"), str) and ("role" not in value or value["type"] in _WITH_ROLE)
+
+
+def call_id(value: Mapping[str, Any]) -> str | None:
+    """Return the id under which a call is answered; ``None`` for an item that is no call, or that the provider runs."""
+    if value["type"] not in CALLS or value.get("execution") == "server":
+        return None
+    identity = value.get("id" if value["type"] == "mcp_approval_request" else "call_id")
+    return identity if isinstance(identity, str) and identity else None
+
+
+def answered_id(value: Mapping[str, Any]) -> str | None:
+    """Return the id of the call that an item answers; ``None`` for an item that answers none."""
+    if value["type"] not in ANSWERS or value.get("execution") == "server":
+        return None
+    key = "approval_request_id" if value["type"] == "mcp_approval_response" else "call_id"
+    identity = value.get(key, value.get("id") if value["type"] == "local_shell_call_output" else None)
+    return identity if isinstance(identity, str) and identity else None
+
+
+def call_of(value: Mapping[str, Any], identity: str, as_text: Callable[[object], str]) -> Call:
+    """Return the call that an item makes; its arguments are the first of its texts.
+
+    Args:
+        value: The item.
+        identity: What ``call_id`` gave.
+        as_text: Writes a JSON value as text.
+    """
+    said = next((value[key] for key in _CALL_TEXTS if key in value), None)
+    return Call(id=identity, name=str(value.get("name") or value["type"]), arguments=as_text(said), kind=value["type"])

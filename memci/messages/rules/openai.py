@@ -1,0 +1,36 @@
+"""What OpenAI's chat completions refuse in the order of messages.
+
+Source: the ``messages`` parameter of the Chat Completions API reference and the guide on function calling: an assistant message
+with ``tool_calls`` is followed by one tool message for each of them, and a tool message answers such a call.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from memci.messages.formats import openai
+from memci.messages.message import Message
+from memci.messages.rules.problem import Problem
+
+
+def problems(messages: Sequence[Message]) -> Iterator[Problem]:
+    """Yield what is wrong with the order of messages, each of which is good for itself."""
+    waiting: list[str] = []
+    calling = 0
+    for number, message in enumerate(messages):
+        for answered in message.answers:
+            if answered in waiting:
+                waiting.remove(answered)
+            else:
+                text = f"it answers {answered!r}, which no call directly before it makes: leave it out, or put it behind its call"
+                yield Problem(f"messages[{number}]", text)
+        if not message.answers:
+            yield from _unanswered(calling, waiting)
+            waiting, calling = [], number
+        waiting += [call.id for call in message.calls]
+        if openai.says_nothing(message):
+            yield Problem(f"messages[{number}]", "an assistant message has a content or calls: leave it out")
+    yield from _unanswered(calling, waiting)
+
+
+def _unanswered(number: int, waiting: Sequence[str]) -> Iterator[Problem]:
+    for identity in waiting:
+        yield Problem(f"messages[{number}]", f"the call {identity!r} has no result behind it: add a tool message for it")

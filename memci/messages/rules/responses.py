@@ -1,0 +1,54 @@
+"""What OpenAI's Responses API refuses in the order of items.
+
+Sources: the Responses API reference (``input``) and the guides on function calling (an output for each call), reasoning (a
+reasoning item goes with the item that follows it) and conversation state (``input_text`` is what comes in, ``output_text`` what
+the model said).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memci.messages import item_parts
+from memci.messages.message import Message
+from memci.messages.rules.problem import Problem
+
+_TURNED = {"input_text": "output_text", "output_text": "input_text"}
+
+
+def problems(messages: Sequence[Message]) -> Iterator[Problem]:
+    """Yield what is wrong with the order of items, each of which is good for itself."""
+    waiting: dict[str, int] = {}
+    values = [message.value() for message in messages]
+    for number, (message, value) in enumerate(zip(messages, values, strict=True)):
+        place = f"messages[{number}]"
+        for answered in message.answers:
+            if waiting.pop(answered, None) is None:
+                yield Problem(place, f"it answers {answered!r}, which no call before it makes: leave it out")
+        for call in message.calls:
+            if call.id in waiting:
+                yield Problem(place, f"the call {call.id!r} stands open already: give each call its own id")
+            waiting[call.id] = number
+        if value.get("type") == "reasoning":
+            yield from _reasoning(place, value, messages[number + 1 :], values[number + 1 :])
+        elif not item_parts.is_item(value) and isinstance(value["content"], list):
+            yield from _parts(place, message.role, value["content"])
+    for identity, number in waiting.items():
+        yield Problem(f"messages[{number}]", f"the call {identity!r} has no output behind it: add one")
+
+
+def _reasoning(
+    place: str, value: dict[str, Any], following: Sequence[Message], values: Sequence[dict[str, Any]]
+) -> Iterator[Problem]:
+    if not isinstance(value.get("summary"), list):
+        yield Problem(f"{place}.summary", "a reasoning item has a summary, an empty list at least")
+    if not following or not following[0].partial:
+        yield Problem(place, "a reasoning item goes with the item that follows it: leave it out, or add that item")
+    elif "id" in value and "id" not in values[0]:
+        yield Problem(place, "the item behind it has lost the id by which it belongs to the reasoning: keep both, or neither")
+
+
+def _parts(place: str, role: str, content: Sequence[dict[str, Any]]) -> Iterator[Problem]:
+    wrong = "input_text" if role == "assistant" else "output_text"
+    for position, part in enumerate(content):
+        if part["type"] == wrong:
+            yield Problem(f"{place}.content[{position}].type", f"text of the {role} has the type {_TURNED[wrong]}")

@@ -1,0 +1,198 @@
+"""Messages of one format in another: what comes through, what is named as lost, and what is refused."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+import memci
+from memci.errors import ConfigError, InvalidMessageError
+
+Value = dict[str, Any]
+
+FORMATS = ("openai", "responses", "anthropic")
+
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+PDF = "data:application/pdf;base64,JVBERi0="
+
+CHAT: list[Value] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": PICTURE}}]},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"at":1}'}},
+            {"id": "b", "type": "function", "function": {"name": "look", "arguments": "{}"}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "b", "content": "two"},
+    {"role": "tool", "tool_call_id": "a", "content": "one"},
+    {"role": "assistant", "content": "Done."},
+    {"role": "user", "content": [{"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}}]},
+]
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(FORMATS, 2)))
+def test_what_all_formats_say_comes_back(first: str, second: str) -> None:
+    """Texts, pictures, files, calls and results survive the way through two other formats, and each is good on the way."""
+    messages: list[Value] = CHAT
+    for here, there in itertools.pairwise(["openai", first, second, "openai"]):
+        done = memci.convert(messages, from_=here, to=there)
+        assert () == done.lost
+        messages = done.messages
+        system = sum(value.get("role") == "system" for value in messages) if there == "anthropic" else 0
+        assert [] == memci.validate(messages[system:], there)
+    assert CHAT == messages
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_same_format_gives_the_same_messages(name: str) -> None:
+    """Where there is nothing to convert the messages come back equal, unknown keys included."""
+    messages = [{"role": "user", "content": "a", "x": 1}]
+    assert messages == memci.convert(messages, from_=name, to=name).messages
+
+
+def test_the_forms_are_the_providers() -> None:
+    """One conversation in the words of each provider."""
+    expected = [
+        {"role": "system", "content": "Be brief."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Look"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "a", "name": "look", "input": {"at": 1}},
+                {"type": "tool_use", "id": "b", "name": "look", "input": {}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "b", "content": "two"},
+                {"type": "tool_result", "tool_use_id": "a", "content": "one"},
+            ],
+        },
+        {"role": "assistant", "content": "Done."},
+    ]
+    assert expected == memci.convert(CHAT[:6], from_="openai", to="anthropic").messages
+    items = memci.convert(CHAT[2:4], from_="openai", to="responses").messages
+    assert [
+        {"type": "message", "role": "assistant", "content": "I look."},
+        {"type": "function_call", "call_id": "a", "name": "look", "arguments": '{"at":1}'},
+        {"type": "function_call", "call_id": "b", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "b", "output": "two"},
+    ] == items
+
+
+@pytest.mark.parametrize(
+    ("value", "from_", "to", "what"),
+    [
+        (
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": "y"}]},
+            "anthropic",
+            "openai",
+            "thinking",
+        ),
+        ({"type": "reasoning", "id": "rs", "summary": []}, "responses", "anthropic", "reasoning"),
+        ({"type": "web_search_call", "id": "ws"}, "responses", "openai", "web_search_call"),
+        (
+            {"role": "assistant", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search"}]},
+            "anthropic",
+            "openai",
+            "server",
+        ),
+        (
+            {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "e"}}]},
+            "anthropic",
+            "openai",
+            "cache_control",
+        ),
+        ({"role": "user", "content": "x", "name": "Ada"}, "openai", "anthropic", "name"),
+        ({"role": "user", "content": ""}, "openai", "anthropic", "without words"),
+    ],
+)
+def test_what_is_lost_is_named(value: Value, from_: str, to: str, what: str) -> None:
+    """What only one provider understands is left out, and the conversion says where and what."""
+    (lost,) = memci.convert([value], from_=from_, to=to).lost
+    assert lost.place.startswith("messages[0]")
+    assert what in str(lost)
+
+
+def test_an_error_in_a_result_is_kept_or_named() -> None:
+    """That a tool failed is known to Anthropic's format only."""
+    block = {"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": True}
+    done = memci.convert([{"role": "user", "content": [block]}], from_="anthropic", to="openai")
+    assert [{"role": "tool", "tool_call_id": "a", "content": "no"}] == done.messages
+    assert ["messages[0]: that the result is an error"] == list(map(str, done.lost))
+
+
+def test_ids_are_made_ones_that_anthropic_takes() -> None:
+    """An id that repeats, or holds other characters, gets another one, and its result with it."""
+    call = {"role": "assistant", "tool_calls": [{"id": "a b", "type": "function", "function": {"name": "x", "arguments": ""}}]}
+    answer = {"role": "tool", "tool_call_id": "a b", "content": "y"}
+    messages = memci.convert([CHAT[1], call, answer, call, answer], from_="openai", to="anthropic").messages
+    assert [] == memci.validate(messages, "anthropic")
+    assert ["a_b", "a_b-2"] == [value["content"][0]["id"] for value in messages if value["role"] == "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("value", "from_", "to", "path"),
+    [
+        (
+            {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]},
+            "openai",
+            "anthropic",
+            "messages[0].content[0]",
+        ),
+        (
+            {"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]},
+            "openai",
+            "responses",
+            "messages[0].content[0]",
+        ),
+        ({"type": "computer_call", "call_id": "c", "action": {}}, "responses", "openai", "messages[0]"),
+        ({"type": "function_call", "call_id": "c", "name": "x", "arguments": "[1]"}, "responses", "anthropic", "messages[0]"),
+        ({"role": "user", "content": [{"type": "search_result"}]}, "anthropic", "openai", "messages[0].content[0]"),
+        ({"role": "king", "content": "x"}, "openai", "anthropic", "messages[0].role"),
+    ],
+)
+def test_what_cannot_be_said_is_an_error(value: Value, from_: str, to: str, path: str) -> None:
+    """Content that the other format has no form for is refused, with its place."""
+    with pytest.raises(InvalidMessageError) as caught:
+        memci.convert([value], from_=from_, to=to)
+    assert path == caught.value.path
+
+
+def test_pictures_in_results_need_a_format_that_takes_them() -> None:
+    """A picture in a result goes from Anthropic to the Responses API, and not to the chat format."""
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    block = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": source}]}
+    messages = [{"role": "user", "content": [block]}]
+    (item,) = memci.convert(messages, from_="anthropic", to="responses").messages
+    assert [{"type": "input_image", "image_url": PICTURE, "detail": "auto"}] == item["output"]
+    with pytest.raises(InvalidMessageError):
+        memci.convert(messages, from_="anthropic", to="openai")
+
+
+def test_free_text_of_a_custom_tool_is_told() -> None:
+    """The input of a custom tool stays free text between OpenAI's formats, and stands in an object for Anthropic."""
+    item = {"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "SELECT 1"}
+    (chat,) = memci.convert([item], from_="responses", to="openai").messages
+    assert {"name": "sql", "input": "SELECT 1"} == chat["tool_calls"][0]["custom"]
+    assert [item] == memci.convert([chat], from_="openai", to="responses").messages
+    done = memci.convert([item], from_="responses", to="anthropic")
+    assert {"input": "SELECT 1"} == done.messages[0]["content"][0]["input"]
+    assert 1 == len(done.lost)
+
+
+def test_a_format_that_is_not_there_is_an_error() -> None:
+    """The error names the formats that there are."""
+    with pytest.raises(ConfigError, match="openai, responses, anthropic"):
+        memci.convert([], from_="openai", to="gemini")
