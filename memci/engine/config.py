@@ -191,6 +191,8 @@ class Config:
         contents: How large the contents page grows.
         eviction: When entries leave it.
         recall: How pages come back.
+        cache_breakpoints: Whether windows of Anthropic's format carry breakpoints for the provider's prompt cache: behind the
+            system part, the contents page, the complete pages and the last message. Those that messages bring are then left out.
         summarizer: What writes the contents entries.
         store: Where sessions live, as a store URL.
         durability: ``fsync``: an append returns once it is on disk. ``flush``: once the operating system has it.
@@ -209,12 +211,19 @@ class Config:
     contents: Contents = attrs.field(factory=Contents, validator=checks.section("contents", Contents))
     eviction: Eviction = attrs.field(factory=Eviction, validator=checks.section("eviction", Eviction))
     recall: Recall = attrs.field(factory=Recall, validator=checks.section("recall", Recall))
+    cache_breakpoints: bool = attrs.field(default=False, validator=checks.flag("cache_breakpoints"))
     summarizer: Literal["extractive"] = attrs.field(default="extractive", validator=checks.one_of("summarizer", SUMMARIZERS))
     store: str = attrs.field(default="file:./memci", repr=config_file.shown_store, validator=config_file.check_store)
     durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=checks.one_of("durability", DURABILITIES))
     snapshot_every: int = attrs.field(default=500, validator=checks.integer("snapshot_every", at_least=1))
     open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=checks.section("open_sessions", OpenSessions))
     checkpoints: Checkpoints = attrs.field(factory=Checkpoints, validator=checks.section("checkpoints", Checkpoints))
+
+    @cache_breakpoints.validator
+    def _of_anthropic(self, _attribute: object, value: object) -> None:
+        if value and self.format != "anthropic":
+            message = f"{self.format} has no breakpoints, its provider caches by itself: leave it out, or set format to anthropic"
+            raise ConfigError(message, path="cache_breakpoints")
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Self:

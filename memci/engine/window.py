@@ -216,8 +216,23 @@ def _lay_out(state: State, wanted: WindowSettled, stub_tokens: int | None) -> La
     return lay_out(state, tools_tokens=wanted.tools_tokens, stub_tokens=stub_tokens)
 
 
+def _segment_ends(layout: Layout) -> set[int]:
+    """Return the places of the messages behind which a segment ends: system part, contents page, complete pages, the window.
+
+    A recalled block that fades changes the window from its own place on, so the complete pages end before it.
+    """
+    parts = [piece.part for piece in layout.pieces]
+    ends = {place for part in ("system", "contents", "active") if (place := _last(parts, part)) is not None}
+    return {*ends, len(parts) - 1}
+
+
+def _last(parts: Sequence[str], part: str) -> int | None:
+    return next((place for place in range(len(parts) - 1, -1, -1) if parts[place] == part), None)
+
+
 def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
-    system, messages = state.wire.assemble([piece.message for piece in layout.pieces])
+    cached = _segment_ends(layout) if state.config.cache_breakpoints else ()
+    system, messages = state.wire.assemble([piece.message for piece in layout.pieces], cached)
     data = b"[" + b",".join(message.raw for message in messages) + b"]"
     return Window(
         messages=[message.value() for message in messages],

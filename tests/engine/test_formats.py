@@ -7,7 +7,9 @@ import pytest
 from memci.archive.stores.memory import MemoryStore
 from memci.chat import Chat
 from memci.engine.session import Session
+from memci.engine.window import Window
 from memci.errors import ConfigError, InvalidMessageError
+from memci.messages.formats.anthropic_window import holders
 from memci.messages.validation import validate
 from tests.engine.sessions import config_of, open_session
 from tests.engine.wires import ANTHROPIC, RESPONSES, WIRES, Value, Wire, assert_valid
@@ -300,3 +302,36 @@ def test_an_unwritten_session_takes_the_format_of_its_settings() -> None:
     assert "responses" == session.config.format == config_of(format="responses").format
     session.set_system([{"role": "developer", "content": "a"}])
     assert [{"role": "developer", "content": "a"}] == session.window().messages
+
+
+def marked(window: Window) -> list[str]:
+    """Return the beginnings of the texts behind which a breakpoint stands, in the order of the window."""
+    blocks = [*(window.system or ()), *(block for message in window.messages for block in holders(message["content"]))]
+    return [str(block.get("text") or block.get("content") or block["type"])[:8] for block in blocks if "cache_control" in block]
+
+
+def test_breakpoints_stand_at_the_ends_of_segments() -> None:
+    """When asked for: behind the system prompt, the contents page, the complete pages and the last message, and nowhere else."""
+    session = open_session(format="anthropic", cache_breakpoints=True)
+    own = {"type": "text", "text": "mine", "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    session.extend([SYSTEM, {"role": "user", "content": [own]}, {"role": "assistant", "content": "one"}])
+    assert ["Be brief", "one"] == marked(session.window())
+    session.extend([{"role": "user", "content": "two"}, {"role": "assistant", "content": "answer2"}])
+    session.extend([{"role": "user", "content": "three"}, {"role": "assistant", "content": "answer3"}])
+    session.fold("usr-1")
+    session.recall("usr-1")
+    session.extend([USER, use("a"), results("a")])
+    window = session.window()
+    assert ["Earlier ", "[usr-0] ", "answer3", "found"] == marked(window)
+    assert_valid(window, "anthropic")
+    assert window.to_json() == session.render(session.seq).to_json()
+    assert [own] == session.page("usr-1").messages[0]["content"]
+
+
+def test_without_them_windows_hold_what_came_in() -> None:
+    """Breakpoints are not set by default, and what the application set stays."""
+    session = open_session(format="anthropic")
+    session.extend([SYSTEM, USER, {"role": "assistant", "content": "one"}])
+    assert [] == marked(session.window())
+    with pytest.raises(ConfigError, match="cache_breakpoints"):
+        config_of(cache_breakpoints=True)

@@ -5,7 +5,7 @@ on tool use, extended thinking and prompt caching.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from memci.errors import InvalidMessageError
@@ -105,9 +105,13 @@ def opening(first: Message) -> Message | None:
     return None if first.role == "user" else block("[the conversation begins here]")
 
 
-def assemble(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[Message]]:
-    """Return the system prompt as text blocks, and the messages as the provider takes them; see ``anthropic_window``."""
-    return anthropic_window.assemble(messages, facts)
+def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple[list[dict[str, Any]], list[Message]]:
+    """Return the system prompt as text blocks, and the messages as the provider takes them; see ``anthropic_window``.
+
+    Where places of messages are given in *cached*, the breakpoints of the provider's cache stand behind these, and no others.
+    """
+    marked = anthropic_window.with_breakpoints(messages, cached, facts) if cached else messages
+    return anthropic_window.assemble(marked, facts)
 
 
 def _check_block(part: dict[str, Any], role: str, path: str) -> None:

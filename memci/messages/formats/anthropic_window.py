@@ -5,7 +5,7 @@ results of a turn in one user message, before any text, directly behind the call
 at the end of a message), prompt caching (at most four breakpoints).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -17,6 +17,9 @@ MOST_BREAKPOINTS: Final = 4
 """Blocks with ``cache_control`` that one call may hold, those of its tools among them."""
 
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+
+_MARKED = frozenset({"text", "image", "tool_use", "tool_result"})
+"""Blocks that get a breakpoint: thinking can have none, and an empty text is left out."""
 
 Block = dict[str, Any]
 
@@ -63,6 +66,24 @@ def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> 
     kept = [value for value in map(_cleaned, values) if value["content"]]
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
+
+
+def with_breakpoints(messages: Sequence[Message], places: Collection[int], facts: Callable[[Block], Message]) -> list[Message]:
+    """Return messages with a breakpoint behind those at some places, and with no other. O(messages)."""
+    return [_marked(message, facts, ends=place in places) for place, message in enumerate(messages)]
+
+
+def _marked(message: Message, facts: Callable[[Block], Message], *, ends: bool) -> Message:
+    if not ends and b'"cache_control"' not in message.raw:
+        return message
+    value = message.value()
+    blocks = _as_blocks(value["content"])
+    for part in holders(blocks):
+        part.pop("cache_control", None)
+    last = next((part for part in reversed(blocks) if part["type"] in _MARKED and part.get("text", "-").strip()), None)
+    if ends and last is not None:
+        last["cache_control"] = {"type": "ephemeral"}
+    return facts({**value, "content": blocks})
 
 
 def _as_blocks(content: str | list[Block]) -> list[Block]:

@@ -1,6 +1,6 @@
 """The wire formats by name. A format is a module with the functions that ``Format`` names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -25,7 +25,8 @@ class Format(Protocol):
         erased: Makes what is left of a message when its content is erased.
         opening: Makes the message that has to stand before the first one of a conversation; ``None`` for none.
         assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
-            parameter for it, and the messages. It joins, leaves out and shortens, and adds nothing.
+            parameter for it, and the messages. It joins, leaves out and shortens, and adds nothing but a mark for the provider's
+            cache behind the messages whose places are given, where the format has such marks.
     """
 
     ANSWER_PATH: str
@@ -36,7 +37,7 @@ class Format(Protocol):
     shortened: Callable[[Message, str], Message]
     erased: Callable[[Message], Message]
     opening: Callable[[Message], Message | None]
-    assemble: Callable[[Sequence[Message]], tuple[list[dict[str, Any]] | None, list[Message]]]
+    assemble: Callable[[Sequence[Message], Collection[int]], tuple[list[dict[str, Any]] | None, list[Message]]]
 
 
 def get(name: str) -> Format:

@@ -3,7 +3,7 @@
 Source of the shapes: the ``messages`` parameter of the Chat Completions API reference.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from memci.errors import InvalidMessageError
@@ -95,7 +95,7 @@ def erased(message: Message) -> Message:
     return facts(value)
 
 
-def assemble(messages: Sequence[Message]) -> tuple[None, list[Message]]:
+def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
     """Return what a call sends: the messages as they are, and an empty text where the assistant says nothing.
 
     System messages stand among them.

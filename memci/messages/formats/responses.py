@@ -4,7 +4,7 @@ Source of the shapes and rules: the ``input`` parameter of the Responses API ref
 package), and OpenAI's guides on function calling, reasoning and conversation state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from memci.errors import InvalidMessageError
@@ -156,7 +156,7 @@ def opening(_first: Message) -> None:
     """Return ``None``: a conversation may begin with any item."""
 
 
-def assemble(messages: Sequence[Message]) -> tuple[None, list[Message]]:
+def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
     """Return what a call sends: the items as they are, without the reasoning whose next item is not there.
 
     The provider knows by its id which item a reasoning belongs to, and refuses one without the other; system and developer
