@@ -1,6 +1,7 @@
 """The file behind a page index: opening, schema, and what becomes of a damaged one."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,20 +12,22 @@ from memci.errors import CorruptError, UnavailableError
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raise it with every change of the tables, of ``words`` or of ``search.term``: older files are then made anew."""
 
 _SCHEMA = """
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, mark TEXT NOT NULL,
-    pages INTEGER NOT NULL, entries INTEGER NOT NULL, terms INTEGER NOT NULL  -- sums over the table text
+    pages INTEGER NOT NULL, entries INTEGER NOT NULL, terms INTEGER NOT NULL,  -- sums over the table text
+    page_sum INTEGER NOT NULL  -- sum of the column of this name in the table page
 ) STRICT;
-INSERT INTO meta VALUES (1, 0, '', 0, 0, 0);
+INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0);
 CREATE TABLE page (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL, state TEXT NOT NULL, turn INTEGER NOT NULL,
     entries INTEGER NOT NULL, tokens INTEGER NOT NULL, title TEXT NOT NULL, recall_count INTEGER NOT NULL,
     last_recall_turn INTEGER, archived_turn INTEGER, pinned INTEGER NOT NULL, revision INTEGER NOT NULL, sha256 TEXT NOT NULL,
-    parent TEXT, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL
+    parent TEXT, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+    page_sum INTEGER NOT NULL DEFAULT 0  -- row_sum of the facts
 ) STRICT;
 CREATE INDEX page_by_age ON page (first_seq, number);
 CREATE INDEX page_by_number ON page (number);
@@ -67,6 +70,8 @@ def mapped_errors() -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # a wrong call, such as one after close()
+    except UnicodeDecodeError as error:
+        raise damaged(str(error)) from error
     except sqlite3.DatabaseError as error:
         if _is_unavailable(error):
             message = (
@@ -139,6 +144,11 @@ def remove(path: str) -> None:
     """Delete the index at *path*, as far as it is there."""
     for ending in ("", "-wal", "-shm", "-journal"):
         Path(path + ending).unlink(missing_ok=True)
+
+
+def row_sum(row: Sequence[object]) -> int:
+    """Return a checksum of a row, of 40 bits: those of eight million pages can be added up in a column."""
+    return int.from_bytes(hashlib.blake2b(repr(tuple(row)).encode(), digest_size=5).digest())
 
 
 def storable(text: str) -> str:

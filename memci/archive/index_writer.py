@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.index_file import mapped_errors, storable
+from memci.archive.index_file import mapped_errors, row_sum, storable
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.search import PageText, page_text, term_line
 from memci.errors import PageNotFoundError
@@ -40,6 +40,8 @@ class IndexWriter:
         # Pages to be made searchable, with the new text of their contents entries. A page that is completed and folded in one
         # transaction is so indexed once.
         self._waiting: dict[str, str | None] = {}
+        # Pages whose facts have another checksum at the end of the transaction.
+        self._changed: set[str] = set()
 
     def set_seq(self, seq: int, mark: str) -> None:
         """Note the last journal record that is in the index, and a text that tells its journal from others."""
@@ -51,8 +53,9 @@ class IndexWriter:
             self._run(f"DELETE FROM {table}")  # noqa: S608 (the words above)
         self._run("INSERT INTO search (search) VALUES ('delete-all')")
         self._run("DELETE FROM meta")
-        self._run("INSERT INTO meta VALUES (1, 0, '', 0, 0, 0)")
+        self._run("INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0)")
         self._waiting.clear()
+        self._changed.clear()
 
     def add_checkpoint(self, checkpoint: Checkpoint, *, keep: int | None) -> None:
         """Add a checkpoint; of those of the kind ``auto`` only the newest *keep* are left, ``None`` for all."""
@@ -97,6 +100,7 @@ class IndexWriter:
     def put_page(self, facts: PageFacts) -> None:
         """Add a page, or replace the facts of one; a page added later counts as younger in search."""
         number = int(facts.index.rpartition("-")[2])
+        self._changed.add(facts.index)
         self._run(_PUT_PAGE, *(_stored(value) for value in attrs.astuple(facts, recurse=False)), number)
 
     def change_page(self, index: str, **changes: Any) -> None:  # noqa: ANN401 the attributes of PageFacts
@@ -115,6 +119,7 @@ class IndexWriter:
         values = map(_stored, changes.values())
         if not self._run(f"UPDATE page SET {assignments} WHERE name = ?", *values, index):  # noqa: S608 names of attributes
             raise _page_not_found(index)
+        self._changed.add(index)
 
     def index_page(self, index: str, *, entry: str | None = None) -> None:
         """Make a page searchable, as it is when the transaction ends. O(its text), then.
@@ -132,6 +137,11 @@ class IndexWriter:
 
     def finish(self) -> None:
         """Do what was left for the end of the transaction."""
+        for name in self._changed:
+            *facts, old = self._one(f"SELECT {COLUMNS}, page_sum FROM page WHERE name = ?", name)  # noqa: S608 names of columns
+            self._run("UPDATE page SET page_sum = ? WHERE name = ?", row_sum(facts), name)
+            self._run("UPDATE meta SET page_sum = page_sum + ?", row_sum(facts) - old)
+        self._changed.clear()
         for index, entry in self._waiting.items():
             page_id = self._one("SELECT id FROM page WHERE name = ?", index)[0]
             old = self._one("SELECT contents FROM text WHERE id = ?", page_id)
@@ -144,8 +154,10 @@ class IndexWriter:
     def drop_page(self, index: str) -> None:
         """Remove a page with its entries, keys and calls; nothing happens where there is none. O(its size)."""
         self._waiting.pop(index, None)
-        page = self._one("SELECT id FROM page WHERE name = ?", index)
+        self._changed.discard(index)
+        page = self._one("SELECT id, page_sum FROM page WHERE name = ?", index)
         if page is not None:
+            self._run("UPDATE meta SET page_sum = page_sum - ?", page[1])
             self._remove_text(page[0])
             self._run("DELETE FROM page WHERE id = ?", page[0])
         for (seq,) in self._all("SELECT seq FROM entry WHERE page = ?", index):
@@ -173,6 +185,7 @@ class IndexWriter:
         if not left:
             self.drop_page(index)
             return
+        self._changed.add(index)
         self._run(
             "UPDATE page SET entries = ?, first_seq = ?, last_seq = ? WHERE name = ?", len(left), min(left), max(left), index
         )

@@ -9,7 +9,7 @@ import attrs
 
 from memci.archive import index_file
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.index_file import damaged, mapped_errors, storable
+from memci.archive.index_file import damaged, mapped_errors, row_sum, storable
 from memci.archive.index_writer import CHECKPOINT_COLUMNS, COLUMNS, IndexWriter
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.page_filter import ANY_PAGE, Filter
@@ -30,8 +30,7 @@ _ALL_ROWS = (
     """SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id)
     WHERE number < (SELECT max(number) FROM page) ORDER BY number, name""",
 )
-_TEXTS = frozenset({"index", "state", "title", "sha256", "parent", "id", "label", "kind", "at"})
-_OPTIONAL = frozenset({"last_recall_turn", "archived_turn", "parent"})
+_ROW = f"{COLUMNS}, page_sum"
 _MOST = (1 << 63) - 1  # the largest integer that the database holds
 
 
@@ -56,6 +55,8 @@ class PageIndex:
         self._read_only = read_only
         # What the file looked like when it was opened as unchanging; None when it was not.
         self._seen: tuple[int, int] | None = None
+        # The state of the index in which nothing was found to be missing last.
+        self._checked_seq = -1
         self._opened: sqlite3.Connection | None = self._open()
 
     @property
@@ -147,9 +148,25 @@ class PageIndex:
             self._opened.close()
 
     def find_page(self, index: str) -> PageFacts | None:
-        """Return the facts of a page, or ``None`` where there is none."""
-        row = self._one(f"SELECT {COLUMNS} FROM page WHERE name = ?", index)  # noqa: S608 names of columns
+        """Return the facts of a page, or ``None`` where there is none. O(1); O(pages) once after a change where there is none."""
+        row = self._one(f"SELECT {_ROW} FROM page WHERE name = ?", index)  # noqa: S608 names of columns
+        if row is None and self._checked_seq != (seq := self.seq):
+            self.all_pages()  # it may be one that is missing
+            self._checked_seq = seq
         return None if row is None else _facts(row)
+
+    def all_pages(self) -> list[PageFacts]:
+        """Return the facts of all pages, oldest first: by first entry, then by number. O(pages).
+
+        Raises:
+            CorruptError: They are not all that were written.
+        """
+        sql = f"SELECT {_ROW}, (SELECT page_sum FROM meta) FROM page ORDER BY first_seq, number, id"  # noqa: S608 names of columns
+        rows = self._all(sql)
+        if sum(row[-2] for row in rows) != (rows[0][-1] if rows else self._meta("page_sum")):
+            message = "pages are missing, or there twice"
+            raise damaged(message)
+        return [_facts(row[:-1]) for row in rows]
 
     def pages(self, state: PageState | None = None, *, numbers: tuple[int, int] = (0, _MOST)) -> Iterator[PageFacts]:
         """Yield the facts of pages, all or those in a state or with these numbers, oldest first: by first entry, then by number.
@@ -159,7 +176,7 @@ class PageIndex:
         condition = "number BETWEEN ? AND ? AND" if state is None else "number BETWEEN ? AND ? AND state = ? AND"
         chosen = numbers if state is None else (*numbers, state.value)
         sql = (
-            f"SELECT first_seq, number, id, {COLUMNS} FROM page "  # noqa: S608 names of columns
+            f"SELECT first_seq, number, id, {_ROW} FROM page "  # noqa: S608 names of columns
             f"WHERE {condition} (first_seq, number, id) > (?, ?, ?) ORDER BY first_seq, number, id LIMIT {_BATCH_PAGES}"
         )
         last: tuple[Any, ...] = (-1, -1, -1)
@@ -174,7 +191,7 @@ class PageIndex:
         O(position) within the database, at a few nanoseconds each.
         """
         sql = (
-            f"SELECT {COLUMNS} FROM page "  # noqa: S608 names of columns
+            f"SELECT {_ROW} FROM page "  # noqa: S608 names of columns
             "ORDER BY first_seq, number, id LIMIT ? OFFSET ?"
         )
         return [_facts(row) for row in self._all(sql, limit, offset)]
@@ -288,30 +305,18 @@ class PageIndex:
 
 
 def _checkpoint(row: Sequence[Any]) -> Checkpoint:
-    values = _values(Checkpoint, row)
-    with _known_words():
+    values = dict(zip((field.name for field in attrs.fields(Checkpoint)), row, strict=True))
+    try:
         return Checkpoint(**values | {"kind": CheckpointKind(values["kind"])})
+    except ValueError as error:
+        raise damaged(str(error)) from error
 
 
 def _facts(row: Sequence[Any]) -> PageFacts:
-    values = _values(PageFacts, row)
-    with _known_words():
-        return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})
-
-
-def _values(kind: type[attrs.AttrsInstance], row: Sequence[Any]) -> dict[str, Any]:
-    """Return a row by the names of the attributes; a damaged file may hold anything in any column."""
-    values = dict(zip((field.name for field in attrs.fields(kind)), row, strict=True))
-    for name, value in values.items():
-        if type(value) is not (str if name in _TEXTS else int) and not (value is None and name in _OPTIONAL):
-            message = f"{name} cannot be a {type(value).__name__}"
-            raise damaged(message)
-    return values
-
-
-@contextmanager
-def _known_words() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise damaged(str(error)) from error
+    """Make facts of a row of ``_ROW``; a damaged file may hold anything in any column."""
+    *facts, known = row
+    if row_sum(facts) != known:
+        message = f"the facts of {str(facts[0])[:40]!r} are not what was written"
+        raise damaged(message)
+    values = dict(zip((field.name for field in attrs.fields(PageFacts)), facts, strict=True))
+    return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})

@@ -14,11 +14,11 @@ from memci.archive.stores.contract import Record, SessionStore
 from memci.archive.summary import Summarizer
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
-from memci.engine import blocks, state_codec
+from memci.engine import blocks, index_access, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.events import Event, from_record, to_record
-from memci.engine.indexing import advance, mark_of
+from memci.engine.indexing import mark_of
 from memci.engine.kept_states import KeptState
 from memci.engine.monitor import Monitor, logger
 from memci.engine.recounting import configuration
@@ -56,6 +56,7 @@ class Core:
         monitor: Who is told what happens.
         handles: How many handles are open.
         last_counted: Tokens of the last window by the counter, before the scale; 0 before the first.
+        indexed: The index, once it was asked for.
         mark: Tells the record of the state's last event from another one that could stand in its place; empty without any.
         policy: What of the config decides what a window holds, as the journal holds it.
         lost: The store failed in a way after which the session must be loaded again.
@@ -80,7 +81,7 @@ class Core:
     closed: bool = False
     mark: str = ""
     policy: dict[str, Any] = attrs.field(init=False)
-    _indexed: "PageIndex | None" = None
+    indexed: "PageIndex | None" = None
     _last_snapshot: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -143,7 +144,7 @@ class Core:
         self._take_in(self.store.journal.read(known))
         if self.state.erased_seq != erased_seq:
             self.reload()
-            self._indexed = None
+            self.indexed = None
             if not self.read_only:
                 from memci.engine.erasing import forget_erased  # noqa: PLC0415 (it imports this module, and is seldom needed)
 
@@ -179,7 +180,7 @@ class Core:
     def empty_index(self) -> None:
         """Empty the index and what is known of it; it is made again when it is asked for."""
         self.store.index.reset()
-        self._indexed = None
+        self.indexed = None
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
@@ -195,17 +196,17 @@ class Core:
             question: Is asked again when the index had to be made again.
         """
         try:
-            return question(self._current_index())
+            return question(index_access.current(self))
         except UnavailableError as error:
             logger().warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
-            self._indexed = self._private_index()
-            return question(self._current_index())
+            self.indexed = index_access.private(self)
+            return question(index_access.current(self))
         except CorruptError as error:
-            if error.place != INDEX_PLACE or self.read_only or self._indexed is None:
+            if error.place != INDEX_PLACE:
                 raise
             logger().warning("session %r: the index is made again from the journal: %s", self.session_id, error)
-            self._indexed.reset()
-            return question(self._current_index())
+            self.indexed = index_access.emptied(self)
+            return question(index_access.current(self))
 
     def catch_up(self) -> None:
         """Bring the index to the state's last event; a store that fails is logged, and the index catches up later."""
@@ -250,43 +251,6 @@ class Core:
         except StoreError as error:
             logger().warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
 
-    def _current_index(self) -> "PageIndex":
-        if self._indexed is None:
-            self._indexed = self._checked_index()
-        index = self._indexed
-        while (known := index.seq) != self.state.seq:
-            if known > self.state.seq:  # another process went on
-                if not self.read_only:
-                    raise self.conflict()
-                self.refresh()
-                continue
-            advance(index, self.store.journal, self.state)
-        return index
-
-    def _checked_index(self) -> "PageIndex":
-        """Return the stored index, emptied where it belongs to another journal; a private copy where nothing may be written."""
-        if self.read_only:
-            return self._private_index()
-        index = self.store.index
-        if not self._belongs(index):
-            index.reset()
-        return index
-
-    def _private_index(self) -> "PageIndex":
-        """Return a copy of the stored index in memory, or an empty one where it cannot be read."""
-        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
-
-        try:
-            index = self.store.index
-            return index.copy_in_memory() if self._belongs(index) else PageIndex(None)
-        except StoreError:
-            return PageIndex(None)
-
-    def _belongs(self, index: "PageIndex") -> bool:
-        """Return whether an index was made from this journal."""
-        known = index.seq
-        return not known or (self.state.erased_seq <= known <= self.store.journal.head() and index.mark == self._mark(known))
-
     def facts(self, index: str) -> PageFacts | None:
         """Return the facts of a page, ``None`` where there is none. O(1)."""
         page = self.state.active.find_page(index) or self.state.system.find_page(index)
@@ -299,7 +263,7 @@ class Core:
         """Yield the facts of all pages, oldest first."""
         for page in self.state.system.pages():
             yield self.page_facts(page)
-        yield from map(self.facts_now, self.ask(lambda index: list(index.pages())))
+        yield from map(self.facts_now, self.ask(lambda index: index.all_pages()))
 
     def facts_now(self, facts: PageFacts) -> PageFacts:
         """Return a page's facts as they are now, by those that the index holds. O(directories)."""
@@ -347,7 +311,7 @@ class Core:
         if found is not None:
             seq, body = found
             value = codec.decode(body)
-            if seq >= self.state.erased_seq and value["mark"] == self._mark(seq) and value["state"]["v"] == state_codec.VERSION:
+            if seq >= self.state.erased_seq and value["mark"] == self.mark_at(seq) and value["state"]["v"] == state_codec.VERSION:
                 return state_codec.from_mapping(value["state"]), value["mark"]
         return State(session=self.session_id, config=Config.from_mapping(self.policy)), ""
 
@@ -367,7 +331,7 @@ class Core:
             logger().warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
             return None
 
-    def _mark(self, seq: int) -> str:
+    def mark_at(self, seq: int) -> str:
         """Return what tells the record *seq* from another one that could stand in its place."""
         for record in self.store.journal.read(seq - 1, seq):
             return mark_of(record.body)

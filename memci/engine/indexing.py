@@ -3,13 +3,16 @@
 import hashlib
 from typing import TYPE_CHECKING
 
-from memci.archive.stores.contract import Journal
+from memci.archive.page_facts import INDEX_PLACE
+from memci.archive.stores.contract import Journal, Record
 from memci.engine.events import from_record
 from memci.engine.projection import project
 from memci.engine.state import State
 from memci.engine.time_events import CheckpointMade
+from memci.errors import CorruptError, PageNotFoundError
 
 if TYPE_CHECKING:
+    from memci.archive.index_writer import IndexWriter
     from memci.archive.page_index import PageIndex
 
 INDEX_CHUNK = 5_000
@@ -43,6 +46,13 @@ def advance(index: "PageIndex", journal: Journal, state: State) -> None:
         mark = index.mark
         for record in journal.read(known, last):
             if detour is None or record.kind == CheckpointMade.kind:
-                project(from_record(record), record.seq, writer, state.wire)
+                _project(record, writer, state)
             mark = mark_of(record.body)
         writer.set_seq(last, mark)
+
+
+def _project(record: Record, writer: "IndexWriter", state: State) -> None:
+    try:
+        project(from_record(record), record.seq, writer, state.wire)
+    except PageNotFoundError as error:  # the page was written by an event before
+        raise CorruptError(str(error), session=state.session, place=INDEX_PLACE, seq=record.seq) from error

@@ -224,6 +224,33 @@ def test_a_damaged_index_is_made_again(tmp_path: Path, directory: Path, damage: 
         assert () == session.verify().problems
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM page WHERE name = 'usr-3'",
+        "UPDATE page SET tokens = tokens + 1 WHERE name = 'usr-3'",
+        "UPDATE page SET state = 'activE' WHERE name = 'usr-3'",
+        "UPDATE page SET first_seq = 1000 WHERE name = 'usr-3'",
+        "UPDATE page SET name = 'usr-999' WHERE name = 'usr-3'",
+        "DELETE FROM meta",
+    ],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_damaged_facts_are_not_told(tmp_path: Path, directory: Path, change: str, read_only: bool) -> None:  # noqa: FBT001
+    """Facts of pages that are changed, missing or too many are made again from the journal when somebody asks for them."""
+    said = begun(tmp_path)
+    with open_on(tmp_path) as session:
+        before = session.pages()
+    with closing(sqlite3.connect(directory / "index.sqlite")) as connection:
+        connection.execute(change)
+        connection.commit()
+    with Engine(FileStore(tmp_path), read_only=read_only).session("chat") as session:
+        assert before[2] == session.facts("usr-3")
+        assert before == session.pages()
+        assert said == list(session.messages())
+        assert "usr-3" == session.search("say3x4", include_visible=True)[0].index
+
+
 def test_an_index_of_another_session_is_not_believed(tmp_path: Path, directory: Path) -> None:
     """An index that belongs to another journal is emptied and filled from this one."""
     said = begun(tmp_path)
@@ -369,11 +396,11 @@ def test_two_processes_may_fill_the_index_at_once(tmp_path: Path, directory: Pat
     with open_on(tmp_path) as session, open_on(tmp_path) as other:
         session.extend(turns(3))
         other.refresh()
-        other._core._indexed = Interrupted(str(directory / "index.sqlite"), [lambda: session.search("say2x4")])
+        other._core.indexed = Interrupted(str(directory / "index.sqlite"), [lambda: session.search("say2x4")])
         assert "usr-2" == other.search("say2x4", include_visible=True)[0].index
         session.append(assistant("and more"))  # folds nothing, which would fill the index
         other.refresh()
-        other._core._indexed = Interrupted(
+        other._core.indexed = Interrupted(
             str(directory / "index.sqlite"), [lambda: (session.extend(turns(1)), session.search("say2x4"))]
         )
         with pytest.raises(ConflictError):
