@@ -59,7 +59,7 @@ class Active:
         entry_tokens: Tokens above which a single entry is shown as a stub.
     """
 
-    min_pages: int = attrs.field(default=4, validator=checks.integer("active.min_pages", at_least=1))
+    min_pages: int = attrs.field(default=2, validator=checks.integer("active.min_pages", at_least=1))
     max_pages: int | None = attrs.field(default=None, validator=checks.integer("active.max_pages", at_least=1, otherwise=None))
     high_water: float = attrs.field(default=1.0, converter=checks.whole_as_float, validator=checks.share("active.high_water"))
     low_water: float | Literal["auto"] = attrs.field(
@@ -113,7 +113,7 @@ class Contents:
     max_tokens: int | Literal["auto"] = attrs.field(
         default="auto", validator=checks.integer("contents.max_tokens", at_least=1, otherwise="auto")
     )
-    low_share: float = attrs.field(default=0.8, converter=checks.whole_as_float, validator=checks.share("contents.low_share"))
+    low_share: float = attrs.field(default=0.65, converter=checks.whole_as_float, validator=checks.share("contents.low_share"))
     directories: bool = attrs.field(default=True, validator=checks.flag("contents.directories"))
 
 

@@ -21,7 +21,7 @@ budget:                   # a window holds at most window - reserve tokens
   reserve: 4000           # tokens kept free for the reply
 
 active:                   # the recent pages, shown word for word
-  min_pages: 4            # newest pages that these marks never fold
+  min_pages: 2            # newest pages that these marks never fold
   max_pages: null         # pages from which the oldest fold; null for no such mark
   high_water: 1.0         # share of the budget at which a fold begins
   low_water: auto         # share of the budget down to which it folds, below high_water; auto: from prices and sizes
@@ -34,7 +34,7 @@ prices:                   # relative to plain input; used by low_water: auto
 
 contents:                 # the contents page, the index of what was folded
   max_tokens: auto        # tokens it may hold; auto: from the budget
-  low_share: 0.8          # share of max_tokens down to which it shrinks once it is over
+  low_share: 0.65         # share of max_tokens down to which it shrinks once it is over
   directories: true       # group old neighbours in directories before they leave
 
 eviction:                 # when entries leave the contents page for their age; null switches a rule off

@@ -10,8 +10,23 @@ from memci.engine.config import Config
 from memci.engine.layout import Layout, lay_out
 from memci.engine.state import State
 
-AUTO_CONTENTS_SHARE = 0.25
-"""Share of the room beside the system part that the contents page may take when ``contents.max_tokens`` is ``auto``."""
+VERBATIM_SHARE = 0.45
+"""Share of the budget that verbatim pages are to have on average, with ``low_water`` and ``contents.max_tokens`` at ``auto``.
+
+Messages come in pieces, so that a window is seldom full when it folds: what is measured is a few hundredths less.
+"""
+
+FLOOR_SHARE = 0.25
+"""Share of the budget that verbatim pages are to have left when they fold, with ``low_water: auto``."""
+
+LEAST_CONTENTS_SHARE = 0.15
+"""Share of the room beside the system part that the contents page may take at least when ``contents.max_tokens`` is ``auto``."""
+
+MOST_CONTENTS_SHARE = 0.35
+"""The same at most."""
+
+LEAST_GAP_SHARE = 0.1
+"""Share of the room of verbatim pages that the gap between the marks has at least, with ``low_water: auto``."""
 
 OPEN_PAGE_SHARE = 0.25
 """Share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that."""
@@ -88,30 +103,45 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
 def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
     """Return the marks for a budget.
 
-    With ``low_water: auto`` the gap between them is the cheapest one: folding makes the provider write the L tokens
-    that stay verbatim to its cache again, and a gap of G tokens is read G/2 times over on average, so that for t new tokens a
-    call G = sqrt(2·(w-r)/r·L·t). L and G share the room H that the other parts leave, L + G = H, which makes
-    G = (sqrt(k² + 4·k·H) - k) / 2 with k = 2·(w-r)/r·t.
+    With ``low_water: auto`` the gap between them is the cheapest one: folding makes the provider write the L tokens that stay
+    verbatim, and the C tokens of the contents page, to its cache again, and a gap of G tokens is read G/2 times over on average,
+    so that for t new tokens a call G = sqrt(k·(L + C)) with k = 2·(w-r)/r·t. L and G share the room H that the other parts
+    leave, L + G = H, which makes G = (sqrt(k² + 4·k·(H + C)) - k) / 2. It is made smaller where fewer than ``VERBATIM_SHARE``
+    of the budget would be verbatim on average, L + G/2, or fewer than ``FLOOR_SHARE`` after a fold. C is what the contents
+    page is brought down to, before it has grown to that.
     """
     high = config.active.high_water * budget
     low_water = config.active.low_water
     if not isinstance(low_water, str):
         return Marks(high=high, low=low_water * budget)
-    fixed = sum(layout.breakdown[part] for part in ("system", "tools", "contents", "reply"))
-    room = max(high - fixed, 0.0)
-    prices = config.prices
-    factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
-    gap = (math.sqrt(factor**2 + 4 * factor * room) - factor) / 2
-    return Marks(high=high, low=high - gap)
+    contents = max(layout.breakdown["contents"], config.contents.low_share * contents_limit(state, config, budget))
+    room = max(high - contents - sum(layout.breakdown[part] for part in ("system", "tools", "reply")), 0.0)
+    factor = _factor(state, config)
+    cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
+    widest = min(2 * (room - VERBATIM_SHARE * budget), room - FLOOR_SHARE * budget)
+    return Marks(high=high, low=high - min(cheapest, max(widest, LEAST_GAP_SHARE * room)))
 
 
 def contents_limit(state: State, config: Config, budget: int) -> int:
-    """Return how many tokens the entries of the contents page may hold."""
+    """Return how many tokens the entries of the contents page may hold.
+
+    With ``auto``, what verbatim pages leave that have ``VERBATIM_SHARE`` of the budget on average, L + G/2, between marks with
+    the cheapest gap for that, G = sqrt(k·L): they need more where a call brings more tokens. A share of the room at least and
+    at most.
+    """
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
         return limit
-    system = math.ceil((state.system.tokens + state.instruction_tokens) * state.scale)
-    return max(int(AUTO_CONTENTS_SHARE * (budget - system)), 0)
+    room = max(budget - math.ceil((state.system.tokens + state.instruction_tokens) * state.scale), 0)
+    half = math.sqrt(_factor(state, config)) / 2
+    root = (math.sqrt(half**2 + 4 * VERBATIM_SHARE * budget) - half) / 2  # of L
+    left = room - root**2 - 2 * half * root
+    return int(min(max(left, LEAST_CONTENTS_SHARE * room), MOST_CONTENTS_SHARE * room))
+
+
+def _factor(state: State, config: Config) -> float:
+    prices = config.prices
+    return 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
 
 
 def entry_room(limit: int, page_tokens: int) -> int:

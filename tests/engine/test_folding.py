@@ -71,19 +71,47 @@ def test_the_floor_holds_against_the_marks() -> None:
 
 
 def test_the_gap_between_auto_marks_is_the_cheapest_one() -> None:
-    """With ``low_water: auto`` the gap G and the floor L share the room and G² = 2·(w-r)/r·L·t."""
-    session = open_session(prices={"write": 1.25, "read": 0.1})
+    """With ``low_water: auto`` the gap G and the floor L share the room, and G² = 2·(w-r)/r·(L + C)·t for a contents page C."""
+    session = open_session(prices={"write": 1.25, "read": 0.1}, contents={"max_tokens": 100, "low_share": 0.65})
     session.append(system("be brief " * 50))
     talk(session, 30, words=30)
     state, config = session._core.state, session._core.config
     shown = layout(session._core)
-    for budget in (2_000, 8_000, 32_000):
+    for budget in (4_000, 8_000, 32_000):
         marks = planner.marks(state, config, shown, budget)
         gap = marks.high - marks.low
-        floor = budget - gap - shown.breakdown["system"] - shown.breakdown["reply"]
+        floor = budget - gap - shown.breakdown["system"] - shown.breakdown["reply"] - 65
         per_call = state.traffic.tokens / 30
-        assert math.isclose(2 * (1.25 - 0.1) / 0.1 * floor * per_call, gap**2, rel_tol=1e-9)
+        assert math.isclose(2 * (1.25 - 0.1) / 0.1 * (floor + 65) * per_call, gap**2, rel_tol=1e-9)
         assert 0 < marks.low < marks.high == budget
+
+
+def test_the_gap_leaves_pages_verbatim() -> None:
+    """However dear writes are, 45% of the budget are verbatim on average between two folds, and 25% behind one."""
+    after, mean = [], []
+    for words in (1, 320):
+        session = open_session(prices={"write": 100, "read": 0.1}, contents={"max_tokens": 100})
+        session.append(system("brief " * words))
+        talk(session, 30, words=30)
+        shown = layout(session._core)
+        fixed = shown.breakdown["system"] + shown.breakdown["reply"] + 65
+        marks = planner.marks(session._core.state, session._core.config, shown, 1_000)
+        after.append(round(marks.low - fixed))
+        mean.append(round((marks.low + marks.high) / 2 - fixed))
+    assert 250 == after[0] < after[1]
+    assert 450 == mean[1] < mean[0]
+
+
+def test_contents_get_what_verbatim_pages_leave() -> None:
+    """With ``contents.max_tokens: auto``, calls that bring more tokens leave the contents page less; between 15 and 35%."""
+    limits = []
+    for words in (1, 100, 1_000):
+        session = open_session()
+        talk(session, 10, words=words)
+        limits.append(planner.contents_limit(session._core.state, session._core.config, 10_000))
+    assert 3_400 < limits[0] <= 3_500
+    assert 1_400 < limits[2] <= 1_500
+    assert limits[2] < limits[1] < limits[0]
 
 
 def test_dear_writes_widen_the_gap() -> None:

@@ -44,7 +44,7 @@ def test_a_result_depends_on_all_that_decides_it(tmp_path: Path) -> None:
     """Another conversation, budget, engine, setting or code is another result."""
     cache = Cache(tmp_path)
     cache.put(TALK, spec("memci"), 2_000, Played())
-    other = engines(Config(active=Active(min_pages=2)))["memci"]
+    other = engines(Config(active=Active(min_pages=3)))["memci"]
     assert cache.find(attrs.evolve(TALK, lang="de"), spec("memci"), 2_000) is None
     assert cache.find(TALK, spec("memci"), 2_001) is None
     assert cache.find(TALK, spec("whole"), 2_000) is None
