@@ -19,9 +19,10 @@ _SCHEMA = """
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, mark TEXT NOT NULL,
     pages INTEGER NOT NULL, entries INTEGER NOT NULL, terms INTEGER NOT NULL,  -- sums over the table text
-    page_sum INTEGER NOT NULL  -- sum of the column of this name in the table page
+    page_sum INTEGER NOT NULL,  -- sum of the column of this name in the table page
+    vectors INTEGER NOT NULL, model TEXT NOT NULL  -- rows of the table vector, and what made them
 ) STRICT;
-INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0);
+INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0, 0, '');
 CREATE TABLE page (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL, state TEXT NOT NULL, turn INTEGER NOT NULL,
     entries INTEGER NOT NULL, tokens INTEGER NOT NULL, title TEXT NOT NULL, recall_count INTEGER NOT NULL,
@@ -48,6 +49,7 @@ CREATE TABLE text (
     id INTEGER PRIMARY KEY, entries INTEGER NOT NULL, terms INTEGER NOT NULL,
     user TEXT NOT NULL, page TEXT NOT NULL, contents TEXT NOT NULL
 ) STRICT;
+CREATE TABLE vector (id INTEGER PRIMARY KEY, scale REAL NOT NULL, codes BLOB NOT NULL) STRICT;
 CREATE TABLE checkpoint (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, label TEXT NOT NULL, kind TEXT NOT NULL, turn INTEGER NOT NULL,
     at TEXT NOT NULL

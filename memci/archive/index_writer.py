@@ -1,5 +1,6 @@
 """The writing side of a page index: one transaction."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -49,11 +50,11 @@ class IndexWriter:
 
     def clear(self) -> None:
         """Empty the index: it is as if it was new. The file keeps its size."""
-        for table in ("page", "entry", "call", "text", "checkpoint"):
+        for table in ("page", "entry", "call", "text", "vector", "checkpoint"):
             self._run(f"DELETE FROM {table}")  # noqa: S608 (the words above)
         self._run("INSERT INTO search (search) VALUES ('delete-all')")
         self._run("DELETE FROM meta")
-        self._run("INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0)")
+        self._run("INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0, 0, '')")
         self._waiting.clear()
         self._changed.clear()
 
@@ -151,6 +152,20 @@ class IndexWriter:
             self._add_text(page_id, page_text(entries, contents))
         self._waiting.clear()
 
+    def put_vectors(self, model: str, vectors: Sequence[tuple[str, float, bytes]]) -> None:
+        """Keep vectors of searchable pages, until a page or its text changes. Those that another model made go.
+
+        Args:
+            model: What made them.
+            vectors: Index of the page, scale, codes.
+        """
+        if self._one("SELECT model FROM meta")[0] != model:
+            self._run("DELETE FROM vector")
+            self._run("UPDATE meta SET vectors = 0, model = ?", model)
+        put = "INSERT OR IGNORE INTO vector SELECT text.id, ?, ? FROM page JOIN text USING (id) WHERE page.name = ?"
+        added = sum(self._run(put, scale, codes, index) for index, scale, codes in vectors)
+        self._run("UPDATE meta SET vectors = vectors + ?", added)
+
     def drop_page(self, index: str) -> None:
         """Remove a page with its entries, keys and calls; nothing happens where there is none. O(its size)."""
         self._waiting.pop(index, None)
@@ -213,6 +228,8 @@ class IndexWriter:
         remove = "INSERT INTO search (search, rowid, user, page, contents) VALUES ('delete', ?, ?, ?, ?)"
         self._run(remove, page_id, *row[2:])
         self._run("DELETE FROM text WHERE id = ?", page_id)
+        gone = self._run("DELETE FROM vector WHERE id = ?", page_id)
+        self._run("UPDATE meta SET vectors = vectors - ?", gone)
 
     def _run(self, sql: str, *values: object) -> int:
         """Run a statement and return how many rows it changed."""

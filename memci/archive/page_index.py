@@ -20,6 +20,8 @@ from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
 if TYPE_CHECKING:
     import sqlite3
 
+    from memci.archive.embedding import Embedder
+
 _BATCH_PAGES = 256
 _ALL_ROWS = (
     f"SELECT {COLUMNS} FROM page ORDER BY number, name",  # noqa: S608 names of columns
@@ -235,21 +237,45 @@ class PageIndex:
         limit: int,
         only: Filter = ANY_PAGE,
         extra: Sequence[ExtraPage] = (),
+        embedder: "Embedder | None" = None,
     ) -> list[IndexHit]:
         """Return the pages that answer a query best, best first; none where the query holds no word.
 
         The query is plain text: any of its words counts, and nothing in it is syntax. Costs about what the one full-text query
         costs, and no more than a bounded number of pages beside it; limited to roles, it may look through all pages that match.
 
+        With an embedder, pages that are like the query in meaning are found too, except where roles limit the search. Missing
+        vectors are made first, of the youngest 256 pages or 100,000 characters, and all vectors are read:
+        O(pages), at a microsecond or two each.
+
         Args:
             query: What is looked for, in any language.
             limit: At most so many pages.
             only: Which pages may answer.
             extra: Pages that are not in the index, or not as they are now; they are searched as if they were.
+            embedder: Tells what texts mean; ``None`` ranks by words alone.
+
+        Raises:
+            UnavailableError: With an embedder, where the index cannot be written now.
         """
+        if embedder is not None:
+            self._add_vectors(embedder)
         connection = self._connection()
         with mapped_errors():
-            return PageSearch(connection, query, extra).hits(limit, only)
+            return PageSearch(connection, query, extra, embedder).hits(limit, only)
+
+    def _add_vectors(self, embedder: "Embedder") -> None:
+        """Make vectors of pages that have none; without effect where another process changed the index meanwhile."""
+        from memci.archive.page_vectors import encoded, missing  # noqa: PLC0415 (for those who use vectors)
+
+        connection = self._connection()
+        with mapped_errors():
+            found = missing(connection, embedder.name)
+        if found.texts:
+            vectors = encoded(found.texts, embedder)
+            with self.write() as writer:
+                if writer.seq == found.seq:
+                    writer.put_vectors(embedder.name, vectors)
 
     def _make_anew(self) -> None:
         if self._opened is not None:

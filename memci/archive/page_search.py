@@ -5,10 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 from memci.archive.page_facts import PageState
 from memci.archive.page_filter import Filter
-from memci.archive.search import REACH, Candidate, ExtraPage, IndexHit, PageText, page_text, query_terms, rank, snippet, weigh
+from memci.archive.search import (
+    LEAST_COSINE,
+    REACH,
+    Candidate,
+    ExtraPage,
+    IndexHit,
+    PageText,
+    page_text,
+    query_terms,
+    rank,
+    snippet,
+    weigh,
+)
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from memci.archive.embedding import Embedder
+    from memci.archive.page_vectors import Likeness
 
 _QUERY_TERMS = 64
 _CANDIDATES = 30
@@ -29,10 +44,15 @@ class PageSearch:
         connection: The index.
         query: Any text.
         extra: Pages to be searched that are not in the index as they are now.
+        embedder: Tells what texts mean; ``None`` ranks by words alone.
     """
 
-    def __init__(self, connection: "sqlite3.Connection", query: str, extra: Sequence[ExtraPage]) -> None:
+    def __init__(
+        self, connection: "sqlite3.Connection", query: str, extra: Sequence[ExtraPage], embedder: "Embedder | None"
+    ) -> None:
         self._connection = connection
+        self._query = query
+        self._embedder = embedder
         youngest = self._all("SELECT coalesce(max(id), 0) FROM page")[0][0]
         known = dict(self._chosen("SELECT name, id FROM page WHERE name IN", [page.index for page in extra]))
         self._extra = {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
@@ -51,23 +71,43 @@ class PageSearch:
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
         """Return the best pages that the filter admits, best first."""
-        if not self._weights or limit < 1:
+        if limit < 1:
+            return []
+        likeness = self._likeness(only)
+        if not self._weights and likeness is None:
             return []
         most = max(_CANDIDATES, 2 * limit)
         while True:
             found = self._matching(most, only)
-            hits = self._best(found, limit, only)
-            if not only.looks_closer or len(hits) == limit or len(found) < most:
+            alike = [] if likeness is None else likeness.best(most + len(only.exclude), LEAST_COSINE)
+            hits = self._best(found, alike, likeness, limit, only)
+            if not only.looks_closer or len(hits) == limit or max(len(found), len(alike)) < most:
                 return hits
             most *= 4
 
-    def _best(self, found: Sequence[int], limit: int, only: Filter) -> list[IndexHit]:
-        """Rank the pages that were found, with their neighbours, and return the best."""
+    def _likeness(self, only: Filter) -> "Likeness | None":
+        """Compare the query with the vectors of the pages; ``None`` for one without words, and where roles limit the search.
+
+        The vector of a page is made of all its entries, and does not tell who said what.
+        """
+        if self._embedder is None or only.roles is not None or not query_terms(self._query):
+            return None
+        from memci.archive.page_vectors import Likeness  # noqa: PLC0415 (for those who use vectors)
+
+        extra = {place: [text for _, _, text in page.entries] for place, page in self._extra.items()}
+        return Likeness(self._connection, self._embedder, self._query, only.turns, extra)
+
+    def _best(
+        self, found: Sequence[int], alike: Sequence[int], likeness: "Likeness | None", limit: int, only: Filter
+    ) -> list[IndexHit]:
+        """Rank the pages that were found by words or by meaning, with the neighbours of the former, and return the best."""
         near = {place + step for place in (*found, *self._extra) for step in range(-REACH, REACH + 1)}
-        candidates = self._candidates(found, near, limit)
+        known = {*found, *self._extra}
+        candidates = self._candidates([*found, *(place for place in alike if place not in known)], near, limit)
+        cosines = {} if likeness is None else likeness.cosines([candidate.place for candidate in candidates])
         lines = {} if only.roles is None else self._limit_to(candidates, only.roles)
         hits: list[IndexHit] = []
-        ranked = rank(candidates, self._weights, self._entry_terms)
+        ranked = rank(candidates, self._weights, self._entry_terms, cosines)
         for start in range(0, len(ranked), 2 * limit):
             part = ranked[start : start + 2 * limit]
             facts = {row[0]: row[1:] for row in self._chosen(_FACTS, [candidate.place for _, candidate in part])}

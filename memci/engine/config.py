@@ -19,7 +19,7 @@ SUMMARIZERS: Final = ("extractive",)
 PROTOCOLS: Final = ("none", "native", "attp")
 DURABILITIES: Final = ("fsync", "flush")
 
-_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions", "checkpoints")
+_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search")
 
 
 @attrs.frozen(kw_only=True)
@@ -153,6 +153,17 @@ class Recall:
 
 
 @attrs.frozen(kw_only=True)
+class Search:
+    """How ``session.search`` finds pages.
+
+    Attributes:
+        vectors: Rank by meaning too, not by words alone; needs the extra ``memci[vectors]``, which an engine checks.
+    """
+
+    vectors: bool = attrs.field(default=False, validator=checks.flag("search.vectors"))
+
+
+@attrs.frozen(kw_only=True)
 class OpenSessions:
     """What an engine keeps of sessions that were closed, for the next time they are opened.
 
@@ -191,6 +202,7 @@ class Config:
         contents: How large the contents page grows.
         eviction: When entries leave it.
         recall: How pages come back.
+        search: How they are found.
         cache_breakpoints: Whether windows of Anthropic's format carry breakpoints for the provider's prompt cache: behind the
             system part, the contents page, the complete pages and the last message. Those that messages bring are then left out.
         summarizer: What writes the contents entries.
@@ -211,6 +223,7 @@ class Config:
     contents: Contents = attrs.field(factory=Contents, validator=checks.section("contents", Contents))
     eviction: Eviction = attrs.field(factory=Eviction, validator=checks.section("eviction", Eviction))
     recall: Recall = attrs.field(factory=Recall, validator=checks.section("recall", Recall))
+    search: Search = attrs.field(factory=Search, validator=checks.section("search", Search))
     cache_breakpoints: bool = attrs.field(default=False, validator=checks.flag("cache_breakpoints"))
     summarizer: Literal["extractive"] = attrs.field(default="extractive", validator=checks.one_of("summarizer", SUMMARIZERS))
     store: str = attrs.field(default="file:./memci", repr=config_file.shown_store, validator=config_file.check_store)
@@ -259,7 +272,7 @@ class Config:
         return attrs.asdict(self)
 
     def policy_mapping(self) -> dict[str, Any]:
-        """Return what decides how a window looks: ``to_mapping`` without checkpoints, and where and how sessions are stored."""
+        """Return what decides how a window looks: ``to_mapping`` without search, checkpoints, and how and where sessions are."""
         return {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
 
 
@@ -271,6 +284,7 @@ _SECTIONS: Final[Mapping[str, Any]] = {
     "contents": Contents,
     "eviction": Eviction,
     "recall": Recall,
+    "search": Search,
     "open_sessions": OpenSessions,
     "checkpoints": Checkpoints,
 }

@@ -46,6 +46,9 @@ recall:                   # pages brought back by their index
   prefetch_tokens: 0      # tokens of pages attached unasked, for a turn, as they match the user's message; 0 for none
   protocol: native        # how the model is told to recall: none, native (tool calling) or attp
 
+search:                   # session.search
+  vectors: false          # true: rank by meaning too; needs the extra memci[vectors]
+
 cache_breakpoints: false  # of Anthropic's prompt cache, at the ends of segments; the other formats have none
 summarizer: extractive    # what writes the entries of the contents page; extractive needs no model
 store: file:./memci       # where sessions live

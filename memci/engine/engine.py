@@ -59,6 +59,10 @@ class Engine:
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
         formats.get(self._config.format)
         self._counter = get_counter(self._config.counter)
+        if self._config.search.vectors:
+            from memci.archive.embedding import check_installed  # noqa: PLC0415 (for those who use vectors)
+
+            check_installed()
         chosen = self._config.store if store is None else store
         if not isinstance(chosen, str) and not callable(getattr(chosen, "open", None)):
             message = f"a {type(chosen).__name__} is no store: give a URL, such as file:./chats or memory:, or a store"

@@ -77,6 +77,9 @@ class Reader(Handle):
     ) -> list[Hit]:
         """Return the best pages for some words, best first; any text is a query, and none of it is syntax.
 
+        With ``search.vectors`` in the config, pages that mean the like are found too, whatever their words; then a search also
+        makes the vectors that are missing, of 256 pages at most.
+
         Args:
             query: Words, in any language.
             limit: At most so many.
@@ -89,7 +92,16 @@ class Reader(Handle):
             ConfigError: The query is not text, or one of the others cannot be.
         """
         with self._open() as core:
-            return search(core, query, limit=limit, include_visible=include_visible, turns=turns, roles=roles, states=states)
+            return search(
+                core,
+                query,
+                limit=limit,
+                include_visible=include_visible,
+                turns=turns,
+                roles=roles,
+                states=states,
+                vectors=core.config.search.vectors,
+            )
 
     def explain(self, index: str | int) -> Explanation:
         """Say why a page is where it is."""

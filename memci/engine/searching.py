@@ -15,6 +15,7 @@ from memci.engine.state import State
 from memci.errors import ConfigError, shown
 
 if TYPE_CHECKING:
+    from memci.archive.embedding import Embedder
     from memci.archive.search import ExtraPage
 
 
@@ -50,8 +51,9 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     turns: object = None,
     roles: object = None,
     states: object = None,
+    vectors: bool = False,
 ) -> list[Hit]:
-    """Return the best pages for some words, best first.
+    """Return the best pages for some words, best first; with *vectors*, by what they mean too.
 
     Raises:
         ConfigError: The query is not text, the limit not a number above 0, or a filter cannot be understood.
@@ -70,7 +72,8 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         exclude=frozenset() if include_visible or wanted is not None else _visible(core.state),
     )
     extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()
-    hits = core.ask(lambda index: index.search(query, limit=limit, only=only, extra=extra))
+    embedder = _embedder() if vectors else None
+    hits = core.ask(lambda index: index.search(query, limit=limit, only=only, extra=extra, embedder=embedder))
     found = []
     for hit in hits:
         facts = core.facts(hit.index)
@@ -78,6 +81,12 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
             address = f"{hit.index}/{hit.entry}"
             found.append(Hit(index=hit.index, entry=address, score=hit.score, snippet=hit.snippet, state=facts.state))
     return found
+
+
+def _embedder() -> "Embedder":
+    from memci.archive.embedding import shared_embedder  # noqa: PLC0415 (for those who use vectors)
+
+    return shared_embedder()
 
 
 def _visible(state: State) -> frozenset[str]:

@@ -26,7 +26,7 @@ _VISIBLE = (PageState.OPEN, PageState.ACTIVE)
 
 def memci_spec(config: Config) -> EngineSpec:
     """Return memci with some settings, whose budget is replaced by the one that is measured."""
-    settings = attrs.evolve(config, budget=Budget()).policy_mapping()
+    settings = attrs.evolve(config, budget=Budget()).policy_mapping() | {"search": attrs.asdict(config.search)}
     return EngineSpec(name=MEMCI, open=partial(_opened, config), settings=settings, code=_CODE)
 
 
