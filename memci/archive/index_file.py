@@ -12,7 +12,7 @@ from memci.errors import CorruptError, UnavailableError
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raise it with every change of the tables, of ``words`` or of ``search.term``: older files are then made anew."""
 
 _SCHEMA = """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.embedding import DIMENSIONS, PASSAGE_CHARS, PASSAGES, Embedder, passage
+from memci.archive.index_file import damaged
 
 if TYPE_CHECKING:
     import sqlite3
@@ -80,6 +81,9 @@ class Likeness:
         query: Any text.
         turns: Only pages opened in these turns, both ends included; ``None`` for all.
         extra: By place, the texts of the entries of pages that are compared too, or instead of what the index holds of them.
+
+    Raises:
+        CorruptError: The index is damaged.
     """
 
     def __init__(
@@ -99,8 +103,13 @@ class Likeness:
             rows = connection.execute(_VECTORS.format(join=_OF_TURNS if turns else ""), turns or ())
             while part := rows.fetchmany(_READ_PAGES):
                 places.append(np.array([row[0] for row in part], np.int64))
-                codes = np.frombuffer(b"".join(row[2] for row in part), np.int8).reshape(-1, DIMENSIONS)
-                cosines.append(codes.astype(np.float32) @ asked * np.array([row[1] for row in part], np.float32))
+                codes = np.frombuffer(b"".join(row[2] for row in part), np.int8)
+                if len(codes) != len(part) * DIMENSIONS:
+                    message = "a vector has another length"
+                    raise damaged(message)
+                # Not @: the threads that it may use are slower than none at this size where other programs run.
+                dots = np.einsum("ij,j->i", codes.reshape(-1, DIMENSIONS).astype(np.float32), asked)
+                cosines.append(dots * np.array([row[1] for row in part], np.float32))
         self._places = np.concatenate(places)
         self._cosines = np.concatenate(cosines)
         self._extra = {place: float(vector @ asked) for place, vector in zip(extra, others, strict=True)}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.engine.config import Active, Budget, Checkpoints, Config, Contents, Eviction, OpenSessions, Prices, Recall
+from memci.engine.config import Active, Budget, Checkpoints, Config, Contents, Eviction, OpenSessions, Prices, Recall, Search
 from memci.engine.config_file import config_file_text
 from memci.errors import ConfigError
 
@@ -23,6 +23,7 @@ SECTIONS = {
     "contents": Contents,
     "eviction": Eviction,
     "recall": Recall,
+    "search": Search,
     "open_sessions": OpenSessions,
     "checkpoints": Checkpoints,
 }
@@ -59,6 +60,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "contents": {"max_tokens": "auto", "low_share": 0.65, "directories": True},
         "eviction": {"zero_recall_turns": 200, "stale_turns": 400},
         "recall": {"turns": 6, "prefetch_tokens": 0, "protocol": "native"},
+        "search": {"vectors": False},
         "cache_breakpoints": False,
         "summarizer": "extractive",
         "store": "file:./memci",
@@ -107,6 +109,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "recall.turns": [0, -1, True, None, 1.5],
     "recall.prefetch_tokens": [-1, True, None, 1.5],
     "recall.protocol": [None, "", "mcp", False, ["none"]],
+    "search.vectors": [0, 1, None, "yes"],
     "cache_breakpoints": [0, 1, None, "yes", True],
     "summarizer": [None, "", "model", 1],
     "store": [None, "", 1],
@@ -253,6 +256,7 @@ def configs(draw: st.DrawFn) -> Config:
         contents=Contents(max_tokens=max_tokens, low_share=draw(SHARES), directories=draw(st.booleans())),
         eviction=Eviction(zero_recall_turns=draw(st.none() | COUNTS), stale_turns=draw(st.none() | COUNTS)),
         recall=Recall(turns=draw(COUNTS), protocol=draw(st.sampled_from(["none", "native", "attp"]))),
+        search=Search(vectors=draw(st.booleans())),
         store=draw(st.text(min_size=1).filter(str.strip)),
         durability=draw(st.sampled_from(["fsync", "flush"])),
         snapshot_every=draw(COUNTS),
@@ -269,9 +273,9 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 
 @given(configs())
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
-    """The policy names neither store nor durability nor checkpoints, and gives back all the rest."""
+    """The policy names neither store nor durability nor search nor checkpoints, and gives back all the rest."""
     policy = config.policy_mapping()
-    places = {"store", "durability", "snapshot_every", "open_sessions", "checkpoints"}
+    places = {"store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back
