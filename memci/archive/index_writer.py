@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.index_file import mapped_errors, row_sum, storable
+from memci.archive.index_file import damaged, mapped_errors, row_sum, storable
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.search import PageText, page_text, term_line
 from memci.errors import PageNotFoundError
@@ -139,7 +139,11 @@ class IndexWriter:
     def finish(self) -> None:
         """Do what was left for the end of the transaction."""
         for name in self._changed:
-            *facts, old = self._one(f"SELECT {COLUMNS}, page_sum FROM page WHERE name = ?", name)  # noqa: S608 names of columns
+            row = self._one(f"SELECT {COLUMNS}, page_sum FROM page WHERE name = ?", name)  # noqa: S608 names of columns
+            if row is None:
+                message = f"page {name} is gone"
+                raise damaged(message)
+            *facts, old = row
             self._run("UPDATE page SET page_sum = ? WHERE name = ?", row_sum(facts), name)
             self._run("UPDATE meta SET page_sum = page_sum + ?", row_sum(facts) - old)
         self._changed.clear()

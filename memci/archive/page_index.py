@@ -64,12 +64,12 @@ class PageIndex:
     @property
     def seq(self) -> int:
         """The last journal record that is in the index; 0 when it is new."""
-        return int(self._meta("seq"))
+        return self._meta("seq")  # type: ignore[no-any-return]  # it is looked at there
 
     @property
     def mark(self) -> str:
         """The text that was stored with ``seq``; empty when the index is new."""
-        return str(self._meta("mark"))
+        return self._meta("mark")  # type: ignore[no-any-return]  # as above
 
     @contextmanager
     def write(self) -> Iterator[IndexWriter]:
@@ -150,11 +150,10 @@ class PageIndex:
             self._opened.close()
 
     def find_page(self, index: str) -> PageFacts | None:
-        """Return the facts of a page, or ``None`` where there is none. O(1); O(pages) once after a change where there is none."""
+        """Return the facts of a page, or ``None`` where there is none. O(1); O(pages) where there is none."""
         row = self._one(f"SELECT {_ROW} FROM page WHERE name = ?", index)  # noqa: S608 names of columns
-        if row is None and self._checked_seq != (seq := self.seq):
-            self.all_pages()  # it may be one that is missing
-            self._checked_seq = seq
+        if row is None:
+            self._check_missing(index)
         return None if row is None else _facts(row)
 
     def all_pages(self) -> list[PageFacts]:
@@ -312,9 +311,18 @@ class PageIndex:
             return (0, 0)
         return (status.st_mtime_ns, status.st_size)
 
+    def _check_missing(self, name: str) -> None:
+        """Look whether a page that was not found is there all the same, or whether rows are missing. O(pages)."""
+        if self._one("SELECT 1 FROM page NOT INDEXED WHERE name = ?", name) is not None:
+            message = "a page is not found by its name"
+            raise damaged(message)
+        if self._checked_seq != (seq := self.seq):
+            self.all_pages()
+            self._checked_seq = seq
+
     def _meta(self, column: str) -> Any:  # noqa: ANN401 a number or a text
         row = self._one(f"SELECT {column} FROM meta")  # noqa: S608 the name of a column
-        if row is None:
+        if row is None or type(row[0]) is not (str if column == "mark" else int):
             message = "what it knows of itself is gone"
             raise damaged(message)
         return row[0]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memci.archive.index_file import damaged
 from memci.archive.page_facts import PageState
 from memci.archive.page_filter import Filter
 from memci.archive.search import (
@@ -179,6 +180,9 @@ class PageSearch:
         columns = "SELECT id, user, page, contents FROM text WHERE"
         stored = self._chosen(f"{columns} id IN", read)
         stored += self._chosen(f"{columns} terms <= {_PAGE_TERMS} AND id IN", sorted(near.difference(found)))
+        if not all(isinstance(text, str) for _, *texts in stored for text in texts):
+            message = "its texts are none"
+            raise damaged(message)
         texts = {place: PageText(*text) for place, *text in stored} | self._texts
         return [Candidate(place, text) for place, text in sorted(texts.items())]
 
@@ -189,7 +193,11 @@ class PageSearch:
             return (entries[line - 1][0], entries[line - 1][2]) if entries else (1, "")
         sql = "SELECT position, text FROM entry WHERE page = ? ORDER BY position LIMIT 1 OFFSET ?"
         rows = self._all(sql, index, line - 1)
-        return rows[0] if rows else (1, "")
+        position, text = rows[0] if rows else (1, "")
+        if type(position) is not int or not isinstance(text, str):
+            message = "its texts are none"
+            raise damaged(message)
+        return position, text
 
     def _chosen(self, sql: str, values: Iterable[object], order: str = "") -> list[Any]:
         """Run a query that ends with ``IN``, for a list of values of any length; an order holds within 500 of them."""

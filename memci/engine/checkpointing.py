@@ -1,6 +1,9 @@
 """Checkpoints: making them, and going back to them. What came after one stays in the journal, and is within reach as well."""
 
+from typing import TYPE_CHECKING
+
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
+from memci.archive.page_facts import INDEX_PLACE
 from memci.engine import pages, state_codec
 from memci.engine.config import Config
 from memci.engine.core import Core
@@ -8,7 +11,10 @@ from memci.engine.events import Event, PageErased, PagesFolded, from_record
 from memci.engine.projection import checkpoint_of
 from memci.engine.state import State
 from memci.engine.time_events import CheckpointMade, CheckpointRestored
-from memci.errors import ConfigError, InvalidIdError, shown
+from memci.errors import ConfigError, CorruptError, InvalidIdError, shown
+
+if TYPE_CHECKING:
+    from memci.archive.page_index import PageIndex
 
 _ASKED_FOR = tuple(kind.value for kind in CheckpointKind if kind is not CheckpointKind.AUTO)
 
@@ -47,7 +53,7 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     Raises:
         InvalidIdError: There is no such checkpoint.
     """
-    found = core.ask(lambda index: index.find_checkpoint(checkpoint_id)) if isinstance(checkpoint_id, str) else None
+    found = core.ask(lambda index: _find(core, index, checkpoint_id)) if isinstance(checkpoint_id, str) else None
     if found is None:
         message = f"there is no checkpoint {shown(checkpoint_id)}: checkpoints() lists those that there are"
         raise InvalidIdError(message, value=checkpoint_id)
@@ -60,6 +66,19 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     _put_files_back(core, found.seq, before)
     core.configure()
     return made
+
+
+def _find(core: Core, index: "PageIndex", checkpoint_id: str) -> Checkpoint | None:
+    """Return a checkpoint as the index has it, once the journal says so too."""
+    found = index.find_checkpoint(checkpoint_id)
+    if found is None:
+        return None
+    record = next(core.store.journal.read(found.seq - 1, found.seq), None)
+    event = from_record(record) if record is not None and record.kind == CheckpointMade.kind else None
+    if not isinstance(event, CheckpointMade) or checkpoint_of(event, found.seq).id != checkpoint_id:
+        message = f"{checkpoint_id} is another checkpoint in the journal"
+        raise CorruptError(message, session=core.session_id, place=INDEX_PLACE)
+    return found
 
 
 def between_turns(state: State, config: Config, at: str) -> list[Event]:

@@ -165,6 +165,7 @@ class Core:
             UnavailableError: They are not safe.
         """
         events = [*self.configuration(), *events]
+        known = self.state.seq
         records = [to_record(event) for event in events]
         try:
             self.store.journal.append(self.state.seq, records)
@@ -174,7 +175,8 @@ class Core:
         for event in events:
             self._apply(event, self.state.seq + 1)
         self.mark = mark_of(records[-1].body)
-        if self.state.seq - self._last_snapshot >= self.config.snapshot_every:
+        # A state that erases holds the words still, until it is loaded again.
+        if self.state.seq - self._last_snapshot >= self.config.snapshot_every and self.state.erased_seq <= known:
             self.write_snapshot()
 
     def empty_index(self) -> None:

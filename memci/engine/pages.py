@@ -3,10 +3,11 @@
 import hashlib
 import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import attrs
 
-from memci.archive.page_facts import PageFacts
+from memci.archive.page_facts import INDEX_PLACE, PageFacts
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
 from memci.engine.config_checks import MOST
@@ -18,6 +19,9 @@ from memci.engine.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.state import USER, LateResult
 from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, StoreError, shown
 from memci.messages import codec
+
+if TYPE_CHECKING:
+    from memci.archive.page_index import PageIndex
 
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
@@ -113,24 +117,28 @@ def rebuild(core: Core, index: str) -> Page:
         CorruptError: The journal is damaged where the page lies.
     """
     facts = get_facts(core, index)
+    events = core.ask(lambda known: _appended(core, known, index))
+    opens = events[min(events)].opens
+    page = Page(index=index, turn=facts.turn, opened_by=Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN)
+    for seq, event in events.items():
+        _add(core, page, event.message, seq, event.at)
+    return page
+
+
+def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAppended]:
+    """Return the events of a page's entries in the order of their positions, where the index and the journal agree on them."""
     late = {result.node.seq for result in core.state.late.get(index, ())}
-    seqs = [seq for seq in core.ask(lambda facts: facts.entry_seqs(index)) if seq not in late]
-    wanted = set(seqs)
-    events = {}
+    seqs = [seq for seq in known.entry_seqs(index) if seq not in late]
+    wanted, found = set(seqs), {}
     for first, last in _stretches(sorted(seqs)):
         for record in core.store.journal.read(first - 1, last):
             event = from_record(record) if record.seq in wanted else None  # others are of other pages, or were taken back
             if isinstance(event, MessageAppended) and event.page == index:
-                events[record.seq] = event
-    if not seqs or set(events) != wanted:
-        message = f"page {index} is not in the journal as its facts say: delete index.sqlite, it is made again by itself"
-        raise CorruptError(message, session=core.session_id, place=f"page {index}")
-    opens = events[min(seqs)].opens
-    page = Page(index=index, turn=facts.turn, opened_by=Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN)
-    for seq in seqs:
-        event = events[seq]
-        _add(core, page, event.message, seq, event.at)
-    return page
+                found[record.seq] = event
+    if not seqs or found.keys() != wanted:
+        message = f"page {index} is not in the journal as the index says: it is made again from the journal"
+        raise CorruptError(message, session=core.session_id, place=INDEX_PLACE)
+    return {seq: found[seq] for seq in seqs}
 
 
 def mend_file(core: Core, index: str) -> None:

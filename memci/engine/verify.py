@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.engine import pages, state_codec
 from memci.engine.apply import apply
 from memci.engine.core import Core
@@ -116,15 +116,13 @@ def examine(core: Core) -> Findings:
             erased |= {event.page} if isinstance(event, PageErased) else set()
             if record.seq in snapshots:
                 found.snapshot += _snapshot_problems(state, record.seq, snapshots[record.seq])
-        for each in (index, stored):
-            while each.seq != state.seq:
-                advance(each, core.store.journal, state)
+        _bring(index, core, state)
         found.snapshot += core.store.snapshots.problems()
         if state_codec.to_mapping(state) != state_codec.to_mapping(core.state) and state.seq == core.state.seq:
             found.state.append(
                 "the state in memory differs from the one that the journal makes: close the session and open it again"
             )
-        found.index += _index_problems(index, stored)
+        found.index += _index_problems(index, stored, core, state)
         for facts in core.all_facts():
             if facts.state not in (PageState.OPEN, PageState.ACTIVE):
                 found.files += 1
@@ -136,15 +134,23 @@ def examine(core: Core) -> Findings:
     return found
 
 
-def _index_problems(index: "PageIndex", stored: "PageIndex") -> Iterator[str]:
-    for expected, found in zip_longest(index.rows(), stored.rows()):
-        if expected != found:
-            yield f"the index differs from what the journal makes, first at {(expected or found)[0]!r}: {_MADE_AGAIN}"
-            break
+def _bring(index: "PageIndex", core: Core, state: State) -> None:
+    while index.seq != state.seq:
+        advance(index, core.store.journal, state)
+
+
+def _index_problems(index: "PageIndex", stored: "PageIndex", core: Core, state: State) -> Iterator[str]:
     try:
+        _bring(stored, core, state)
+        for expected, found in zip_longest(index.rows(), stored.rows()):
+            if expected != found:
+                yield f"the index differs from what the journal makes, first at {(expected or found)[0]!r}: {_MADE_AGAIN}"
+                break
         stored.check()
     except CorruptError as error:
-        yield f"the full-text index is not that of its texts ({error}): {_MADE_AGAIN}"
+        if error.place != INDEX_PLACE:
+            raise
+        yield f"the index is damaged ({error}): {_MADE_AGAIN}"
 
 
 def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -441,3 +442,45 @@ def test_an_error_names_the_file_that_failed(tmp_path: Path, directory: Path) ->
     (directory / "lock").mkdir()
     with open_on(tmp_path) as session, pytest.raises(UnavailableError, match="default/chat/lock: Is a directory"):
         session.append(user("hello"))
+
+
+def test_a_checkpoint_is_that_of_the_journal(tmp_path: Path, directory: Path) -> None:
+    """Where the index names another place for a checkpoint, the place in the journal is restored."""
+    with open_on(tmp_path) as session:
+        talk(session, 2)
+        made = session.checkpoint("here")
+        talk(session, 2, first=3)
+        session.search("say3x4")
+    with closing(sqlite3.connect(directory / "index.sqlite")) as connection:
+        connection.execute("UPDATE checkpoint SET seq = seq - 3")
+        connection.commit()
+    with open_on(tmp_path) as session:
+        session.restore_checkpoint(made.id)
+        assert turns(2) == list(session.messages())
+
+
+def test_any_two_blocks_of_the_index_exchanged(tmp_path: Path, directory: Path) -> None:
+    """Blocks of the index that stand in each other's place tell nothing of a page that is not so, and repair mends them."""
+    said = begun(tmp_path)
+    with open_on(tmp_path) as session:
+        before = session.pages()
+    index = directory / "index.sqlite"
+    whole = index.read_bytes()
+    blocks = [whole[place : place + 4096] for place in range(0, len(whole), 4096)]
+    for first, second in combinations(range(len(blocks)), 2):
+        if second - first > 5 and first > 1:  # a part of them, to save time
+            continue
+        changed = list(blocks)
+        changed[first], changed[second] = blocks[second], blocks[first]
+        for path in directory.glob("index.sqlite*"):
+            path.unlink()
+        index.write_bytes(b"".join(changed))
+        with open_on(tmp_path) as session:
+            assert said == list(session.messages())
+            assert before == session.pages()
+            assert before[2] == session.facts("usr-3")
+            session.search("say3x4", include_visible=True)  # may find less, until the index is made again
+            session.verify()
+        with Engine(FileStore(tmp_path)) as engine:
+            assert engine.repair("chat", apply=True).report.ok
+            assert "usr-3" == engine.session("chat").search("say3x4", include_visible=True)[0].index

@@ -104,3 +104,28 @@ def test_writers_that_never_let_it_end(tmp_path: Path) -> None:
     expected = quiet.erase(index)
     assert (expected.records, expected.files) == (receipt.records, receipt.files)
     assert receipt.records == session.erase(index).records > 0
+
+
+def test_whoever_loads_the_session_while_it_is_erased_gets_no_word(tmp_path: Path) -> None:
+    """A state that was kept as the erasing was noted would hold the words: none is, however often states are kept."""
+    io = Interrupted()
+    config = config_of(snapshot_every=1)
+    session = Engine(FileStore(tmp_path, "flush", io=io), config).session("chat")
+    index = told(session)
+    other = Engine(FileStore(tmp_path, "flush"), config).session("chat")
+    files = tmp_path / "default" / "chat"
+
+    def look() -> None:
+        if WORD not in (files / "journal.jsonl").read_text() and left_in(files / "snapshots"):
+            other.refresh()
+
+    io.before = look
+    session.erase(index)
+    io.before = None
+    session.close()
+    other.refresh()
+    other.extend([user("on"), assistant("and on")])
+    other.fold("all")
+    assert WORD not in other.window().to_json().decode()
+    other.close()
+    assert [] == left_in(tmp_path)
