@@ -29,6 +29,7 @@ class ContentsEntry:
         lines: One line an entry.
         outcome: How the page ended.
         keywords: Rare words, most telling first.
+        spans: Short stretches of the page's text, most telling first: what a directory says of it.
         entities: Literal values, whole.
         state_changes: What the page changed outside the conversation.
         importance: 0 to 1; how much the page holds that cannot be said again.
@@ -53,6 +54,7 @@ class ContentsEntry:
     lines: tuple[str, ...] = ()
     outcome: str = ""
     keywords: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     state_changes: tuple[str, ...] = ()
     importance: float = 0.0
@@ -101,7 +103,7 @@ class ContentsEntry:
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "ContentsEntry":
         """Make an entry of what ``to_mapping`` gave."""
-        lists = {key: tuple(value[key]) for key in ("lines", "keywords", "entities", "state_changes")}
+        lists = {key: tuple(value.get(key, ())) for key in ("lines", "keywords", "spans", "entities", "state_changes")}
         shown = {Detail(key): tokens for key, tokens in value["shown_tokens"].items()}
         return cls(**{**value, **lists, "detail": Detail(value["detail"]), "shown_tokens": shown})
 

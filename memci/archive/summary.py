@@ -19,6 +19,7 @@ class Summary:
             nothing to say has no line.
         outcome: How the page ended; one line, may be empty.
         keywords: Rare words of the page, most telling first.
+        spans: Short stretches of the page's text, most telling first, for a line that speaks of several pages.
         entities: Literal values of the page (paths, URLs, numbers with units, names in quotes), whole.
         state_changes: What the page changed outside the conversation, as the tool calls tell it.
         importance: How much the page holds that cannot be said again, 0 to 1.
@@ -29,6 +30,7 @@ class Summary:
     lines: tuple[str, ...] = ()
     outcome: str = ""
     keywords: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     state_changes: tuple[str, ...] = ()
     importance: float = 0.0

@@ -185,6 +185,7 @@ def _of_summary(summary: Summary, *, title: str, **facts: object) -> ContentsEnt
         lines=summary.lines,
         outcome=summary.outcome,
         keywords=summary.keywords,
+        spans=summary.spans,
         entities=summary.entities,
         state_changes=summary.state_changes,
         importance=summary.importance,

@@ -24,7 +24,7 @@ from memci.messages.message import Message
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+)\] ")
 _GROUP = re.compile(r"([a-z][a-z0-9_]*)-([0-9]+)\.\.\1-([0-9]+) · [0-9]+ pages · [0-9.]+k? tokens: ")
 _NO_TITLES = "…"
-_LISTS = ("lines", "keywords", "entities", "state_changes")
+_LISTS = ("lines", "keywords", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
 
@@ -136,7 +136,7 @@ class Redaction:
     def _entry(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is left of a contents entry. It is never longer than it was, so that its sizes still hold."""
         self._held = True
-        self._words.update(value["keywords"])
+        self._words.update(value["keywords"], value.get("spans", ()))
         if value["title"]:
             self._titles.add(shown_title(value["title"]))
         if self._record.kind == "folded":
@@ -152,7 +152,7 @@ class Redaction:
         """Return the words of a directory without those that it took from the page, as far as others did not have them too."""
         self.directories.add(value["index"])
         words = value["keywords"]
-        left = [word for word in words if word not in self._words]
+        left = [word for word in words if not any(word in known for known in self._words)]
         if left != words:
             self._lines[shown_words(words)] = shown_words(left)
         number = page_number(self.page)

@@ -1,26 +1,28 @@
 """How the contents page is brought below its limit: older entries lose detail first, then they are grouped."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from memci.archive.contents import ContentsEntry, Detail, Directory
-from memci.archive.eviction import LeastRecentlyRecalled, evictions, page_number
+from memci.archive.eviction import LeastRecentlyRecalled, evictions
+from memci.engine.grouping import MOST_PAGES, ROOMS, Grouping, page_count
 from memci.engine.state import Item
 
 FULL_SHARE = 0.6
 """Share of the room in which the newest entries keep all their lines."""
 
-DIRECTORY_SHARE = 0.15
-"""Share of the room that directories may take before neighbouring ones are merged."""
+LISTED_SHARE = 0.25
+"""Share of the room in which the newest entries stay, however short their pages are, until others are grouped."""
+
+SHORT_TOKENS = 128
+"""Pages of fewer tokens are grouped with neighbours of their kind before other entries lose detail: theirs is nearly as long."""
 
 DIRECTORY_TOKENS = 48
 """What a directory is expected to take."""
 
-DIRECTORY_KEYWORDS = 10
-
-MOST_GAPS = 16
-"""Numbers of former directories that a directory keeps in mind until its ranges go on over them."""
+_FEWEST_PAGES = 2  # a directory of one page says less than its entry
+_FEWEST_SHORT_PAGES = 4
 
 
 @attrs.define(kw_only=True)
@@ -29,17 +31,15 @@ class Shrinkage:
 
     Attributes:
         details: New detail by index.
-        directories: New directories; what they group leaves.
+        directories: New directories, and known ones with fewer words; what they group leaves.
         evicted: Pairs of index and policy.
         entries: What is left.
-        grouped: Indexes of what the new directories group.
     """
 
     details: dict[str, Detail] = attrs.field(factory=dict)
     directories: list[Directory] = attrs.field(factory=list)
     evicted: list[tuple[str, str]] = attrs.field(factory=list)
     entries: list[Item]
-    grouped: set[str] = attrs.field(factory=set)
 
 
 def shrink(  # noqa: PLR0913 (each is a different limit)
@@ -58,114 +58,144 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         entries: Its entries, oldest first.
         limit: Tokens that they may hold.
         low_share: What it is brought down to, once it is over.
-        directories: Whether old neighbours may be grouped.
-        next_index: The index that a new directory takes.
+        directories: Whether neighbours may be grouped.
+        next_index: The index that a new directory takes; the next take the numbers behind it.
         turn: The turn.
         count: Counts the tokens of a text.
     """
-    result = Shrinkage(entries=list(entries))
-    if _total(entries) <= limit:
-        return result
-    goal = low_share * limit
-    _coarsen(result, goal)
-    if directories and _total(result.entries) > goal:
-        _group(result, goal, next_index, count)
-    if _total(result.entries) > limit:
-        policy = LeastRecentlyRecalled(max_tokens=limit, low_share=low_share)
-        result.evicted = evictions([policy], result.entries, turn)
-        gone = dict(result.evicted)
-        result.entries = [entry for entry in result.entries if entry.index not in gone]
-        for directory in [directory for directory in result.directories if directory.index in gone]:
-            result.directories.remove(directory)
-            policy_name = gone[directory.index]
-            result.evicted = [pair for pair in result.evicted if pair[0] != directory.index]
-            result.evicted += [(entry.index, policy_name) for entry in entries if entry.index in result.grouped]
-    result.details = {index: detail for index, detail in result.details.items() if any(e.index == index for e in result.entries)}
+    shrinking = _Shrinking(entries, Grouping(entries, next_index, count))
+    if shrinking.total > limit:
+        goal = low_share * limit
+        if directories:
+            shrinking.group_short(goal)
+        shrinking.coarsen(goal)
+        if directories:
+            shrinking.group_oldest(goal)
+            shrinking.thin(goal)
+            shrinking.merge(goal)
+    result = shrinking.result()
+    if shrinking.total > limit:
+        _evict(result, LeastRecentlyRecalled(max_tokens=limit, low_share=low_share), shrinking.members, turn)
+    left = {entry.index for entry in result.entries}
+    result.details = {index: detail for index, detail in result.details.items() if index in left}
     return result
 
 
-def _total(entries: Iterable[Item]) -> int:
-    return sum(entry.contents_tokens for entry in entries)
+class _Shrinking:
+    """A contents page that gets shorter, step by step."""
+
+    def __init__(self, entries: Sequence[Item], grouping: Grouping) -> None:
+        self.entries = list(entries)
+        self.members: dict[str, list[str]] = {}  # what new directories group, of entries and directories that there were
+        self._known = {entry.index: entry for entry in entries}
+        self._grouping = grouping
+
+    @property
+    def total(self) -> int:
+        return sum(entry.contents_tokens for entry in self.entries)
+
+    def result(self) -> Shrinkage:
+        changed = [entry for entry in self.entries if self._known.get(entry.index) is not entry]
+        return Shrinkage(
+            details={entry.index: entry.detail for entry in changed if isinstance(entry, ContentsEntry)},
+            directories=[entry for entry in changed if isinstance(entry, Directory)],
+            entries=self.entries,
+        )
+
+    def group_short(self, goal: float) -> None:
+        """Group neighbouring entries of very short pages that were never recalled, where there are several, but the newest."""
+        older = self._older(LISTED_SHARE * goal)
+        run: list[Item] = []
+        for entry in [*self.entries[:older], None]:
+            if entry is not None and _is_short(entry):
+                run.append(entry)
+                if len(run) < MOST_PAGES:
+                    continue
+            if run:
+                if len(run) >= _FEWEST_SHORT_PAGES:
+                    self._group(run)
+                run = []
+
+    def _older(self, room: float) -> int:
+        """Return how many entries are left without the newest ones that fit into some tokens."""
+        place = len(self.entries)
+        while place and self.entries[place - 1].contents_tokens <= room:
+            place -= 1
+            room -= self.entries[place].contents_tokens
+        return place
+
+    def coarsen(self, goal: float) -> None:
+        """Show less of each entry but the newest."""
+        used = 0
+        for place in range(len(self.entries) - 1, -1, -1):
+            entry = self.entries[place]
+            if (
+                isinstance(entry, ContentsEntry)
+                and entry.detail is Detail.FULL
+                and used + entry.contents_tokens > FULL_SHARE * goal
+            ):
+                brief = attrs.evolve(entry, detail=Detail.BRIEF)
+                if brief.contents_tokens < entry.contents_tokens:
+                    entry = self.entries[place] = brief
+            used += entry.contents_tokens
+
+    def group_oldest(self, goal: float) -> None:
+        """Group the oldest entries until the page is short enough, or nothing but directories and pinned entries is left."""
+        while self.total > goal:
+            oldest = next((place for place, entry in enumerate(self.entries) if _is_loose(entry)), None)
+            if oldest is None or not self._group_from(oldest):
+                return
+
+    def _group_from(self, place: int) -> bool:
+        """Group an entry with its next neighbours, or where these are a full directory, with the one before."""
+        chosen = [self.entries[place]]
+        for entry in self.entries[place + 1 :]:
+            if entry.pinned or sum(map(page_count, (*chosen, entry))) > MOST_PAGES:
+                break
+            chosen.append(entry)
+        if len(chosen) < _FEWEST_PAGES:
+            near = [entry for entry in self.entries[max(place - 1, 0) : place + 2] if not entry.pinned]
+            chosen = near[:_FEWEST_PAGES]
+        if len(chosen) < _FEWEST_PAGES:
+            return False
+        self._group(chosen)
+        return True
+
+    def thin(self, goal: float) -> None:
+        """Leave directories fewer words for each page, all alike, until the page is short enough."""
+        for room in ROOMS[1:]:
+            if self.total <= goal:
+                return
+            for place, entry in enumerate(self.entries):
+                if isinstance(entry, Directory):
+                    self.entries[place] = self._grouping.thinned(entry, room)
+
+    def merge(self, goal: float) -> None:
+        """Merge the two oldest directories until the page is short enough."""
+        while self.total > goal:
+            oldest = [entry for entry in self.entries if isinstance(entry, Directory)][:2]
+            if len(oldest) < _FEWEST_PAGES:
+                return
+            self._group(oldest, ROOMS[-1])
+
+    def _group(self, items: Sequence[Item], room: float = ROOMS[0]) -> None:
+        directory = self._grouping.group(items, room)
+        grouped = {item.index for item in items}
+        self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
+        rest = [entry for entry in self.entries if entry.index not in grouped]
+        self.entries = sorted([*rest, directory], key=lambda entry: entry.first_seq)
 
 
-def _coarsen(result: Shrinkage, goal: float) -> None:
-    used = 0
-    for place in range(len(result.entries) - 1, -1, -1):
-        entry = result.entries[place]
-        if isinstance(entry, ContentsEntry) and entry.detail is Detail.FULL and used + entry.contents_tokens > FULL_SHARE * goal:
-            brief = attrs.evolve(entry, detail=Detail.BRIEF)
-            if brief.contents_tokens < entry.contents_tokens:
-                entry = result.entries[place] = brief
-                result.details[entry.index] = Detail.BRIEF
-        used += entry.contents_tokens
+def _is_short(entry: Item) -> bool:
+    return isinstance(entry, ContentsEntry) and entry.tokens < SHORT_TOKENS and not (entry.pinned or entry.recall_count)
 
 
-def _group(result: Shrinkage, goal: float, next_index: str, count: Callable[[str], int]) -> None:
-    loose = [entry for entry in result.entries if not entry.pinned]
-    total = _total(result.entries) + DIRECTORY_TOKENS
-    taken: list[Item] = []
-    for entry in loose:
-        if total <= goal:
-            break
-        if isinstance(entry, ContentsEntry):
-            taken.append(entry)
-            total -= entry.contents_tokens
-    known = [entry for entry in loose if isinstance(entry, Directory)]
-    if len(known) + 1 > max(1, int(DIRECTORY_SHARE * goal / DIRECTORY_TOKENS)):
-        taken = [*known, *taken]
-    pages = sum(entry.pages if isinstance(entry, Directory) else 1 for entry in taken)
-    if pages < 2:  # noqa: PLR2004 (a directory of one page says less than its entry)
-        return
-    directory = group(taken, next_index, count)
-    result.grouped = {entry.index for entry in taken}
-    rest = [entry for entry in result.entries if entry.index not in result.grouped]
-    result.entries = sorted([*rest, directory], key=lambda entry: entry.first_seq)
-    result.directories = [directory]
+def _is_loose(entry: Item) -> bool:
+    return isinstance(entry, ContentsEntry) and not entry.pinned
 
 
-def group(items: Sequence[Item], index: str, count: Callable[[str], int]) -> Directory:
-    """Make one directory of entries and directories, from the words of the pages themselves. O(items)."""
-    covers: list[tuple[int, int]] = []
-    gaps: set[int] = set()
-    for item in items:
-        number = page_number(item.index)
-        if isinstance(item, Directory):
-            covers += item.covers
-            gaps |= {number, *item.gaps}
-        else:
-            covers.append((number, number))
-    ranges = _joined(covers, gaps)
-    words = _interleaved([item.keywords for item in items])
-    recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
-    firsts = [item.first_turn if isinstance(item, Directory) else item.turn for item in items]
-    lasts = [item.last_turn if isinstance(item, Directory) else item.turn for item in items]
-    directory = Directory(
-        index=index,
-        keywords=tuple(words[:DIRECTORY_KEYWORDS]),
-        covers=ranges,
-        pages=sum(item.pages if isinstance(item, Directory) else 1 for item in items),
-        first_turn=min(firsts),
-        last_turn=max(lasts),
-        first_seq=min(item.first_seq for item in items),
-        archived_turn=max(item.archived_turn for item in items),
-        last_recall_turn=max(recalls, default=None),
-        gaps=tuple(sorted(gap for gap in gaps if not any(first <= gap <= last for first, last in ranges)))[-MOST_GAPS:],
-    )
-    return attrs.evolve(directory, shown_tokens=count(directory.render()) + 1)
-
-
-def _interleaved(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Return the distinct words of all lists, the first of each, then the second of each, and so on."""
-    longest = max(map(len, lists), default=0)
-    return list(dict.fromkeys(words[place] for place in range(longest) for words in lists if place < len(words)))
-
-
-def _joined(covers: Iterable[tuple[int, int]], gaps: Collection[int]) -> tuple[tuple[int, int], ...]:
-    """Join ranges that meet, or that only numbers without a page lie between."""
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(covers):
-        if joined and all(number in gaps for number in range(joined[-1][1] + 1, first)):
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
-    return tuple(joined)
+def _evict(result: Shrinkage, policy: LeastRecentlyRecalled, members: dict[str, list[str]], turn: int) -> None:
+    gone = dict(evictions([policy], result.entries, turn))
+    result.entries = [entry for entry in result.entries if entry.index not in gone]
+    result.directories = [directory for directory in result.directories if directory.index not in gone]
+    result.evicted = [(each, name) for index, name in gone.items() for each in members.get(index, [index])]

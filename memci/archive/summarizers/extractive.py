@@ -41,6 +41,7 @@ class ExtractiveSummarizer:
         weigh(passages)
         keywords = tuple(filter(None, map(one_line, traits.keywords(passages))))
         entities = tuple(filter(None, map(one_line, traits.entities(passages))))
+        spans = tuple(filter(None, map(one_line, traits.spans(passages))))
         changes = tuple(map(one_line, traits.state_changes(entries)))
         summary, outcome = headline.summary_and_outcome(passages)
         title = one_line(headline.title(passages)) or _fallback_title(passages)
@@ -50,6 +51,7 @@ class ExtractiveSummarizer:
             lines=_lines(passages, max_tokens),
             outcome=one_line(outcome),
             keywords=keywords,
+            spans=spans,
             entities=entities,
             state_changes=changes,
             importance=traits.importance(len(keywords), len(entities), len(changes)),

@@ -7,12 +7,13 @@ from memci.archive.summarizers.entries import Entry, clean_name
 from memci.archive.summarizers.literals import LiteralKind, literals
 from memci.archive.summarizers.passage import TELLING_KEY, Atom
 from memci.archive.summarizers.rarity import is_function_character
-from memci.archive.summarizers.selection import Passage
+from memci.archive.summarizers.selection import JOIN_TOKENS, Passage, choose, shown
 from memci.archive.summarizers.structure import flat
 
 _KEYWORDS = 12
 _ENTITIES = 16
 _LOOKED_AT = 48
+_SPANS_TOKENS = 30.0
 _CHANGES = 16
 _CHANGE_CHARACTERS = 120
 _SHORTEST_WORD = 2
@@ -44,6 +45,20 @@ def keywords(passages: Sequence[Passage]) -> tuple[str, ...]:
                     found[atom.forms[0][0]] = (atom.worth, word)
     ranked = sorted(enumerate(found.values()), key=lambda item: (-item[1][0], item[0]))
     return tuple(word for _, (_, word) in ranked[:_KEYWORDS])
+
+
+def spans(passages: Sequence[Passage]) -> tuple[str, ...]:
+    """Return short runs of a page's words, about thirty tokens together, most telling for its tokens first.
+
+    O(atoms · log atoms).
+    """
+    found: list[tuple[float, str]] = []
+    for passage, runs in zip(passages, choose(passages, _SPANS_TOKENS), strict=True):
+        for run in runs or ():
+            atoms = passage.atoms[run[0] : run[1]]
+            cost = JOIN_TOKENS + sum(atom.cost for atom in atoms) + sum(atom.gap_cost for atom in atoms[1:])
+            found.append((sum(atom.worth for atom in atoms) / cost, shown(passage, [run])))
+    return tuple(dict.fromkeys(text for _, text in sorted(found, key=lambda item: -item[0])))
 
 
 def entities(passages: Sequence[Passage]) -> tuple[str, ...]:
