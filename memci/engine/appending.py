@@ -195,8 +195,10 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
         return None
     if page.tail is not None and page.tail.message.partial and message.role == "assistant":
         return None  # one answer of the model
+    if page.only_user or (page.open_calls and message.role != "assistant"):  # the assistant goes past a call without a result
+        return None
     full = page.tokens * core.state.scale >= planner.cut_tokens(core.config)
-    return Opening.CONTINUATION if full and not page.open_calls and not page.only_user else None
+    return Opening.CONTINUATION if full else None
 
 
 def _place_of_result(core: Core, state: State, message: Message) -> _Place:

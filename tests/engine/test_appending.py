@@ -141,10 +141,11 @@ def test_opening_messages_are_never_cut_off() -> None:
     assert ["usr-1/1", "usr-1/2", "usr-1/3", "usr-2/1"] == addresses(*values, active={"page_tokens": 100})
 
 
-def test_a_page_with_an_unanswered_call_is_not_cut() -> None:
-    """While a call waits for its result, what comes joins its page."""
-    values = [user("a"), calling("c", "d"), result("d", "word " * 200), assistant("b"), result("c"), assistant("e")]
-    assert ["usr-1/1", "usr-1/2", "usr-1/3", "usr-1/4", "usr-1/4", "usr-2/1"] == addresses(*values, active={"page_tokens": 100})
+def test_a_page_with_an_unanswered_call_is_cut_where_the_assistant_goes_on() -> None:
+    """While a call waits, what others say joins its page; the next message of the assistant opens another."""
+    values = [user("a"), calling("c", "d"), result("d", "word " * 200), system("s"), assistant("b"), result("c"), assistant("e")]
+    expected = ["usr-1/1", "usr-1/2", "usr-1/3", "usr-1/4", "usr-2/1", "usr-1/4", "usr-2/2"]
+    assert expected == addresses(*values, active={"page_tokens": 100})
 
 
 def test_the_opening_stays_while_the_turn_goes_on() -> None:

@@ -335,3 +335,20 @@ def test_without_them_windows_hold_what_came_in() -> None:
     assert [] == marked(session.window())
     with pytest.raises(ConfigError, match="cache_breakpoints"):
         config_of(cache_breakpoints=True)
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+def test_a_lost_result_does_not_stop_a_long_turn(wire: Wire) -> None:
+    """Once the model goes on without the result of a call, the open page is cut as any other, and windows fit to the end."""
+    session = open_session(format=wire.name, budget={"window": 2_000, "reserve": 0})
+    session.append(wire.user("go"))
+    for number in range(40):
+        ids = [f"a{number}", f"b{number}"]
+        session.extend(wire.answer("hm", "", ids))
+        for each in ids[: 1 if number == 3 else 2]:
+            session.append(wire.result(each, f"line {number} " * 20))
+        assert_valid(session.window(), wire.name)
+    late = session.append(wire.result("b3", "late"))
+    assert "late" in str(session.page(late.page.index).messages)
+    assert_valid(session.window(), wire.name)
+    assert session.verify().ok
