@@ -1,6 +1,6 @@
 """What a message is made of, in words that every wire format shares."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any
 
@@ -8,6 +8,7 @@ import attrs
 
 from memci.messages import codec, item_parts
 from memci.messages.message import Call
+from memci.messages.tokens.attachments import bytes_mark
 
 
 class PartKind(Enum):
@@ -32,6 +33,8 @@ class Part:
         value: The piece as the provider writes it.
         call: The call, where the kind is ``CALL``.
         answers: The id of the answered call, where the kind is ``RESULT``.
+        inner: The parts of a result that is a list, without images that follow it as parts of their own. The text of the
+            result has a mark in place of the bytes of files.
     """
 
     kind: PartKind
@@ -39,6 +42,7 @@ class Part:
     value: Any = None
     call: Call | None = None
     answers: str | None = None
+    inner: tuple["Part", ...] = ()
 
 
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
@@ -61,9 +65,7 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
     role = value.get("role")
     content = value.get("content")
     if role in ("tool", "function"):
-        yield Part(PartKind.RESULT, _content_text(content), content, answers=answered_id(value))
-        if isinstance(content, list):
-            yield from (part for part in _blocks(content) if part.kind is PartKind.IMAGE)
+        yield from _result(content, content, answered_id(value))
     elif isinstance(content, str):
         yield Part(PartKind.TEXT, content, content)
     elif isinstance(content, list):
@@ -123,7 +125,9 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
             yield Part(PartKind.CALL, f"{call.name} {call.arguments}", block, call=call)
         elif kind == "tool_result":
             nested = block.get("content")
-            yield Part(PartKind.RESULT, _content_text(nested), block, answers=str(block.get("tool_use_id", "")))
+            inner = tuple(_blocks(nested)) if isinstance(nested, list) else ()
+            text = _joined(inner) if isinstance(nested, list) else _as_text(nested)
+            yield Part(PartKind.RESULT, text, block, answers=str(block.get("tool_use_id", "")), inner=inner)
         else:
             yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
 
@@ -154,21 +158,28 @@ def _item(value: dict[str, Any]) -> Iterator[Part]:
 
 def _output(value: dict[str, Any], answered: str) -> Iterator[Part]:
     output = value.get("output", value.get("reason", value.get("tools")))
-    picture = isinstance(output, dict) and output.get("type") == "computer_screenshot"
-    text = "" if picture else _content_text(output)
-    yield Part(PartKind.RESULT, text, value, answers=answered)
-    if picture:
+    if isinstance(output, dict) and output.get("type") == "computer_screenshot":
+        yield Part(PartKind.RESULT, "", value, answers=answered)
         yield Part(PartKind.IMAGE, "", output)
-    elif isinstance(output, list):
-        yield from (part for part in _blocks(output) if part.kind is PartKind.IMAGE)
+    else:
+        yield from _result(value, output, answered)
 
 
-def _content_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(part.text for part in _blocks(content) if part.text)
-    return _as_text(content)
+def _result(value: object, content: object, answered: str) -> Iterator[Part]:
+    """Yield a result, and behind it the images in it."""
+    if not isinstance(content, list):
+        yield Part(PartKind.RESULT, _as_text(content), value, answers=answered)
+        return
+    inner = tuple(_blocks(content))
+    others = tuple(part for part in inner if part.kind is not PartKind.IMAGE)
+    yield Part(PartKind.RESULT, _joined(others), value, answers=answered, inner=others)
+    yield from (part for part in inner if part.kind is PartKind.IMAGE)
+
+
+def _joined(inner: Iterable[Part]) -> str:
+    """Return the words of the parts of a result, a mark for each file that holds its bytes."""
+    words = (bytes_mark(part.value) or part.text if part.kind is PartKind.OTHER else part.text for part in inner)
+    return "\n".join(word for word in words if word)
 
 
 def _tool_call(item: dict[str, Any]) -> Call:

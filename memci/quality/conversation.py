@@ -161,4 +161,7 @@ def iso_time(text: str) -> str | None:
     if spoken is None or spoken[5][:3] not in _MONTHS:
         return None
     hour = int(spoken[1]) % 12 + (12 if spoken[3] == "p" else 0)
-    return f"{spoken[6]}-{_MONTHS.index(spoken[5][:3]) + 1:02}-{int(spoken[4]):02}T{hour:02}:{spoken[2]}:00"
+    try:
+        return datetime(int(spoken[6]), _MONTHS.index(spoken[5][:3]) + 1, int(spoken[4]), hour, int(spoken[2])).isoformat()  # noqa: DTZ001 (no zone is said)
+    except ValueError:
+        return None

@@ -6,8 +6,9 @@ from typing import Any
 
 import attrs
 
-from memci.errors import ConfigError
+from memci.errors import ConfigError, InvalidMessageError
 from memci.messages import codec
+from memci.messages.formats import openai
 from memci.messages.tokens.counter import TokenCounter
 from memci.quality.conversation import Conversation, Question, iso_time, joined, with_system
 
@@ -57,7 +58,7 @@ def read_conversation(path: Path) -> Conversation:
     """Read one conversation: a JSON object with ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``.
 
     Raises:
-        ConfigError: It cannot be read, or is none.
+        ConfigError: It cannot be read, or is none, or a message in it is not good; ``path`` is the file.
     """
     try:
         value = codec.decode_foreign(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
@@ -77,6 +78,7 @@ def _conversation(value: Any, name: str) -> Conversation:  # noqa: ANN401 (a JSO
     if not messages or value.get("format", "openai") != "openai":
         reason = "there is no message in it" if not messages else "only messages in OpenAI's chat format are measured"
         raise ValueError(reason)
+    _check(messages)
     times = value.get("timestamps") or [None] * len(messages)
     if len(times) != len(messages):
         reason = f"{len(times)} timestamps for {len(messages)} messages"
@@ -88,6 +90,23 @@ def _conversation(value: Any, name: str) -> Conversation:  # noqa: ANN401 (a JSO
         times=tuple(None if at is None else iso_time(str(at)) for at in times),
         questions=tuple(_questions(value.get("questions") or (), len(messages))),
     )
+
+
+def _check(messages: Sequence[dict[str, Any]]) -> None:
+    """Raise for a message that no engine could take in: of a wrong shape, or the result of no call that waits for one."""
+    waiting: list[str] = []
+    for number, value in enumerate(messages):
+        try:
+            message = openai.read(value)
+        except InvalidMessageError as error:
+            reason = f"messages[{number}]: {error}"
+            raise ValueError(reason) from error
+        waiting += [call.id for call in message.calls]
+        for identity in message.answers:
+            if identity not in waiting:
+                reason = f"messages[{number}]: no call with the id {identity!r} waits for a result"
+                raise ValueError(reason)
+            waiting.remove(identity)
 
 
 def _questions(values: Sequence[Any], messages: int) -> Iterator[Question]:

@@ -143,6 +143,21 @@ def test_thinking_is_never_changed() -> None:
     assert content[1]["text"].startswith("[usr-1/2: ")
 
 
+def test_empty_texts_inside_results_are_left_out_of_windows() -> None:
+    """A result keeps what it holds beside empty texts, and may hold nothing."""
+    session = open_session(format="anthropic")
+    session.append({"role": "user", "content": "go"})
+    calls = [{"type": "tool_use", "id": each, "name": "look", "input": {}} for each in "ab"]
+    session.append({"role": "assistant", "content": calls})
+    blank, text = {"type": "text", "text": " "}, {"type": "text", "text": "found"}
+    contents = {"a": [blank, text], "b": [blank]}
+    found = [{"type": "tool_result", "tool_use_id": each, "content": content} for each, content in contents.items()]
+    session.append({"role": "user", "content": found})
+    window = session.window()
+    assert [[text], []] == [block["content"] for block in window.messages[-1]["content"]]
+    assert_valid(window, "anthropic")
+
+
 def test_what_anthropic_refuses_is_left_out_of_windows() -> None:
     """Empty texts, empty answers and thinking at the end are kept in the session and left out of the window."""
     session = open_session(format="anthropic")

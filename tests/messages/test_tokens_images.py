@@ -134,4 +134,4 @@ def test_attachments_cost_by_their_bytes() -> None:
     assert attachment_tokens({"type": "input_audio", "input_audio": {"data": data, "format": "mp3"}}) == 11
     assert attachment_tokens({"type": "file", "file": {"file_data": data, "filename": "a.pdf"}}) == 401
     assert attachment_tokens({"type": "input_file", "file_data": data}) == 401
-    assert attachment_tokens({"type": "file", "file": {"file_id": "file-1"}}) is None
+    assert attachment_tokens({"type": "file", "file": {"file_id": "file-1"}}) == 3_000

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memci.errors import InvalidMessageError
 from memci.messages.formats.openai import ROLES
+from memci.messages.parts import text_of
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools
 from memci.testing.counters import WordCounter
@@ -131,6 +132,55 @@ def test_result_blocks_count_text_id_and_images() -> None:
     block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "see here"}, image]}
     assert count_message({"role": "user", "content": [block]}, WordCounter()) == 4 + 3 + 1 + 2 + 1600
     assert count_message({"role": "user", "content": [{**block, "content": "see here"}]}, WordCounter()) == 4 + 3 + 1 + 2
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x" * 5_000}},
+        {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}},
+        {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+        {"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0x" * 5_000},
+        {"type": "input_file", "file_url": "https://example.com/a.pdf"},
+        {"type": "input_file", "file_id": "file-1"},
+        {"type": "file", "file": {"file_data": "JVBERi0x" * 5_000, "filename": "a.pdf"}},
+        {"type": "file", "file": {"file_id": "file-1"}},
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+        {"type": "search_result", "source": "s", "encrypted_content": "abcd" * 1_000, "content": []},
+    ],
+)
+def test_blocks_in_results_count_as_those_beside_them(block: dict[str, Any], o200k: TokenCounter) -> None:
+    """A file, picture or other block costs the same inside a result, whichever form the result has."""
+    text = {"type": "text", "text": "see"}
+
+    def nested(content: list[Any]) -> dict[str, Any]:
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": content}]}
+
+    def added(one: dict[str, Any], two: dict[str, Any]) -> int:
+        return count_message(two, o200k) - count_message(one, o200k)
+
+    item, tool = {"type": "function_call_output", "call_id": "t"}, {"role": "tool", "tool_call_id": "t"}
+    beside = added({"role": "user", "content": [text]}, {"role": "user", "content": [text, block]})
+    assert beside == added(nested([text]), nested([text, block]))
+    assert beside == added({**item, "output": [text]}, {**item, "output": [text, block]})
+    assert beside == added({**tool, "content": [text]}, {**tool, "content": [text, block]})
+
+
+@pytest.mark.parametrize(
+    ("mark", "block"),
+    [
+        ("[document] Report", {"type": "document", "title": "Report", "source": {"type": "base64", "data": "JVBERi0x"}}),
+        ("[file] a.pdf", {"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0x"}),
+        ("[file] a.pdf", {"type": "file", "file": {"filename": "a.pdf", "file_data": "JVBERi0x"}}),
+        ("[sound]", {"type": "input_audio", "input_audio": {"data": "JVBERi0x", "format": "mp3"}}),
+    ],
+)
+def test_texts_of_results_hold_no_bytes(mark: str, block: dict[str, Any]) -> None:
+    """What is searched and recalled of a result has a mark where a file or sound holds its bytes."""
+    content = [{"type": "text", "text": "see"}, block]
+    nested = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": content}]}
+    assert f"see\n{mark}" == text_of(nested)
+    assert f"see\n{mark}" == text_of({"type": "function_call_output", "call_id": "t", "output": content})
 
 
 def test_unknown_keys_and_blocks_count_as_json(o200k: TokenCounter) -> None:

@@ -24,6 +24,7 @@ TEXT: Value = {"type": "text", "text": "also"}
 THOUGHT: Value = {"type": "thinking", "thinking": "hm", "signature": "x"}
 SERVER: Value = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
 FOUND: Value = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+BLANK_RESULT: Value = {"type": "tool_result", "tool_use_id": "a", "content": [TEXT, {"type": "text", "text": " "}]}
 CACHED: Value = {**TEXT, "cache_control": {"type": "ephemeral"}}
 
 
@@ -37,6 +38,8 @@ CACHED: Value = {**TEXT, "cache_control": {"type": "ephemeral"}}
         [USER, {"role": "assistant", "content": [SERVER]}, {"role": "assistant", "content": [FOUND, TEXT]}, USER],
         [USER, {"role": "assistant", "content": [TEXT, SERVER]}],
         [USER, {"role": "assistant", "content": ""}],
+        [USER, {"role": "assistant", "content": "It is: "}, USER],
+        [USER, use("a"), {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": []}]}],
         [USER, {"role": "system", "content": "From now on in French."}, SAID],
     ],
 )
@@ -59,6 +62,9 @@ def test_good_calls_of_anthropic_have_no_problem(messages: list[Value]) -> None:
         ([USER, {"role": "assistant", "content": ""}, USER], "messages[1].content"),
         ([USER, {"role": "assistant", "content": [{"type": "text", "text": " "}, TEXT]}], "messages[1].content[0]"),
         ([USER, {"role": "assistant", "content": [TEXT, THOUGHT]}], "messages[1].content[1]"),
+        ([USER, use("a"), {"role": "user", "content": [BLANK_RESULT]}], "messages[2].content[0].content[1]"),
+        ([USER, {"role": "assistant", "content": "It is: "}], "messages[1].content"),
+        ([USER, {"role": "assistant", "content": [TEXT, {"type": "text", "text": "It is:\n"}]}], "messages[1].content[1]"),
         (
             [USER, {"role": "assistant", "content": [{"type": "thinking", "thinking": "a"}, TEXT]}],
             "messages[1].content[0].signature",

@@ -46,10 +46,26 @@ def open_server_calls(content: Sequence[Block]) -> set[str]:
 
 
 def said(content: object) -> str | list[Block]:
-    """Return a content without what the provider refuses in it: texts that are empty or only spaces."""
+    """Return a content without what the provider refuses in it: texts that are empty or only spaces, inside results too."""
     if isinstance(content, str):
         return content if content.strip() else ""
-    return [part for part in content if part["type"] != "text" or part["text"].strip()] if isinstance(content, list) else []
+    return [_with_texts(part) for part in content if not is_blank(part)] if isinstance(content, list) else []
+
+
+def is_blank(part: object) -> bool:
+    """Return whether a block is a text that is empty or only spaces."""
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return not text.strip()
+        case _:
+            return False
+
+
+def _with_texts(part: Block) -> Block:
+    inner = part.get("content")
+    if part["type"] != "tool_result" or not isinstance(inner, list) or not any(map(is_blank, inner)):
+        return part
+    return {**part, "content": [each for each in inner if not is_blank(each)]}
 
 
 def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> tuple[list[Block], list[Message]]:

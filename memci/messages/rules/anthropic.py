@@ -2,18 +2,20 @@
 
 Sources: the Messages API reference (``messages``, ``system``); the guides on tool use (results directly behind the calls, in one
 user message, before any text), extended thinking (blocks as they came, never last in a message), prompt caching (at most four
-breakpoints, none on thinking); and the errors with which the API answers the rest: empty texts, ids that are not unique, a first
-message that is not the user's.
+breakpoints, none on thinking); and the errors with which the API answers the rest: empty texts, white space at the end of a last
+message of the assistant, ids that are not unique, a first message that is not the user's.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memci.messages.formats.anthropic_window import MOST_BREAKPOINTS, THINKING, holders, open_server_calls, said
+from memci.messages.formats.anthropic_window import MOST_BREAKPOINTS, THINKING, holders, is_blank, open_server_calls, said
 from memci.messages.message import Message
 from memci.messages.rules.problem import Problem
 
 Block = dict[str, Any]
+
+_BLANK = "a text is more than spaces: leave it out"
 
 
 def problems(messages: Sequence[Message]) -> Iterator[Problem]:
@@ -40,6 +42,7 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
             yield from _blocks(place, value["content"])
     if waiting:
         yield Problem(f"messages[{len(messages) - 1}]", f"the calls {waiting} have no results behind them: add a user message")
+    yield from _end(messages, values)
     yield from _server_calls(messages, values)
     held = sum("cache_control" in part for value in values for part in holders(value["content"]))
     if held > MOST_BREAKPOINTS:
@@ -50,8 +53,11 @@ def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
     others = False
     for position, part in enumerate(content):
         at, kind = f"{place}.content[{position}]", part["type"]
-        if kind == "text" and not part["text"].strip():
-            yield Problem(at, "a text is more than spaces: leave it out")
+        if is_blank(part):
+            yield Problem(at, _BLANK)
+        if kind == "tool_result" and isinstance(part.get("content"), list):
+            blank = (place for place, inner in enumerate(part["content"]) if is_blank(inner))
+            yield from (Problem(f"{at}.content[{place}]", _BLANK) for place in blank)
         if kind == "tool_result" and others:
             yield Problem(at, "results come before everything else in a message: move it to the front")
         others = others or kind != "tool_result"
@@ -62,6 +68,17 @@ def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
             yield Problem(f"{at}.cache_control", "no breakpoint stands on thinking: put it on the block behind")
     if content and content[-1]["type"] in THINKING:
         yield Problem(f"{place}.content[{len(content) - 1}]", "a message does not end with thinking: leave the block out")
+
+
+def _end(messages: Sequence[Message], values: Sequence[Block]) -> Iterator[Problem]:
+    """Yield white space at the end of a text with which the model goes on."""
+    if not messages or messages[-1].role != "assistant":
+        return
+    place, content = f"messages[{len(messages) - 1}].content", values[-1]["content"]
+    if isinstance(content, list) and content and content[-1]["type"] == "text":
+        place, content = f"{place}[{len(content) - 1}]", content[-1]["text"]
+    if isinstance(content, str) and content != content.rstrip():
+        yield Problem(place, "the text that the model goes on with ends in white space: take that away")
 
 
 def _server_calls(messages: Sequence[Message], values: Sequence[Block]) -> Iterator[Problem]:

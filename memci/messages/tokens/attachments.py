@@ -33,12 +33,32 @@ def attachment_tokens(block: Mapping[str, object]) -> int | None:
             | {"type": "document", "source": {"type": "base64", "data": str(base64)}}
         ):
             return 1 + len(base64) * 3 // 4 // _FILE_BYTES_A_TOKEN
-        case {"type": "document", "source": {"type": "url" | "file"}} | {"type": "input_file"}:
+        case (
+            {"type": "document", "source": {"type": "url" | "file"}}
+            | {"type": "input_file"}
+            | {"type": "file", "file": {"file_id": str()}}
+        ):
             return _FILE_TOKENS
         case {"type": "redacted_thinking", "data": str(data)}:
             return 1 + len(data) // _OPAQUE_CHARACTERS_A_TOKEN
         case _:
             return None
+
+
+def bytes_mark(block: object) -> str:
+    """Return what stands in texts for a block that holds the bytes of a file or of sound: its kind and its name.
+
+    Empty for any other block.
+    """
+    match block:
+        case {"type": "input_audio", "input_audio": {"data": str()}}:
+            return "[sound]"
+        case {"type": "file", "file": {"file_data": str(), **names}} | {"type": "input_file", "file_data": str(), **names}:
+            return f"[file] {names.get('filename') or ''}".rstrip()
+        case {"type": "document", "source": {"type": "base64"}, **names}:
+            return f"[document] {names.get('title') or ''}".rstrip()
+        case _:
+            return ""
 
 
 def opaque_tokens(value: object) -> int:

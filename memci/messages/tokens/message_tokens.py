@@ -69,9 +69,9 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
             return image_tokens(part.value)
         case PartKind.CALL if part.call is not None:
             return _CALL_TOKENS + counter.count(part.call.id) + counter.count(part.text)
-        case PartKind.RESULT if isinstance(part.value, dict):
-            return _BLOCK_TOKENS + _count_result(part, part.value, counter)
-        case PartKind.TEXT | PartKind.RESULT:
+        case PartKind.RESULT:
+            return _count_result(part, counter)
+        case PartKind.TEXT:
             return counter.count(part.text)
         case PartKind.THOUGHT:
             return _BLOCK_TOKENS + max(counter.count(part.text), opaque_tokens(part.value))
@@ -79,12 +79,16 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
             return _BLOCK_TOKENS + _count_other(part, counter)
 
 
-def _count_result(part: Part, block: Mapping[str, Any], counter: TokenCounter) -> int:
-    """Count a block that brings its own id, and may hold images and documents that ``parts`` does not yield."""
-    content = block.get("content")
-    nested = [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
-    images = sum(image_tokens(each) for each in nested if each.get("type") == "image")
-    return counter.count(part.answers or "") + counter.count(part.text) + images
+def _count_result(part: Part, counter: TokenCounter) -> int:
+    """Count what a result brings: its texts as one, and other blocks by the rules for blocks of messages.
+
+    A result that is a block or an item brings its own id.
+    """
+    own = _BLOCK_TOKENS + counter.count(part.answers or "") if isinstance(part.value, dict) else 0
+    if not part.inner:
+        return own + counter.count(part.text)
+    others = sum(_count_part(each, counter) for each in part.inner if each.kind is not PartKind.TEXT)
+    return own + others + counter.count("\n".join(each.text for each in part.inner if each.kind is PartKind.TEXT))
 
 
 def _count_other(part: Part, counter: TokenCounter) -> int:
