@@ -10,6 +10,7 @@
                               index.sqlite         page facts and search
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,8 +28,6 @@ from memci.archive.stores.session_files import INDEX, NOTE, Disk, SessionFiles
 from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
-    import os
-
     from memci.archive.page_index import PageIndex
 
 Durability = Literal["fsync", "flush"]
@@ -84,7 +83,7 @@ class FileSession:
     def indexed_seq(self) -> int:
         """Return the last record that the index knows of; 0 where there is none that can be read."""
         try:
-            return self.index.seq if Path(self._files.path(INDEX)).exists() else 0
+            return self.index.seq if os.path.exists(self._files.path(INDEX)) else 0  # noqa: PTH110 (no error on a failing disk)
         except (CorruptError, UnavailableError):
             return 0
 
