@@ -144,8 +144,9 @@ class IndexWriter:
                 message = f"page {name} is gone"
                 raise damaged(message)
             *facts, old = row
-            self._run("UPDATE page SET page_sum = ? WHERE name = ?", row_sum(facts), name)
-            self._run("UPDATE meta SET page_sum = page_sum + ?", row_sum(facts) - old)
+            new = row_sum(facts)
+            self._run("UPDATE page SET page_sum = ? WHERE name = ?", new, name)
+            self._run("UPDATE meta SET page_sum = page_sum + ?", new - old)
         self._changed.clear()
         for index, entry in self._waiting.items():
             page_id = self._one("SELECT id FROM page WHERE name = ?", index)[0]

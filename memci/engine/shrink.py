@@ -63,16 +63,17 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         turn: The turn.
         count: Counts the tokens of a text.
     """
+    if sum(entry.contents_tokens for entry in entries) <= limit:
+        return Shrinkage(entries=list(entries))
     shrinking = _Shrinking(entries, Grouping(entries, next_index, count))
-    if shrinking.total > limit:
-        goal = low_share * limit
-        if directories:
-            shrinking.group_short(goal)
-        shrinking.coarsen(goal)
-        if directories:
-            shrinking.group_oldest(goal)
-            shrinking.thin(goal)
-            shrinking.merge(goal)
+    goal = low_share * limit
+    if directories:
+        shrinking.group_short(goal)
+    shrinking.coarsen(goal)
+    if directories:
+        shrinking.group_oldest(goal)
+        shrinking.thin(goal)
+        shrinking.merge(goal)
     result = shrinking.result()
     if shrinking.total > limit:
         _evict(result, LeastRecentlyRecalled(max_tokens=limit, low_share=low_share), shrinking.members, turn)

@@ -221,13 +221,8 @@ def _segment_ends(layout: Layout) -> set[int]:
 
     A recalled block that fades changes the window from its own place on, so the complete pages end before it.
     """
-    parts = [piece.part for piece in layout.pieces]
-    ends = {place for part in ("system", "contents", "active") if (place := _last(parts, part)) is not None}
-    return {*ends, len(parts) - 1}
-
-
-def _last(parts: Sequence[str], part: str) -> int | None:
-    return next((place for place in range(len(parts) - 1, -1, -1) if parts[place] == part), None)
+    last = {piece.part: place for place, piece in enumerate(layout.pieces)}
+    return {last[part] for part in ("system", "contents", "active") if part in last} | {len(layout.pieces) - 1}
 
 
 def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:

@@ -222,14 +222,20 @@ def test_erasing_again_is_fine(tmp_path: Path) -> None:
     assert () == session.verify().problems
 
 
-def test_a_late_result_of_an_erased_page(tmp_path: Path) -> None:
-    """A result that comes late joins the erased page, and is erased with it the next time."""
-    session = open_on(tmp_path)
+def erased_while_a_call_waits(root: Path) -> Session:
+    """Erase the page of a call that has no result yet."""
+    session = open_on(root)
     session.append(user(f"look for {WORD}"))
     session.append(calling("late"))
     talk(session, 6)
     session.fold("all")
     session.erase("usr-1")
+    return session
+
+
+def test_a_late_result_of_an_erased_page(tmp_path: Path) -> None:
+    """A result that comes late joins the erased page, and is erased with it the next time."""
+    session = erased_while_a_call_waits(tmp_path)
     session.append(result("late", f"found {WORD}"))
     session.append(user("thanks"))
     session.fold("all")
@@ -492,12 +498,7 @@ def test_a_directory_is_not_erased(tmp_path: Path) -> None:
 
 def test_a_page_that_goes_on_after_it_was_erased(tmp_path: Path) -> None:
     """Files of an erased page that are made later, or not needed any more, are nothing to repair."""
-    session = open_on(tmp_path)
-    session.append(user(f"look for {WORD}"))
-    session.append(calling("late"))
-    talk(session, 6)
-    session.fold("all")
-    session.erase("usr-1")
+    session = erased_while_a_call_waits(tmp_path)
     session.append(result("late", "found"))
     session.append(user("thanks"))
     session.fold("all")

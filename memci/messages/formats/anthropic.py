@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from memci.errors import InvalidMessageError
 from memci.messages.formats import anthropic_window, reading
-from memci.messages.formats.reading import ATTP_ANSWER, ERASED
+from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
-from memci.messages.parts import parts
 
 ANSWER_PATH = "content"
 """Where a message names the calls that it answers."""
@@ -61,20 +60,9 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    raw = reading.encoded(value)
-    role: str = value["role"]
     content = value["content"]
-    if isinstance(content, str):
-        return Message(raw=raw, role=role, from_user=role == "user" and not content.startswith(ATTP_ANSWER))
-    found = list(parts(value))
-    return Message(
-        raw=raw,
-        role=role,
-        calls=tuple(part.call for part in found if part.call is not None),
-        answers=tuple(part.answers for part in found if part.answers is not None),
-        from_user=role == "user" and reading.is_spoken(found),
-        partial=role == "assistant" and bool(anthropic_window.open_server_calls(content)),
-    )
+    is_open = value["role"] == "assistant" and isinstance(content, list) and bool(anthropic_window.open_server_calls(content))
+    return reading.facts(value, partial=is_open)
 
 
 def block(text: str) -> Message:

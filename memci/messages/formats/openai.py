@@ -8,9 +8,9 @@ from typing import Any
 
 from memci.errors import InvalidMessageError
 from memci.messages.formats import reading
-from memci.messages.formats.reading import ATTP_ANSWER, ERASED
+from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
-from memci.messages.parts import function_id, parts
+from memci.messages.parts import function_id
 
 ANSWER_PATH = "tool_call_id"
 """Where a message names the call that it answers."""
@@ -42,18 +42,7 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    raw = reading.encoded(value)
-    role: str = value["role"]
-    if role == "user" and isinstance(value["content"], str):
-        return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER))
-    found = list(parts(value))
-    return Message(
-        raw=raw,
-        role=role,
-        calls=tuple(part.call for part in found if part.call is not None),
-        answers=tuple(part.answers for part in found if part.answers is not None),
-        from_user=role == "user" and reading.is_spoken(found),
-    )
+    return reading.facts(value)
 
 
 def block(text: str) -> Message:

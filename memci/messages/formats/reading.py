@@ -5,7 +5,8 @@ from typing import Any
 
 from memci.errors import InvalidMessageError
 from memci.messages import codec
-from memci.messages.parts import Part, PartKind
+from memci.messages.message import Message
+from memci.messages.parts import Part, PartKind, parts
 
 ATTP_ANSWER = "[tool_result]\nstatus = "
 """How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
@@ -97,3 +98,20 @@ def is_spoken(found: Iterable[Part]) -> bool:
     if found and found[0].kind is PartKind.TEXT and found[0].text.startswith(ATTP_ANSWER):
         return False
     return not found or any(part.kind is not PartKind.RESULT for part in found)
+
+
+def facts(value: dict[str, Any], *, partial: bool = False) -> Message:
+    """Make a ``Message`` of a dict with a role and a content that is known to be good, such as one read back from a store."""
+    raw = encoded(value)
+    role: str = value["role"]
+    if role == "user" and isinstance(value["content"], str):
+        return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER))
+    found = list(parts(value))
+    return Message(
+        raw=raw,
+        role=role,
+        calls=tuple(part.call for part in found if part.call is not None),
+        answers=tuple(part.answers for part in found if part.answers is not None),
+        from_user=role == "user" and is_spoken(found),
+        partial=partial,
+    )
