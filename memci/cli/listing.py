@@ -93,8 +93,8 @@ def search(  # noqa: PLR0913 (the options of a command)
     Evicted pages are searched too; the best comes first.
     """
     with opened(Place(store, tenant, session)) as found:
-        turns = (from_turn, MOST if to_turn is None else to_turn) if from_turn or to_turn is not None else None
-        hits = found.search(" ".join(query), limit, include_visible, turns=turns, roles=role, states=state)
+        turns = (from_turn, max(from_turn, MOST) if to_turn is None else to_turn) if from_turn or to_turn is not None else None
+        hits = found.search(" ".join(query), limit, include_visible, turns=turns, roles=role or None, states=state or None)
     if json:
         output.document([attrs.asdict(hit) for hit in hits])
     elif hits:

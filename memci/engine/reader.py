@@ -84,12 +84,12 @@ class Reader(Handle):
             query: Words, in any language.
             limit: At most so many.
             include_visible: Whether pages that stand in the window are searched too.
-            turns: Only pages opened in these turns: the first and the last.
-            roles: Only what these roles said, such as ``"user"``, or ``["assistant", "tool"]``.
-            states: Only pages in these states, those included that stand in the window.
+            turns: Only pages opened in these turns: the first and the last, which is not before it.
+            roles: Only what these roles said, one or more, such as ``"user"``, or ``["assistant", "tool"]``.
+            states: Only pages in these states, one or more, those included that stand in the window.
 
         Raises:
-            ConfigError: The query is not text, or one of the others cannot be.
+            ConfigError: The query is not text, or one of the others cannot be: no such role, no turn in the range.
         """
         with self._open() as core:
             return search(

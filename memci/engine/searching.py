@@ -13,6 +13,7 @@ from memci.engine.listing import page_state
 from memci.engine.projection import entry_text
 from memci.engine.state import State
 from memci.errors import ConfigError, shown
+from memci.messages.formats.format import ROLES
 
 if TYPE_CHECKING:
     from memci.archive.embedding import Embedder
@@ -67,7 +68,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     wanted = None if states is None else {page_state(state) for state in _several(states, "states")}
     only = Filter(
         turns=None if turns is None else _turns(turns),
-        roles=None if roles is None else frozenset(_several(roles, "roles")),
+        roles=None if roles is None else _roles(roles),
         where=None if wanted is None else lambda index: core.state.page_state(index) in wanted,
         exclude=frozenset() if include_visible or wanted is not None else _visible(core.state),
     )
@@ -96,10 +97,19 @@ def _visible(state: State) -> frozenset[str]:
 def _several(values: object, path: str) -> list[str]:
     """Return one text, or several, as a list."""
     several = [values] if isinstance(values, str) else values
-    if not isinstance(several, Collection) or not all(isinstance(value, str) for value in several):
-        message = f"{shown(values)} is not a list of texts"
+    if not isinstance(several, Collection) or not several or not all(isinstance(value, str) for value in several):
+        message = f"{shown(values)} is not a list of one or more texts: leave it out to search all {path}"
         raise ConfigError(message, path=path)
     return list(several)
+
+
+def _roles(values: object) -> frozenset[str]:
+    roles = _several(values, "roles")
+    unknown = [role for role in roles if role not in ROLES]
+    if unknown:
+        message = f"there is no role {shown(unknown[0])}: give one or more of {', '.join(ROLES)}"
+        raise ConfigError(message, path="roles")
+    return frozenset(roles)
 
 
 def _turns(value: object) -> tuple[int, int]:
@@ -107,7 +117,10 @@ def _turns(value: object) -> tuple[int, int]:
         message = f"{shown(value)} is not a pair of turns: give the first and the last, such as (3, 8)"
         raise ConfigError(message, path="turns")
     first, last = value
-    return max(first, 0), min(last, MOST)
+    if first > last or last < 0:
+        message = f"no turn is in {shown(value)}: give the first and then the last, counted from 0, such as (3, 8)"
+        raise ConfigError(message, path="turns")
+    return min(max(first, 0), MOST), min(last, MOST)
 
 
 def _open_page(core: Core) -> "list[ExtraPage]":

@@ -139,6 +139,25 @@ def test_search_is_narrowed(run: Run, store: str) -> None:
     assert "somewhere" in run("search", "gasket", "--state", "somewhere", "--store", store).err
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--role", "alien"), "there is no role 'alien': give one or more of system, developer, user"),
+        (("--from-turn", 5, "--to-turn", 2), "no turn is in (5, 2): give the first and then the last"),
+    ],
+)
+def test_search_for_what_cannot_be_is_wrong_usage(run: Run, store: str, options: tuple[object, ...], told: str) -> None:
+    """A role that there is not, and a range that ends before it begins, are told and not answered by nothing."""
+    ran = run("search", "boiler", *options, "--store", store)
+    assert (ExitCode.USAGE, "") == (ran.code, ran.out)
+    assert told in ran.err
+
+
+def test_search_from_a_turn_that_never_comes(run: Run, store: str) -> None:
+    """A range that begins beyond every turn is a range, and nothing is in it."""
+    assert [] == run("search", "boiler", "--from-turn", 10**30, "--store", store, "--json").json()
+
+
 def test_search_finds_nothing(run: Run, store: str) -> None:
     """No hit is an empty answer, not an error."""
     ran = run("search", "zeppelin", "--store", store)

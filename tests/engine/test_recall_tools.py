@@ -178,3 +178,15 @@ def test_the_system_part_teaches_attp() -> None:
     assert session.attp_prompt() in window.messages[0]["content"]
     assert window.breakdown["system"] > 500
     assert window.to_json() == session.render(at=window.seq).to_json()
+
+
+@pytest.mark.parametrize("option", ["roles", "turns"])
+def test_what_a_tool_does_not_take_is_told(session: Session, option: str) -> None:
+    """The model's search takes words and a limit; any other argument is answered with how it is called, in both forms."""
+    told = f"it has no parameter '{option}'; call it as search_pages(query: str, limit: int = 5)"
+    assert told in openai(session, "search_pages", query="ask", **{option: "alien"})["error"]["message"]
+    code = f"__result__ = search_pages('ask', {option}='alien')"
+    reply = f"thought = 'look'\n[tool_call]\nstatus = 'success'\ntarget = 'look'\ncode = \"{code}\""
+    error = session.attp(reply).error
+    assert error is not None
+    assert told in error.message

@@ -4,6 +4,9 @@ import pytest
 
 from memci.archive.page_facts import PageState
 from memci.engine.session import Session
+from memci.errors import ConfigError
+from memci.messages.formats import anthropic, openai, responses
+from memci.messages.formats.format import ROLES
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import assistant, user
 
@@ -27,7 +30,7 @@ def test_by_turn(session: Session) -> None:
     """Only pages that were opened in these turns, both ends included, whatever lies beyond."""
     assert ["usr-2", "usr-3"] == found(session, turns=(2, 3))
     assert ["usr-3", "usr-4"] == found(session, turns=(3, 10**30))
-    assert [] == found(session, turns=(3, 2))
+    assert [] == found(session, turns=(10**30, 10**31))
     assert ["usr-4", "usr-5", "usr-6"] == found(session, turns=(4, 9), include_visible=True)
 
 
@@ -54,3 +57,27 @@ def test_a_long_history_hides_nothing(session: Session) -> None:
     talk(session, 3, first=7)
     session.extend([user("common last words"), assistant("well")])
     assert ["usr-1", "usr-10"] == found(session, roles="user", include_visible=True)
+
+
+def test_the_roles_are_those_of_all_formats(session: Session) -> None:
+    """A search takes every role that a wire format has, and tells in the error for any other one which these are."""
+    assert {*openai.ROLES, *responses.ROLES, *anthropic.ROLES} == set(ROLES)
+    assert ["usr-1", "usr-2", "usr-3", "usr-4"] == found(session, roles=ROLES)
+    with pytest.raises(ConfigError, match=r"there is no role 'alien': give one or more of system, .*assistant") as caught:
+        found(session, roles=["user", "alien"])
+    assert "roles" == caught.value.path
+
+
+@pytest.mark.parametrize("turns", [(5, 2), (-3, -1), (10**31, 10**30)])
+def test_a_range_without_turns_is_an_error(session: Session, turns: tuple[int, int]) -> None:
+    """A range that ends before it begins is told with what to give, not answered by nothing."""
+    with pytest.raises(ConfigError, match=r"give the first and then the last, .* such as \(3, 8\)") as caught:
+        found(session, turns=turns)
+    assert "turns" == caught.value.path
+
+
+@pytest.mark.parametrize("option", ["roles", "states"])
+def test_a_choice_of_nothing_is_an_error(session: Session, option: str) -> None:
+    """An empty list of roles or states would find nothing, ever."""
+    with pytest.raises(ConfigError, match=f"leave it out to search all {option}"):
+        found(session, **{option: []})

@@ -10,6 +10,9 @@ from memci.messages.message import Call, Message
 NAMES = ("openai", "responses", "anthropic")
 """The formats that there are."""
 
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+"""All roles that messages of these formats have, and ``tool`` for messages of a user that only carry what tools answered."""
+
 
 class Format(Protocol):
     """What the engine asks of a wire format.
