@@ -2,15 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 
-from memci.errors import ConfigError, InvalidMessageError
-from memci.messages import codec
+from memci.errors import ConfigError, InvalidMessageError, shown
+from memci.messages import codec, item_parts
+from memci.messages.formats import format as formats
 from memci.messages.formats import openai
 from memci.messages.tokens.counter import TokenCounter
 from memci.quality.conversation import Conversation, Question, iso_time, joined, with_system
+
+_QUESTION = '{"question": "…", "answer": "…", "evidence": [numbers of messages]}'
+
+_MARKS = {
+    "responses": frozenset({*item_parts.CALLS, *item_parts.ANSWERS, "reasoning", "input_text", "output_text"}),
+    "anthropic": frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document"}),
+}
+"""The types of items, parts and blocks by which messages of another format are known."""
 
 
 @attrs.frozen(kw_only=True)
@@ -58,7 +67,8 @@ def read_conversation(path: Path) -> Conversation:
     """Read one conversation: a JSON object with ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``.
 
     Raises:
-        ConfigError: It cannot be read, or is none, or a message in it is not good; ``path`` is the file.
+        ConfigError: It cannot be read, or is none, or a message or a question in it is not good, or its messages are in another
+            format; ``path`` is the file, and the text names the place in it, counted from 0.
     """
     try:
         value = codec.decode_foreign(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
@@ -67,29 +77,68 @@ def read_conversation(path: Path) -> Conversation:
         raise ConfigError(message, path=str(path)) from error
     try:
         return _conversation(value, path.stem)
-    except (KeyError, TypeError, ValueError) as error:
-        shape = '{"messages": […], "timestamps": […], "questions": […]}'
-        message = f"it is no conversation ({error}): give {shape}, with a timestamp for each message or none"
+    except (TypeError, ValueError) as error:
+        message = f"it is no conversation that can be measured: {error}"
         raise ConfigError(message, path=str(path)) from error
 
 
-def _conversation(value: Any, name: str) -> Conversation:  # noqa: ANN401 (a JSON value)
-    messages = tuple(dict(message) for message in value["messages"])
-    if not messages or value.get("format", "openai") != "openai":
-        reason = "there is no message in it" if not messages else "only messages in OpenAI's chat format are measured"
+def _conversation(value: object, name: str) -> Conversation:
+    if not isinstance(value, dict) or not _is_list(value.get("messages"), dict):
+        reason = (
+            'give {"messages": […], "timestamps": […], "questions": […]}, of which only the messages, each an object, are needed'
+        )
         raise ValueError(reason)
+    messages: tuple[dict[str, Any], ...] = tuple(value["messages"])
+    if not messages:
+        reason = "there is no message in it"
+        raise ValueError(reason)
+    _check_format(value.get("format", "openai"), messages)
     _check(messages)
-    times = value.get("timestamps") or [None] * len(messages)
-    if len(times) != len(messages):
-        reason = f"{len(times)} timestamps for {len(messages)} messages"
-        raise ValueError(reason)
+    lang = value.get("lang", "en")
+    if not isinstance(lang, str):
+        reason = f"lang: {shown(lang)} is no language: give its code as text, such as 'en', or leave it out"
+        raise TypeError(reason)
     return Conversation(
         id=str(value.get("id", name)),
-        lang=str(value.get("lang", "en")),
+        lang=lang,
         messages=messages,
-        times=tuple(None if at is None else iso_time(str(at)) for at in times),
-        questions=tuple(_questions(value.get("questions") or (), len(messages))),
+        times=_times(value.get("timestamps"), len(messages)),
+        questions=_questions(value.get("questions"), len(messages)),
     )
+
+
+def _times(values: object, messages: int) -> tuple[str | None, ...]:
+    if values is None or values == []:
+        return (None,) * messages
+    if not isinstance(values, list):
+        reason = f"timestamps: give a list with one for each message, or leave it out, not {shown(values)}"
+        raise TypeError(reason)
+    if len(values) != messages:
+        reason = f"{len(values)} timestamps for {messages} messages: give one for each message, null where it is not known"
+        raise ValueError(reason)
+    return tuple(None if at is None else iso_time(str(at)) for at in values)
+
+
+def _check_format(declared: object, messages: Sequence[dict[str, Any]]) -> None:
+    """Raise where the messages are said to be of another format, or show it."""
+    name = declared
+    if declared == "openai":
+        kinds = {kind for message in messages for kind in _kinds(message)}
+        name = next((other for other, marks in _MARKS.items() if kinds & marks), declared)
+    if name == "openai":
+        return
+    reason = f"only messages in OpenAI's chat format are measured, and these are in the format {shown(name)}"
+    if name in formats.NAMES:
+        reason += f": memci.convert(messages, from_={name!r}, to='openai').messages are the same in OpenAI's chat format"
+    raise ValueError(reason)
+
+
+def _kinds(message: dict[str, Any]) -> Iterator[str]:
+    """Yield the types of an item, and of the parts of a content."""
+    content = message.get("content")
+    for part in (message, *(content if isinstance(content, list) else ())):
+        if isinstance(part, dict) and isinstance(part.get("type"), str):
+            yield part["type"]
 
 
 def _check(messages: Sequence[dict[str, Any]]) -> None:
@@ -109,15 +158,42 @@ def _check(messages: Sequence[dict[str, Any]]) -> None:
             waiting.remove(identity)
 
 
-def _questions(values: Sequence[Any], messages: int) -> Iterator[Question]:
-    for value in values:
-        evidence = tuple(int(place) for place in value["evidence"])
-        if any(not 0 <= place < messages for place in evidence):
-            reason = f"the evidence of {value['question']!r} is no message of it"
-            raise ValueError(reason)
-        yield Question(
-            question=str(value["question"]),
-            answer=str(value["answer"]),
-            category=str(value.get("category", "")),
-            evidence=evidence,
+def _questions(values: object, messages: int) -> tuple[Question, ...]:
+    if values is None:
+        return ()
+    if not _is_list(values, dict):
+        reason = f"questions: give a list of objects, each {_QUESTION}, or leave it out, not {shown(values)}"
+        raise ValueError(reason)
+    return tuple(_question(f"questions[{number}]", value, messages) for number, value in enumerate(values))
+
+
+def _question(place: str, value: dict[str, Any], messages: int) -> Question:
+    missing = [key for key in ("question", "answer", "evidence") if key not in value]
+    if missing:
+        reason = f"{place} has no {' and no '.join(missing)}: give {_QUESTION}"
+        raise ValueError(reason)
+    asked, answer, category, evidence = value["question"], value["answer"], value.get("category"), value["evidence"]
+    if not isinstance(asked, str) or not asked.strip():
+        reason = f"{place}.question: {shown(asked)} asks nothing: give it as text"
+        raise ValueError(reason)
+    if not _is_word(answer):
+        reason = f'{place}.answer: {shown(answer)} is neither text nor a number: give "" where there is no answer to look for'
+        raise ValueError(reason)
+    if category is not None and not _is_word(category):
+        reason = f"{place}.category: {shown(category)} is neither text nor a number: give its name, or leave it out"
+        raise ValueError(reason)
+    if not isinstance(evidence, list) or not all(type(number) is int and 0 <= number < messages for number in evidence):
+        reason = (
+            f"{place}.evidence: {shown(evidence)} is no list of numbers of messages: they are whole, from 0 to {messages - 1}"
         )
+        raise ValueError(reason)
+    kind = "" if category is None else str(category)
+    return Question(question=asked, answer=str(answer), category=kind, evidence=tuple(evidence))
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _is_list(value: object, kind: type) -> TypeGuard[list[Any]]:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
