@@ -1,12 +1,12 @@
 """Measuring engines on sets of conversations, at several budgets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from contextlib import closing
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
+from memci.quality import workers
 from memci.quality.cache import Cache
 from memci.quality.conversation import Conversation
 from memci.quality.conversation_set import ConversationSet
@@ -83,13 +83,14 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     missing = {key: task for key, task in tasks.items() if key not in found}
     total_messages = sum(len(task.conversation.messages) for task in missing.values())
     done = 0
-    for key, played in _played(missing, jobs):
-        task = missing[key]
-        found[key] = played
-        if cache is not None:
-            cache.put(task.conversation, task.spec, task.budget, played)
-        done += len(task.conversation.messages)
-        advance(done, total_messages)
+    with closing(workers.done({key: task.run for key, task in missing.items()}, jobs)) as results:
+        for key, played in results:
+            task = missing[key]
+            found[key] = played
+            if cache is not None:
+                cache.put(task.conversation, task.spec, task.budget, played)
+            done += len(task.conversation.messages)
+            advance(done, total_messages)
     return [
         Row(
             set=chosen.name,
@@ -140,19 +141,3 @@ def _tasks(
             for spec in engines:
                 for budget in budgets:
                     yield (place, number, spec.name, budget), _Task(conversation, spec, budget)
-
-
-def _played(tasks: Mapping[_Key, _Task], jobs: int) -> Iterator[tuple[_Key, Played]]:
-    """Yield what was measured as it comes; in this process where there is but one job to do it, or one task."""
-    if min(jobs, len(tasks)) <= 1:
-        for key, task in tasks.items():
-            yield key, task.run()
-        return
-    # New interpreters, as a fork of a process with threads may hang.
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(task.run): key for key, task in tasks.items()}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
