@@ -37,9 +37,11 @@ def run(  # noqa: PLR0913 (the options of the command)
     """Measure, write what was found, and return whether memci kept its promises; the arguments are those of the command.
 
     Raises:
-        CommandError: There is no engine of a name, or a file cannot be written.
+        CommandError: There is no engine of a name, or a file cannot be written; as far as this can be seen, before anything is
+            measured.
         ConfigError: The settings or a conversation cannot be used.
     """
+    _check_outputs({"--json": json, "--picture": picture}, paths if config is None else [*paths, config])
     known = engines(Config() if config is None else Config.from_file(config))
     chosen = _chosen(known, names or list(known))
     wanted = sorted(set(budgets or BUDGETS))
@@ -68,6 +70,23 @@ def _cache_directory() -> Path:
     """Return where results are kept: below the user's directory for what can be made again (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "memci" / "quality"
+
+
+def _check_outputs(outputs: dict[str, Path | None], read: list[Path]) -> None:
+    """Refuse files that cannot be written, or would be written over what is read or over each other."""
+    files = [file for path in read for file in (path, *path.glob("*.json"))]
+    taken = {file.resolve(): f"{file} is read" for file in files}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if not path.parent.is_dir() or path.is_dir():
+            reason = f"{path} is a directory" if path.is_dir() else f"there is no directory {path.parent}"
+            message = f"{path}: cannot be written: {reason}"
+            raise CommandError(message, ExitCode.STORE)
+        if path.resolve() in taken:
+            message = f"{option} {path}: {taken[path.resolve()]}: name another file"
+            raise CommandError(message, ExitCode.USAGE)
+        taken[path.resolve()] = f"{option} writes to the same file"
 
 
 def _write(path: Path, data: bytes) -> None:

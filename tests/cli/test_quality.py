@@ -103,11 +103,39 @@ def test_a_cache_that_cannot_be_written_is_an_error(run: Run, file: Path, cache:
     assert "--no-cache" in ran.err
 
 
-def test_a_file_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_path: Path) -> None:
-    """The error names the file."""
-    ran = run("bench", "quality", file, "--engine", "memci", "--budget", 2_000, "--json", tmp_path / "none" / "found.json")
+@pytest.mark.parametrize("option", ["--json", "--picture"])
+@pytest.mark.parametrize(("path", "reason"), [("none/found", "there is no directory"), (".", "is a directory")])
+def test_a_file_that_cannot_be_written_is_an_error(run: Run, tmp_path: Path, option: str, path: str, reason: str) -> None:
+    """The error names the file and the reason, before anything is read or measured."""
+    ran = run("bench", "quality", tmp_path / "missing.json", option, tmp_path / path)
     assert ExitCode.STORE == ran.code
-    assert "found.json: cannot be written" in ran.err
+    assert f"{tmp_path / path}: cannot be written: " in ran.err
+    assert reason in ran.err
+
+
+def test_a_full_disk_is_an_error(run: Run, file: Path) -> None:
+    """A file that turns out to be unwritable is named when it is written."""
+    ran = run("bench", "quality", file, "--engine", "whole", "--budget", 2_000, "--json", "/dev/full")
+    assert (ExitCode.STORE, "memci: /dev/full: cannot be written: No space left on device\n") == (ran.code, ran.err)
+
+
+def test_a_file_is_written_once(run: Run, tmp_path: Path) -> None:
+    """Figures and picture go to two files, whatever their paths look like, and over nothing that is read."""
+    read, config = tmp_path / "talk.json", tmp_path / "memci.yaml"
+    same = ("--json", tmp_path / "same.x", "--picture", tmp_path / "new" / ".." / "same.x")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "set.json").touch()
+    for told, options in (
+        ("--picture", same),
+        ("--json", ("--json", read)),
+        ("--json", (tmp_path / "new", "--json", tmp_path / "new" / "set.json")),
+        ("--picture", ("--config", config, "--picture", config)),
+    ):
+        ran = run("bench", "quality", read, *options)
+        assert (ExitCode.USAGE, 1) == (ran.code, ran.err.count("\n"))
+        assert f"memci: {told} " in ran.err
+        assert "name another file" in ran.err
+    assert ["new", "set.json"] == sorted(path.name for path in tmp_path.rglob("*"))
 
 
 @pytest.mark.parametrize(
