@@ -211,6 +211,19 @@ def test_at_most_four_breakpoints_are_sent() -> None:
     assert turns == pages(session)[0]
 
 
+def test_no_breakpoint_takes_the_place_of_one() -> None:
+    """Blocks that say ``cache_control: null`` count as no breakpoints: they stay as they are, and no real one is left out."""
+    session = open_session(format="anthropic")
+    session.append({"role": "system", "content": [{"type": "text", "text": "a", "cache_control": None}]})
+    marks = [{"type": "ephemeral"}] * 4 + [None] * 4
+    turn = {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": mark} for mark in marks]}
+    session.append(turn)
+    window = session.window()
+    assert [{"type": "text", "text": "a", "cache_control": None}] == window.system
+    assert [turn] == window.messages
+    assert_valid(window, "anthropic")
+
+
 def test_a_conversation_that_the_assistant_begins_gets_an_opening() -> None:
     """Anthropic's first message is the user's; the other formats need nothing."""
     session = open_session(format="anthropic")

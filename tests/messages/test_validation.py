@@ -37,6 +37,8 @@ CACHED: Value = {**TEXT, "cache_control": {"type": "ephemeral"}}
         [USER, use("a"), {"role": "user", "content": [*results("a")["content"], TEXT]}],
         [USER, {"role": "assistant", "content": [SERVER]}, {"role": "assistant", "content": [FOUND, TEXT]}, USER],
         [USER, {"role": "assistant", "content": [TEXT, SERVER]}],
+        [{"role": "user", "content": [*[CACHED] * 4, *[{**TEXT, "cache_control": None}] * 4]}],
+        [USER, {"role": "assistant", "content": [{**THOUGHT, "cache_control": None}, TEXT]}],
         [USER, {"role": "assistant", "content": ""}],
         [USER, {"role": "assistant", "content": "It is: "}, USER],
         [USER, use("a"), {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": []}]}],

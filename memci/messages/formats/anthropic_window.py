@@ -68,6 +68,11 @@ def _with_texts(part: Block) -> Block:
     return {**part, "content": [each for each in inner if not is_blank(each)]}
 
 
+def has_breakpoint(part: Block) -> bool:
+    """Return whether a breakpoint of the provider's cache stands on a block; ``cache_control: null`` is none."""
+    return part.get("cache_control") is not None
+
+
 def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> tuple[list[Block], list[Message]]:
     """Return the system prompt as text blocks, and the messages.
 
@@ -157,7 +162,7 @@ def _cleaned(value: Block) -> Block:
 def _drop_breakpoints(system: list[Block], values: Sequence[Block]) -> None:
     """Take all breakpoints away but the last four; the last one of the system prompt stays. Changes the blocks."""
     inside = [part for value in values for part in holders(value["content"])]
-    of_system, of_messages = [[part for part in blocks if "cache_control" in part] for blocks in (system, inside)]
+    of_system, of_messages = [list(filter(has_breakpoint, blocks)) for blocks in (system, inside)]
     kept = of_messages[-(MOST_BREAKPOINTS - bool(of_system)) :]
     kept = [*of_system[len(kept) - MOST_BREAKPOINTS :], *kept] if of_system else kept
     known = set(map(id, kept))

@@ -9,7 +9,15 @@ message of the assistant, ids that are not unique, a first message that is not t
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memci.messages.formats.anthropic_window import MOST_BREAKPOINTS, THINKING, holders, is_blank, open_server_calls, said
+from memci.messages.formats.anthropic_window import (
+    MOST_BREAKPOINTS,
+    THINKING,
+    has_breakpoint,
+    holders,
+    is_blank,
+    open_server_calls,
+    said,
+)
 from memci.messages.message import Message
 from memci.messages.rules.problem import Problem
 
@@ -44,7 +52,7 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
         yield Problem(f"messages[{len(messages) - 1}]", f"the calls {waiting} have no results behind them: add a user message")
     yield from _end(messages, values)
     yield from _server_calls(messages, values)
-    held = sum("cache_control" in part for value in values for part in holders(value["content"]))
+    held = sum(has_breakpoint(part) for value in values for part in holders(value["content"]))
     if held > MOST_BREAKPOINTS:
         yield Problem("messages", f"{held} blocks have cache_control, and a call may hold {MOST_BREAKPOINTS}: keep the last ones")
 
@@ -64,7 +72,7 @@ def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
         secret = {"thinking": "signature", "redacted_thinking": "data"}.get(kind)
         if secret is not None and not isinstance(part.get(secret), str):
             yield Problem(f"{at}.{secret}", f"a {kind} block has its {secret}, as it came: leave the block out")
-        if kind in THINKING and "cache_control" in part:
+        if kind in THINKING and has_breakpoint(part):
             yield Problem(f"{at}.cache_control", "no breakpoint stands on thinking: put it on the block behind")
     if content and content[-1]["type"] in THINKING:
         yield Problem(f"{place}.content[{len(content) - 1}]", "a message does not end with thinking: leave the block out")
