@@ -29,12 +29,12 @@ class Part:
     Attributes:
         kind: What it is.
         text: Its words: the text itself; a call's name and arguments; a result's text; what the model thought, as far as it is
-            shown; the JSON of anything else. Empty for an image.
+            shown; the words of a document that is made of blocks; the JSON of anything else. Empty for an image.
         value: The piece as the provider writes it.
         call: The call, where the kind is ``CALL``.
         answers: The id of the answered call, where the kind is ``RESULT``.
-        inner: The parts of a result that is a list, without images that follow it as parts of their own. The text of the
-            result has a mark in place of the bytes of files.
+        inner: The parts of a result that is a list, without images that follow it as parts of their own; and those of a
+            document that is made of blocks. Their text has a mark in place of the bytes of files.
     """
 
     kind: PartKind
@@ -128,8 +128,22 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
             inner = tuple(_blocks(nested)) if isinstance(nested, list) else ()
             text = _joined(inner) if isinstance(nested, list) else _as_text(nested)
             yield Part(PartKind.RESULT, text, block, answers=str(block.get("tool_use_id", "")), inner=inner)
+        elif kind == "document" and (inner := _inside(block)):
+            words = [str(block[key]) for key in ("title", "context") if block.get(key)]
+            yield Part(PartKind.OTHER, "\n".join([*words, _joined(inner)]), block, inner=inner)
         else:
             yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
+
+
+def _inside(document: dict[str, Any]) -> tuple[Part, ...]:
+    """Return the parts of a document that is made of blocks; none for any other document."""
+    match document.get("source"):
+        case {"type": "content", "content": str(text)}:
+            return (Part(PartKind.TEXT, text, text),)
+        case {"type": "content", "content": list(content)}:
+            return tuple(_blocks(content))
+        case _:
+            return ()
 
 
 def _unknown_keys(value: dict[str, Any]) -> Iterator[Part]:

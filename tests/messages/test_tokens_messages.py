@@ -126,6 +126,19 @@ def test_results_count_text_and_call_id() -> None:
     assert count_message(message, WordCounter()) == 4 + 1 + 3
 
 
+PAGE = {"type": "text", "text": "page one"}
+SCAN = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA" * 5_000}}
+
+
+def test_a_document_of_blocks_counts_as_they_do() -> None:
+    """The parts of a document that is made of blocks cost what they cost beside it; its other keys are JSON."""
+    document = {"type": "document", "source": {"type": "content", "content": [PAGE, SCAN, PAGE]}}
+    assert count_message({"role": "user", "content": [document]}, WordCounter()) == 4 + 3 + 4 + 1600
+    assert count_message({"role": "user", "content": [{**document, "title": "a b"}]}, WordCounter()) == 4 + 3 + 4 + 1600 + 2
+    words = {"type": "document", "source": {"type": "content", "content": "one two"}}
+    assert count_message({"role": "user", "content": [words]}, WordCounter()) == 4 + 3 + 2
+
+
 def test_result_blocks_count_text_id_and_images() -> None:
     """A result inside a user message costs its text, the id that it answers, and its images."""
     image = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
@@ -140,6 +153,7 @@ def test_result_blocks_count_text_id_and_images() -> None:
         {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x" * 5_000}},
         {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}},
         {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+        {"type": "document", "title": "Report", "source": {"type": "content", "content": [PAGE, SCAN]}},
         {"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0x" * 5_000},
         {"type": "input_file", "file_url": "https://example.com/a.pdf"},
         {"type": "input_file", "file_id": "file-1"},
@@ -170,6 +184,8 @@ def test_blocks_in_results_count_as_those_beside_them(block: dict[str, Any], o20
     ("mark", "block"),
     [
         ("[document] Report", {"type": "document", "title": "Report", "source": {"type": "base64", "data": "JVBERi0x"}}),
+        ("Report\npage one", {"type": "document", "title": "Report", "source": {"type": "content", "content": [PAGE, SCAN]}}),
+        ("page one", {"type": "document", "source": {"type": "content", "content": "page one"}}),
         ("[file] a.pdf", {"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0x"}),
         ("[file] a.pdf", {"type": "file", "file": {"filename": "a.pdf", "file_data": "JVBERi0x"}}),
         ("[sound]", {"type": "input_audio", "input_audio": {"data": "JVBERi0x", "format": "mp3"}}),

@@ -87,13 +87,20 @@ def _count_result(part: Part, counter: TokenCounter) -> int:
     own = _BLOCK_TOKENS + counter.count(part.answers or "") if isinstance(part.value, dict) else 0
     if not part.inner:
         return own + counter.count(part.text)
-    others = sum(_count_part(each, counter) for each in part.inner if each.kind is not PartKind.TEXT)
-    return own + others + counter.count("\n".join(each.text for each in part.inner if each.kind is PartKind.TEXT))
+    return own + _count_inner(part.inner, counter)
+
+
+def _count_inner(inner: Sequence[Part], counter: TokenCounter) -> int:
+    others = sum(_count_part(each, counter) for each in inner if each.kind is not PartKind.TEXT)
+    return others + counter.count("\n".join(each.text for each in inner if each.kind is PartKind.TEXT))
 
 
 def _count_other(part: Part, counter: TokenCounter) -> int:
     if not isinstance(part.value, dict):
         return counter.count(part.text)
+    if part.inner:
+        keys = {key: item for key, item in part.value.items() if key not in ("type", "source")}
+        return _count_inner(part.inner, counter) + (counter.count(codec.encode(keys).decode()) if keys else 0)
     estimate = attachment_tokens(part.value)
     if estimate is not None:
         return estimate
