@@ -10,6 +10,8 @@ from memci.engine.session import Session
 from memci.engine.window import Window
 from memci.errors import ConfigError, InvalidMessageError
 from memci.messages.formats.anthropic_window import holders
+from memci.messages.tokens.counter import get_counter
+from memci.messages.tokens.message_tokens import count_message
 from memci.messages.validation import validate
 from tests.engine.sessions import config_of, open_session
 from tests.engine.wires import ANTHROPIC, RESPONSES, WIRES, Value, Wire, assert_valid
@@ -195,6 +197,43 @@ def test_a_search_that_the_provider_goes_on_with_is_sent_back_whole() -> None:
     session.append({"role": "assistant", "content": [found, {"type": "text", "text": "There."}]})
     assert 1 == len(pages(session))
     assert_valid(session.window(), "anthropic")
+
+
+def ids(window: Window) -> list[str]:
+    """Return the ids of the calls and results of a window, in order."""
+    blocks = [block for value in window.messages if isinstance(value["content"], list) for block in value["content"]]
+    return [block.get("id") or block["tool_use_id"] for block in blocks if block["type"] in ("tool_use", "tool_result")]
+
+
+def test_ids_that_repeat_differ_in_the_window() -> None:
+    """A later call of the same id gets the first free number there, and its result too; the session keeps what came."""
+    session = open_session(format="anthropic")
+    turn = [USER, use("a", "b"), results("b", "a"), {"role": "assistant", "content": "done"}]
+    session.extend([*turn, USER, use("1"), results("1"), *turn[3:], *turn, *turn])
+    window = session.window()
+    assert [*"abba", *"11", *"2332", *"4554"] == ids(window)
+    assert_valid(window, "anthropic")
+    assert [turn, turn, turn] == [pages(session)[number] for number in (0, 2, 3)]
+    session.fold("all")
+    assert_valid(session.window(), "anthropic")
+
+
+def test_a_repeated_id_changes_nothing_before_it() -> None:
+    """The window grows by what was appended, also where a call is closed without a result, and stays within its count."""
+    session = open_session(format="anthropic", budget={"window": 100_000, "reserve": 0})
+    counter = get_counter("o200k_base")
+    before: list[Value] = []
+    for number in range(12):
+        session.extend([USER, use("1", "toolu_x"), *([results("toolu_x", "1")] if number % 2 else [])])
+        if number % 3:
+            session.append(use("toolu_x"))
+            session.append(results("toolu_x"))
+        session.append({"role": "assistant", "content": "done"})
+        window = session.window()
+        assert before == window.messages[: len(before)]
+        assert_valid(window, "anthropic")
+        assert sum(count_message(value, counter) for value in window.messages) <= window.tokens
+        before = window.messages
 
 
 def test_at_most_four_breakpoints_are_sent() -> None:

@@ -1,12 +1,12 @@
 """What an Anthropic call takes of a window: the system prompt for itself, and messages in the order that the provider wants.
 
 Sources: Anthropic's Messages API reference (``messages``: consecutive turns of one role are combined) and guides: tool use (all
-results of a turn in one user message, before any text, directly behind the calls), extended thinking (blocks unchanged, none
-at the end of a message), prompt caching (at most four breakpoints).
+results of a turn in one user message, before any text, directly behind the calls; no id twice), extended thinking (blocks
+unchanged, none at the end of a message), prompt caching (at most four breakpoints).
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import groupby
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count, groupby
 from typing import Any, Final
 
 from memci.messages.message import Message
@@ -79,11 +79,12 @@ def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> 
     The system messages at the beginning are the system prompt; later ones stay where they are. Left out are empty texts, messages
     without anything, thinking at the end of a message, the halves of the provider's own calls whose other half is not there,
     and all breakpoints but the last four (of those in the system prompt, the last stays). The results of one turn become one
-    message, before any text. Any other message is the one that came in, byte for byte.
+    message, before any text. A call whose id an earlier one has gets another id, and its result too. Any other message is the one
+    that came in, byte for byte.
     """
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [part for message in messages[:first] for part in _as_blocks(said(message.value()["content"]))]
-    values = _paired(_joined([message.value() for message in messages[first:]]))
+    values = _paired(list(_distinct(_joined([message.value() for message in messages[first:]]))))
     kept = [value for value in map(_cleaned, values) if value["content"]]
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
@@ -127,6 +128,32 @@ def _joined(values: Iterable[Block]) -> list[Block]:
         else:
             joined.append(value)
     return joined
+
+
+def _distinct(values: Iterable[Block]) -> Iterator[Block]:
+    """Yield the messages with an id of its own for each call: where it was there before, the first number that was not.
+
+    What a message gets depends on those before it only, so that a longer window begins with the same bytes. In no counter a
+    number has more tokens than another id, as long as there are fewer than a thousand.
+    """
+    seen: set[str] = set()
+    given: dict[str, str] = {}
+    numbers = map(str, count(1))
+    for value in values:
+        if value["role"] == "assistant":
+            given = {}
+            for part in _as_blocks(value["content"]):
+                identity = part["id"] if part["type"] == "tool_use" else None
+                if identity in seen:
+                    given[identity] = identity = next(number for number in numbers if number not in seen)
+                if identity is not None:
+                    seen.add(identity)
+        yield {**value, "content": [_with_id(part, given) for part in _as_blocks(value["content"])]} if given else value
+
+
+def _with_id(part: Block, given: Mapping[str, str]) -> Block:
+    key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(part["type"])
+    return {**part, key: given[part[key]]} if key is not None and part[key] in given else part
 
 
 def _results(value: Block) -> bool:
