@@ -1,9 +1,10 @@
 """The archive chapter: the contents page; its raw pages live in the store."""
 
 from collections.abc import Iterable
+from itertools import filterfalse
 
 from memci.archive.contents import ContentsEntry, ContentsPage, Directory
-from memci.archive.eviction import page_number
+from memci.archive.page_numbers import is_range, page_number
 from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
@@ -46,24 +47,25 @@ class ArchiveChapter(Chapter):
         entry = self._entries.get(index)
         return entry if isinstance(entry, ContentsEntry) else None
 
-    def lists(self, index: str) -> bool:
-        """Return whether the contents page has an entry or a directory of this index. O(1)."""
-        return index in self._entries
-
     def find_directory(self, index: str) -> Directory | None:
-        """Return the directory that groups a page, or ``None``. O(directories)."""
+        """Return the directory of this index, or the one that groups a page, or the first page of a range. O(directories)."""
+        known = self._entries.get(index)
+        if isinstance(known, Directory):
+            return known
         number = page_number(index)
         for entry in self._entries.values():
             if isinstance(entry, Directory) and entry.holds(number):
                 return entry
         return None
 
-    def find_listed_directory(self, index: str) -> Directory | None:
-        """Return the directory of this index that the contents page lists, or that the window still shows. O(directories)."""
-        entry = self._entries.get(index)
-        if isinstance(entry, Directory):
-            return entry
-        return next((directory for directory in self.shown_directories if directory.index == index), None)
+    def ranges(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the numbers of pages from one to another that are listed, or that the window shows, as ranges. O(entries)."""
+        listed = map(page_number, filterfalse(is_range, {*self.published, *self._entries}))
+        covers = [(number, number) for number in listed]
+        for directory in (*self.shown_directories, *self._entries.values()):
+            if isinstance(directory, Directory):
+                covers += directory.covers
+        return [(max(low, first), min(high, last)) for low, high in covers if low <= last and high >= first]
 
     def shows(self, index: str) -> bool:
         """Return whether the window shows a page's index, or a directory with the page in its ranges. O(directories)."""

@@ -110,35 +110,30 @@ class ContentsEntry:
 
 @attrs.frozen(kw_only=True)
 class Directory:
-    """A contents page inside the contents page: one line for a group of neighbouring pages.
+    """A contents page inside the contents page: neighbouring pages under one heading, each with a line where there is room.
 
     Attributes:
-        index: Its own index; directories take the next number of their segment.
-        keywords: Rare words of its pages, from the pages themselves.
+        index: The range of the pages that it was made of, such as ``usr-12..43``.
+        spans: Short stretches of the pages' text, each with the number of its page; most telling first.
         covers: The pages it groups, as ranges of numbers of the segment, both ends included; pages that stand in the
-            contents page for themselves (a pinned one, a restored one) are not in it. A range may go on over the number of a
-            directory that went into this one, so that neighbouring pages stay one range.
+            contents page for themselves (a pinned one, a restored one) are not in it.
         pages: How many pages it groups.
-        first_turn: The turn of its oldest page.
-        last_turn: The turn of its newest page.
+        turn: The turn of its oldest page.
         first_seq: Sequence number of the first entry in it.
         archived_turn: The latest turn in which a page of it was folded.
         last_recall_turn: The latest turn in which a page of it was recalled.
         shown_tokens: Size of ``render()``, in tokens.
-        gaps: Numbers of directories that went into it, as far as no range goes on over them yet; the newest few.
     """
 
     index: str
-    keywords: tuple[str, ...]
+    spans: tuple[tuple[int, str], ...]
     covers: tuple[tuple[int, int], ...]
     pages: int
-    first_turn: int
-    last_turn: int
+    turn: int
     first_seq: int
     archived_turn: int
     last_recall_turn: int | None = None
     shown_tokens: int = 0
-    gaps: tuple[int, ...] = ()
 
     @property
     def pinned(self) -> bool:
@@ -174,16 +169,23 @@ class Directory:
                 covers.append((first, last))
                 continue
             covers += [(low, high) for low, high in ((first, number - 1), (number + 1, last)) if low <= high]
-        return attrs.evolve(self, covers=tuple(covers), pages=self.pages - 1)
+        return self.narrowed(covers, self.pages - 1)
+
+    def narrowed(self, covers: Iterable[tuple[int, int]], pages: int) -> "Directory":
+        """Return the directory with some of its pages only, and what it says of them."""
+        left = attrs.evolve(self, covers=tuple(covers), pages=pages)
+        return attrs.evolve(left, spans=tuple(span for span in self.spans if left.holds(span[0])))
 
     def render(self) -> str:
-        """Return its line as the model reads it."""
-        segment = self.index.rpartition("-")[0]
-        ranges = ", ".join(
-            f"{segment}-{first}" if first == last else f"{segment}-{first}..{segment}-{last}" for first, last in self.covers
-        )
-        turns = f"turns {self.first_turn} to {self.last_turn}"
-        return f"[{self.index}] {ranges} · {self.pages} pages · {turns}: {shown_words(self.keywords)}"
+        """Return it as the model reads it: a line that begins with the index, then those of its pages."""
+        numbers = sorted({number for number, _ in self.spans})
+        heading = f"[{self.index}] {self.pages} {'page' if self.pages == 1 else 'pages'}"
+        return "\n".join([heading, *map(self.line, numbers)])
+
+    def line(self, number: int) -> str:
+        """Return what it says of the page of a number: a line that begins with it; empty where it says nothing."""
+        said = [text for of, text in self.spans if of == number]
+        return one_line(f"{number} {', '.join(said)}") if said else ""
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the directory as a JSON value."""
@@ -192,8 +194,8 @@ class Directory:
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "Directory":
         """Make a directory of what ``to_mapping`` gave."""
-        covers = tuple((first, last) for first, last in value["covers"])
-        return cls(**{**value, "keywords": tuple(value["keywords"]), "covers": covers, "gaps": tuple(value["gaps"])})
+        spans = tuple((number, text) for number, text in value["spans"])
+        return cls(**{**value, "spans": spans, "covers": tuple((first, last) for first, last in value["covers"])})
 
 
 @attrs.frozen(kw_only=True)
@@ -224,11 +226,6 @@ class ContentsPage:
 def one_line(text: str) -> str:
     """Return the text with every run of line breaks and control characters as one space."""
     return _BREAKS.sub(" ", text).strip()
-
-
-def shown_words(words: Iterable[str]) -> str:
-    """Return keywords as the line of a directory shows them."""
-    return one_line(", ".join(words))
 
 
 def entries_text(entries: int) -> str:

@@ -6,6 +6,7 @@ from typing import TypeAlias, assert_never
 import attrs
 
 from memci.archive.contents import ContentsEntry, Directory
+from memci.archive.page_numbers import page_number
 
 
 @attrs.frozen(kw_only=True)
@@ -72,8 +73,3 @@ def _evicted(policy: Policy, entries: Sequence[ContentsEntry | Directory], turn:
             return out
         case _:
             assert_never(policy)
-
-
-def page_number(index: str) -> int:
-    """Return the number in an index such as ``usr-12``."""
-    return int(index.rpartition("-")[2])

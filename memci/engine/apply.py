@@ -6,7 +6,7 @@ from typing import assert_never
 import attrs
 
 from memci.archive.contents import ContentsEntry, Directory
-from memci.archive.eviction import page_number
+from memci.archive.page_numbers import page_number
 from memci.chapters.message_list import MessageNode, Run
 from memci.chapters.page import Opening, Page
 from memci.chapters.recalled import Attachment
@@ -156,9 +156,8 @@ def _count_recall(state: State, event: PageRecalled) -> None:
     if entry is not None:
         state.archive.put(attrs.evolve(entry, recall_count=event.recall_count, last_recall_turn=event.turn))
     else:
-        find = state.archive.find_directory if event.recall_count else state.archive.find_listed_directory
-        directory = find(index)
-        if directory is not None and state.archive.lists(directory.index):
+        directory = state.archive.find_directory(index)
+        if directory is not None:
             state.archive.put(attrs.evolve(directory, last_recall_turn=event.turn))
         _count_in_last_fold(state, event)
 

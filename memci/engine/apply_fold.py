@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from memci.archive.contents import ContentsEntry, Detail, Directory
-from memci.archive.eviction import page_number
+from memci.archive.page_numbers import last_number, page_number
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
 from memci.engine import blocks
@@ -47,8 +47,6 @@ def fold(state: State, event: PagesFolded) -> None:
 
 def _group(state: State, directory: Directory) -> None:
     """Put a directory in the place of what it groups."""
-    segment = directory.index.rpartition("-")[0]
-    state.next_number[segment] = max(state.next_number[segment], page_number(directory.index) + 1)
     for other in state.archive.entries:
         number = page_number(other.index)
         inside = directory.holds(number) if isinstance(other, ContentsEntry) else _within(other, directory)
@@ -163,7 +161,7 @@ def rewind(state: State, event: Rewound) -> None:
     last = state.active.message_list.tail
     for index, attachment in list(state.recalled.attachments.items()):
         recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
-        if recalled_later or page_number(index) >= number or attachment.prefetched > (last.seq if last else 0):
+        if recalled_later or last_number(index) >= number or attachment.prefetched > (last.seq if last else 0):
             state.recalled.fade(index)
     directories = map(Directory.from_mapping, event.directories)
     state.archive.replace(entries_before_page(state, number, {directory.index: directory for directory in directories}))

@@ -54,8 +54,8 @@ def erase(core: Core, index: str) -> Receipt:
     redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.count_text)
     scan = _Scan(core, redaction)
     bodies = scan.bodies()
-    if not redaction.trace.begun or index in redaction.directories:
-        raise pages.not_found(index, is_directory=index in redaction.directories)
+    if not redaction.trace.begun:
+        raise pages.not_found(index)
     stored = _files_of(core, index)
     names = redaction.files.union(stored)
     _forget(core)

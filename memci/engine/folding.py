@@ -16,7 +16,7 @@ from memci.engine.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.page_codec import file_name, page_file, page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.shrink import shrink
-from memci.engine.state import USER, Item
+from memci.engine.state import Item
 from memci.errors import ConflictError, MemciError, SummaryError
 from memci.messages.message import Message
 
@@ -68,9 +68,9 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None) -> Fold:
         limit=limit,
         low_share=core.config.contents.low_share,
         directories=core.config.contents.directories,
-        next_index=f"{USER}-{state.next_number[USER]}",
         turn=state.turn,
         count=core.count_text,
+        has_pages=lambda first, last: core.ask(lambda index: index.count_pages(first, last)) > 0,
     )
     if not (entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)):
         return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)

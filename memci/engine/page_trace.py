@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.archive.eviction import page_number
+from memci.archive.page_numbers import page_number
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
 from memci.engine.page_codec import page_file

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.page_facts import INDEX_PLACE, PageFacts
+from memci.archive.page_numbers import is_range, range_index
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
 from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
-from memci.engine.listing import directory_page
+from memci.engine.listing import range_page
 from memci.engine.monitor import PageRebuilt, logger
 from memci.engine.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.state import USER, LateResult
@@ -24,20 +25,24 @@ if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
 
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
+_RANGE = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})\.\.(?:\1-)?(0|[1-9][0-9]{0,17})")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
 
 
 def page_index(index: object) -> str:
-    """Return an index as text; a bare number is one of the ``usr`` segment.
+    """Return the index of a page, or of a range of pages, as text; a bare number is one of the ``usr`` segment.
 
     Raises:
-        InvalidIdError: It is neither.
+        InvalidIdError: It is none of these.
     """
     if type(index) is int and 0 <= index <= MOST:
         return f"{USER}-{index}"
     if isinstance(index, str) and _INDEX.fullmatch(index):
         return index
-    message = f"{shown(index)} is not a page index: give one such as 'usr-12', or the number alone as an int"
+    found = _RANGE.fullmatch(index) if isinstance(index, str) else None
+    if found is not None and int(found[2]) <= int(found[3]):
+        return range_index(found[1], int(found[2]), int(found[3]))
+    message = f"{shown(index)} is not a page index: give one such as 'usr-12' or 'usr-12..15', or the number alone as an int"
     raise InvalidIdError(message, value=index)
 
 
@@ -62,13 +67,13 @@ def get_facts(core: Core, index: str) -> PageFacts:
     """
     facts = core.facts(index)
     if facts is None:
-        raise not_found(index, is_directory=core.state.archive.find_listed_directory(index) is not None)
+        raise not_found(index)
     return facts
 
 
-def not_found(index: str, *, is_directory: bool) -> PageNotFoundError:
+def not_found(index: str) -> PageNotFoundError:
     """Return the error of an index that no page has."""
-    what = "a directory of pages, not a page" if is_directory else "no page"
+    what = "a directory of pages, not a page" if is_range(index) else "no page"
     message = f"{index} is {what}: pages() (tool: list_pages) lists those that there are"
     return PageNotFoundError(message, index=index)
 
@@ -76,7 +81,7 @@ def not_found(index: str, *, is_directory: bool) -> PageNotFoundError:
 def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
     """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
 
-    For a directory it is one that lists its pages.
+    For a range of pages, such as a directory, it is one that lists them.
 
     Its SHA-256 is checked; a damaged or missing file is made again from the journal, and observers hear of it.
 
@@ -92,9 +97,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     shown = core.state.active.find_page(index) or core.state.system.find_page(index)
     if shown is not None:
         return shown
-    directory = core.state.archive.find_listed_directory(index)
-    if directory is not None:
-        return directory_page(core, directory)
+    if is_range(index):
+        return range_page(core, index)
     sha256, revision = _stored_as(core, index)
     data = core.store.pages.find(file_name(index, revision))
     if data is None or hashlib.sha256(data).hexdigest() != sha256:

@@ -43,7 +43,7 @@ class Reader(Handle):
             return page_range(core, start, limit)
 
     def page(self, index: str | int) -> Page:
-        """Return a page with all its messages, or the list of a directory; it does not count as a recall. O(its size).
+        """Return a page with all its messages, or the list of a range of pages; it does not count as a recall. O(its size).
 
         Raises:
             PageNotFoundError: No page has this index.

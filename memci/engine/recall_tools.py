@@ -166,7 +166,7 @@ def _error(kind: str, message: str) -> str:
 
 def _recall_page(session: "Session") -> Callable[..., Receipt]:
     def recall_page(index: str) -> Receipt:
-        """Bring an earlier page back into view for some turns; of a directory, the list of its pages.
+        """Bring an earlier page back into view for some turns; of a range such as usr-20..51, the list of its pages.
 
         Args:
             index: An index as the contents page shows it, such as usr-12.
@@ -197,7 +197,7 @@ def _find_facts(session: "Session", index: str) -> PageFacts | None:
     try:
         return session.facts(index)
     except PageNotFoundError:
-        return None  # a directory
+        return None  # a range
 
 
 def _read_page(session: "Session") -> Callable[..., Reading]:
@@ -205,7 +205,7 @@ def _read_page(session: "Session") -> Callable[..., Reading]:
         """Read an earlier page, or one entry of it, exactly, without bringing it back into view.
 
         Args:
-            index: A page or directory such as usr-12, or an entry such as usr-12/3.
+            index: A page such as usr-12, an entry such as usr-12/3, or a range such as usr-20..51.
             start: The character to begin at, from 0.
             limit: How many characters, at most 8000.
 

@@ -3,6 +3,7 @@
 import attrs
 
 from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_numbers import is_range
 from memci.chapters.page import Page
 from memci.engine import blocks, folding, pages, planner
 from memci.engine.core import Core
@@ -15,14 +16,14 @@ from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedEr
 def recall(core: Core, index: str) -> Page:
     """Attach an archived page and return it; one that is attached stays longer, one in the window is just returned.
 
-    Of a directory, the list of its pages is attached.
+    Of a range of pages, such as a directory, their list is attached.
 
     Raises:
         PageNotFoundError: No page has this index.
         PageEvictedError: The contents page lists it no more, nor did the window.
     """
     state = core.state
-    if state.archive.find_listed_directory(index) is not None:
+    if is_range(index):
         return _attach(core, index, recall_count=0)
     facts = pages.get_facts(core, index)
     if facts.state in (PageState.OPEN, PageState.ACTIVE):
@@ -37,14 +38,14 @@ def recall(core: Core, index: str) -> Page:
 
 
 def _attach(core: Core, index: str, *, recall_count: int) -> Page:
-    """Attach a page or the list of a directory, or renew how long it stays."""
+    """Attach a page or the list of a range, or renew how long it stays."""
     page = pages.load(core, index)
     core.commit([attaching(core, page, recall_count=recall_count)])
     return page
 
 
 def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int = 0) -> PageRecalled:
-    """Return the event that attaches a page, or the list of a directory, or that renews how long it stays."""
+    """Return the event that attaches a page, or the list of a range, or that renews how long it stays."""
     state = core.state
     attached = page.index in state.recalled
     return PageRecalled(
@@ -59,14 +60,14 @@ def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int 
 
 
 def fade(core: Core, index: str) -> None:
-    """Let a recalled page, or the list of a directory, leave the window; nothing happens when it is not attached.
+    """Let a recalled page, or the list of a range, leave the window; nothing happens when it is not attached.
 
     Raises:
         PageNotFoundError: No page has this index.
     """
     if index in core.state.recalled:
         core.commit([PagesFaded(pages=[index], reason="command")])
-    elif core.state.archive.find_listed_directory(index) is None:
+    elif not is_range(index):
         pages.get_facts(core, index)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents import shown_words
-from memci.archive.eviction import page_number
+from memci.archive.page_numbers import is_range, last_number, page_number, segment_of
 from memci.archive.stores.contract import Record
 from memci.engine import blocks
 from memci.engine.listing import shown_title
@@ -21,8 +20,8 @@ from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
 
-_HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+)\] ")
-_GROUP = re.compile(r"([a-z][a-z0-9_]*)-([0-9]+)\.\.\1-([0-9]+) · [0-9]+ pages · [0-9.]+k? tokens: ")
+_HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
+_GROUP = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+\.\.[0-9]+)\] [0-9]+ pages · [0-9.]+k? tokens: ")
 _NO_TITLES = "…"
 _LISTS = ("lines", "keywords", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
@@ -38,7 +37,6 @@ class Redaction:
         count: Counts the tokens of a message.
         count_text: Counts the tokens of a text.
         trace: What the page held from event to event.
-        directories: Indexes of the directories that were met so far.
         files: Names of the page files that were written of the page so far.
         records: How many events held something of the page, those included that an earlier redaction took it from.
     """
@@ -48,12 +46,9 @@ class Redaction:
     count: Callable[[Message], int]
     count_text: Callable[[str], int]
     trace: PageTrace = attrs.field(init=False)
-    directories: set[str] = attrs.field(factory=set)
     files: set[str] = attrs.field(factory=set)
     records: int = 0
     _titles: set[str] = attrs.field(factory=set)
-    _words: set[str] = attrs.field(factory=set)
-    _lines: dict[str, str] = attrs.field(factory=dict)  # what is left of the words of a directory's line, by what they were
     _sha256: dict[str, str] = attrs.field(factory=dict)  # of the page's files as they will be, by what it was
     _record: Record = attrs.field(init=False)
     _held: bool = False
@@ -111,7 +106,7 @@ class Redaction:
         if value.get("index") == self.page and "message" in value:  # a page of the system part
             left |= {"message": self.message(value["message"]), "tokens": self._message(value["message"])["tokens"]}
         elif "covers" in value:
-            left["keywords"] = self._keywords(value)
+            left["spans"] = self._spans(value)
         elif "indexes" in value and "message" in value:  # the contents page as a window shows it
             left["message"] = self._written(value["message"])
             if left["message"] != value["message"]:
@@ -126,7 +121,7 @@ class Redaction:
             entries = [{**entry, **self._message(entry["message"])} for entry in value["entries"]]
             self._held |= bool(value["name"])
             return {**value, "entries": entries, "name": ERASED if value["name"] else value["name"]}
-        if value["page"] in self.directories:  # it was opened: a list of pages that memci wrote
+        if is_range(value["page"]):  # it was opened: a list of pages that memci wrote
             return {**value, "entries": [{**entry, "message": self._written(entry["message"])} for entry in value["entries"]]}
         return dict(value)
 
@@ -136,7 +131,6 @@ class Redaction:
     def _entry(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is left of a contents entry. It is never longer than it was, so that its sizes still hold."""
         self._held = True
-        self._words.update(value["keywords"], value.get("spans", ()))
         if value["title"]:
             self._titles.add(shown_title(value["title"]))
         if self._record.kind == "folded":
@@ -148,52 +142,48 @@ class Redaction:
         left["sha256"] = self._sha256.get(value["sha256"], "")
         return left
 
-    def _keywords(self, value: Mapping[str, Any]) -> list[str]:
-        """Return the words of a directory without those that it took from the page, as far as others did not have them too."""
-        self.directories.add(value["index"])
-        words = value["keywords"]
-        left = [word for word in words if not any(word in known for known in self._words)]
-        if left != words:
-            self._lines[shown_words(words)] = shown_words(left)
+    def _spans(self, value: Mapping[str, Any]) -> list[Any]:
+        """Return the stretches of a directory without those of the page."""
         number = page_number(self.page)
+        left = [span for span in value["spans"] if span[0] != number]
         covered = any(first <= number <= last for first, last in value["covers"])
-        self._held |= left != words or (covered and self._record.redacted)
+        self._held |= left != value["spans"] or (covered and self._record.redacted)
         return left
 
     def _written(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a message that memci wrote, the contents page or a directory's list, without what it says of the page.
+        """Return a message that memci wrote, the contents page or the list of a range, without what it says of the page.
 
         Only how a line begins is read: what follows is anybody's words, with any marks in them, and is known or goes whole.
         """
         lines: list[str] = []
-        inside = False
+        head = ""
         for line in message["content"].split("\n"):
-            head, group = _HEAD.match(line), _GROUP.match(line)
-            if head is not None or group is not None:
-                inside = head is not None and head[1] == self.page
-            if group is not None:
-                lines.append(self._group(line, group))
-            elif not inside:
-                lines.append(self._line(line, head))
-            elif head is not None:
-                self._held = True
+            found = _HEAD.match(line)
+            head = head if found is None else found[1]
+            if found is None:
+                if head != self.page and not (self._within(head) and line.startswith(f"{page_number(self.page)} ")):
+                    lines.append(line)
+                    continue
+            elif head != self.page:
+                lines.append(self._group(line))
+                continue
+            else:
                 lines.append(f"[{self.page}] {ERASED}")
+            self._held = True
         return {**message, "content": "\n".join(lines)}
 
-    def _line(self, line: str, head: "re.Match[str] | None") -> str:
-        """Return a directory's line of the contents page without the words that it took from the page; any other as it is."""
-        if head is None or head[1] not in self.directories:
-            return line
-        start, colon, words = line.partition(": ")
-        self._held |= words in self._lines
-        return start + colon + self._lines.get(words, words)
+    def _within(self, index: str) -> bool:
+        """Return whether an index is that of a range with the page in it."""
+        number = page_number(self.page)
+        same = is_range(index) and segment_of(index) == segment_of(self.page)
+        return same and page_number(index) <= number <= last_number(index)
 
-    def _group(self, line: str, group: "re.Match[str]") -> str:
-        """Return a line that several pages share without titles, where one of them is the page's."""
-        segment, number = self.page.rsplit("-", 1)
-        titles = line[group.end() :]
-        if group[1] != segment or not int(group[2]) <= int(number) <= int(group[3]):
+    def _group(self, line: str) -> str:
+        """Return the line of an opened range that several pages share without titles, where one of them is the page's."""
+        group = _GROUP.match(line)
+        if group is None or not self._within(group[1]):
             return line
+        titles = line[group.end() :]
         if titles != _NO_TITLES and not any(title in titles for title in self._titles):
             return line
         self._held = True

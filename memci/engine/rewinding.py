@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import attrs
 
 from memci.archive.contents import Directory
-from memci.archive.eviction import page_number
+from memci.archive.page_numbers import page_number
 from memci.chapters.page import Opening, Page
 from memci.engine import folding, pages
 from memci.engine.apply_fold import entries_before_page, opening_nodes
@@ -79,7 +79,7 @@ def _directories_before(core: Core, number: int) -> dict[str, Directory]:
     for entry in core.state.archive.entries:
         if isinstance(entry, Directory) and entry.covers[0][0] < number <= entry.covers[-1][1]:
             covers = tuple((first, min(last, number - 1)) for first, last in entry.covers if first < number)
-            directory = attrs.evolve(entry, covers=covers, pages=_count_pages(core, covers))
+            directory = entry.narrowed(covers, _count_pages(core, covers))
             if directory.pages:
                 left[entry.index] = attrs.evolve(directory, shown_tokens=core.count_text(directory.render()) + 1)
     return left

@@ -93,7 +93,9 @@ class Session(Reader):
             return make_window(core, budget, tools)
 
     def recall(self, index: str | int) -> Page:
-        """Bring an archived page back into the window for some turns, and return it; of a directory, the list of its pages.
+        """Bring an archived page back into the window for some turns, and return it.
+
+        Of a directory, or of any other range of pages such as ``usr-12..15``, it is the list of its pages.
 
         O(its size).
 

@@ -48,9 +48,9 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     limit: int,
     low_share: float,
     directories: bool,
-    next_index: str,
     turn: int,
     count: Callable[[str], int],
+    has_pages: Callable[[int, int], bool],
 ) -> Shrinkage:
     """Bring a contents page that is over *limit* tokens down to *low_share* of it, as far as that goes. O(entries).
 
@@ -59,13 +59,13 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         limit: Tokens that they may hold.
         low_share: What it is brought down to, once it is over.
         directories: Whether neighbours may be grouped.
-        next_index: The index that a new directory takes; the next take the numbers behind it.
         turn: The turn.
         count: Counts the tokens of a text.
+        has_pages: Whether any page has a number from one to another.
     """
     if sum(entry.contents_tokens for entry in entries) <= limit:
         return Shrinkage(entries=list(entries))
-    shrinking = _Shrinking(entries, Grouping(entries, next_index, count))
+    shrinking = _Shrinking(entries, Grouping(entries, count, has_pages))
     goal = low_share * limit
     if directories:
         shrinking.group_short(goal)

@@ -1,6 +1,6 @@
 """memci, as an engine that is measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -9,6 +9,7 @@ import attrs
 
 from memci.archive.contents import ContentsEntry, Directory
 from memci.archive.page_facts import PageState
+from memci.archive.page_numbers import page_number
 from memci.engine.config import Budget, Config
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -59,24 +60,20 @@ class MemciEngine:
 
     def pages(self) -> list[HeldPage]:
         """Return all pages of the session. Reads each of them."""
-        listed = {entry.index for entry in self._session.contents.entries if isinstance(entry, ContentsEntry)}
+        entries = self._session.contents.entries
         return [
             HeldPage(
                 page=facts.index,
                 messages=tuple(self._numbers[node.seq] for node in self._session.page(facts.index).nodes()),
                 verbatim=facts.state in _VISIBLE,
-                indexed=facts.index in listed,
+                indexed=bool(_said(entries, facts.index)),
             )
             for facts in self._session.pages()
         ]
 
     def entry(self, page: str) -> str:
-        """Return the page's entry in the contents page, or that of the directory that groups it."""
-        _, number = page.rsplit("-", 1)
-        for entry in self._session.contents.entries:
-            if entry.index == page or (isinstance(entry, Directory) and entry.holds(int(number))):
-                return entry.render()
-        return ""
+        """Return what the contents page says of the page: its entry, or its line in the directory that groups it."""
+        return _said(self._session.contents.entries, page)
 
     def search(self, query: str, limit: int) -> list[FoundPage]:
         """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""
@@ -88,3 +85,13 @@ class MemciEngine:
     def recall(self, page: str) -> list[dict[str, Any]]:
         """Return the messages of a page, those of one that is evicted too."""
         return self._session.page(page).messages
+
+
+def _said(entries: Iterable[ContentsEntry | Directory], page: str) -> str:
+    number = page_number(page)
+    for entry in entries:
+        if isinstance(entry, Directory) and entry.holds(number):
+            return entry.line(number)
+        if entry.index == page:
+            return entry.render()
+    return ""

@@ -12,14 +12,13 @@ def entry(number: int, tokens: int = 5) -> ContentsEntry:
     return ContentsEntry(index=f"usr-{number}", title=f"page {number}", first_seq=10 * number, shown_tokens={Detail.FULL: tokens})
 
 
-def directory(number: int, *covers: tuple[int, int]) -> Directory:
+def directory(*covers: tuple[int, int]) -> Directory:
     return Directory(
-        index=f"usr-{number}",
-        keywords=(),
+        index=f"usr-{covers[0][0]}..{covers[-1][1]}",
+        spans=(),
         covers=covers,
         pages=sum(last - first + 1 for first, last in covers),
-        first_turn=1,
-        last_turn=9,
+        turn=1,
         first_seq=10 * covers[0][0],
         archived_turn=9,
     )
@@ -46,15 +45,25 @@ def test_entries_stand_by_age(numbers: list[int]) -> None:
 
 def test_pages_are_found_by_index() -> None:
     """A page is found by its own entry or by the directory that groups it, and by nothing once it is dropped."""
-    chapter = chapter_of(directory(20, (1, 3), (5, 5)), entry(4), entry(6))
+    chapter = chapter_of(directory((1, 3), (5, 5)), entry(4), entry(6))
     assert entry(4) == chapter.find_entry("usr-4")
-    assert chapter.find_entry("usr-20") is None
-    assert ["usr-20", None, "usr-20"] == [
+    assert chapter.find_entry("usr-1..5") is None
+    assert ["usr-1..5", None, "usr-1..5"] == [
         found.index if (found := chapter.find_directory(f"usr-{number}")) else None for number in (1, 4, 5)
     ]
     assert entry(4) == chapter.drop("usr-4")
     assert chapter.drop("usr-4") is None
     assert chapter.find_entry("usr-4") is None
+
+
+def test_ranges_are_of_what_is_listed_or_shown() -> None:
+    """Of a range of numbers, those are returned that have an entry, are in a directory, or stand in the window's message."""
+    chapter = chapter_of(directory((1, 3), (5, 8)), entry(4), entry(10))
+    assert [(4, 4), (3, 3), (5, 6)] == chapter.ranges(3, 6)
+    assert [(10, 10)] == chapter.ranges(9, 99)
+    chapter.publish(openai.block("shown"), 9, ["usr-1..8", "usr-9"], [directory((1, 8))])
+    assert {(9, 9), (10, 10), (7, 8)} == set(chapter.ranges(7, 12))
+    assert [] == chapter.ranges(11, 12)
 
 
 def test_the_shown_message_changes_only_when_it_is_published() -> None:

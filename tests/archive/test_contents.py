@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,12 +32,11 @@ entries = st.builds(
 )
 directories = st.builds(
     Directory,
-    index=st.integers(1, 99).map("usr-{}".format),
-    keywords=lines,
+    index=st.integers(1, 99).map("usr-1..{}".format),
+    spans=st.lists(st.tuples(st.integers(1, 99), st.text(max_size=20)), max_size=9).map(tuple),
     covers=st.lists(st.tuples(st.integers(1, 50), st.integers(51, 99)), min_size=1, max_size=3).map(tuple),
     pages=st.integers(2, 99),
-    first_turn=st.integers(0, 9),
-    last_turn=st.integers(9, 99),
+    turn=st.integers(0, 9),
     first_seq=st.integers(1, 99),
     archived_turn=st.integers(1, 99),
     last_recall_turn=st.none() | st.integers(1, 99),
@@ -94,10 +94,12 @@ def test_an_entry_is_one_head_and_indented_lines(entry: ContentsEntry) -> None:
 
 
 @given(directories)
-def test_a_directory_is_one_line(directory: Directory) -> None:
-    """Whatever its keywords are, a directory is a line that begins with its index."""
-    assert [directory.render()] == directory.render().splitlines()
-    assert directory.render().startswith(f"[{directory.index}] usr-")
+def test_a_directory_has_a_line_for_each_page_of_which_it_says_something(directory: Directory) -> None:
+    """Whatever it says, a directory is a line that begins with its index, and lines that begin with numbers of pages."""
+    heading, *below = directory.render().split("\n")
+    assert directory.render().split("\n") == directory.render().splitlines()
+    assert heading.startswith(f"[{directory.index}] ")
+    assert sorted({number for number, _ in directory.spans}) == [int(line.split(" ")[0]) for line in below]
 
 
 @given(entries | directories)
@@ -108,18 +110,18 @@ def test_entries_survive_being_written(entry: ContentsEntry | Directory) -> None
 
 
 def test_a_directory_says_what_it_groups() -> None:
-    """A directory shows its ranges, the number of its pages, their turns and their words."""
+    """A directory shows its range, the number of its pages, and of each what tells most."""
     directory = Directory(
-        index="usr-30",
-        keywords=("invoice", "parcel"),
+        index="usr-1..6",
+        spans=((4, "invoice of March"), (2, "parcel 7"), (4, "412 rows")),
         covers=((1, 4), (6, 6)),
         pages=5,
-        first_turn=1,
-        last_turn=6,
+        turn=1,
         first_seq=2,
         archived_turn=9,
     )
-    assert "[usr-30] usr-1..usr-4, usr-6 · 5 pages · turns 1 to 6: invoice, parcel" == directory.render()
+    assert "[usr-1..6] 5 pages\n2 parcel 7\n4 invoice of March, 412 rows" == directory.render()
+    assert ("2 parcel 7", "") == (directory.line(2), directory.line(3))
     assert [False, True, True, False, True, False] == [directory.holds(number) for number in (0, 1, 4, 5, 6, 7)]
     assert (0, 9, False) == (directory.recall_count, directory.last_use_turn, directory.pinned)
 
@@ -144,3 +146,15 @@ def test_every_line_break_is_a_space(breaking: str) -> None:
 def test_sizes_are_for_people(tokens: int, text: str) -> None:
     """Sizes below a thousand are exact, larger ones in thousands."""
     assert text == tokens_text(tokens)
+
+
+def test_a_directory_that_lost_a_page_says_nothing_of_it() -> None:
+    """Without one of its pages a directory keeps its index, and what it says of the others."""
+    directory = Directory(
+        index="usr-1..3", spans=((1, "kite"), (2, "boat")), covers=((1, 3),), pages=3, turn=1, first_seq=1, archived_turn=9
+    )
+    left = directory.without(2)
+    assert left is not None
+    assert (((1, 1), (3, 3)), "[usr-1..3] 2 pages\n1 kite") == (left.covers, left.render())
+    assert left.without(1) is not None
+    assert attrs.evolve(left, pages=1).without(1) is None

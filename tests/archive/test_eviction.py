@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.contents import ContentsEntry, Detail, Directory
-from memci.archive.eviction import LeastRecentlyRecalled, Policy, Stale, ZeroRecall, evictions, page_number
+from memci.archive.eviction import LeastRecentlyRecalled, Policy, Stale, ZeroRecall, evictions
+from memci.archive.page_numbers import page_number
 
 
 def entry(  # noqa: PLR0913 (the facts that policies read)
@@ -102,17 +103,16 @@ def test_policies_work_in_their_order() -> None:
 def test_directories_age_like_entries() -> None:
     """A directory goes as a whole, by the last use of any page in it."""
     old = Directory(
-        index="usr-9",
-        keywords=(),
+        index="usr-1..4",
+        spans=(),
         covers=((1, 4),),
         pages=4,
-        first_turn=1,
-        last_turn=4,
+        turn=1,
         first_seq=1,
         archived_turn=8,
         shown_tokens=9,
     )
-    assert [9] == gone(ZeroRecall(turns=12), old)
+    assert [1] == gone(ZeroRecall(turns=12), old)
     assert [] == gone(ZeroRecall(turns=13), old)
 
 

@@ -6,13 +6,13 @@ from itertools import pairwise
 import pytest
 
 from memci.archive.contents import ContentsEntry, Directory
-from memci.archive.eviction import page_number
 from memci.archive.page_facts import PageFacts
+from memci.archive.page_numbers import is_range, last_number, page_number
 from memci.engine.engine import Engine
-from memci.engine.grouping import MOST_GAPS, MOST_PAGES, ROOMS, Grouping
+from memci.engine.grouping import MOST_PAGES, ROOMS, Grouping
 from memci.engine.listing import MOST_LINES
 from memci.engine.session import Session
-from memci.errors import PageNotFoundError
+from memci.errors import InvalidIdError, PageNotFoundError
 from memci.testing.counters import WordCounter
 
 TURNS = 300
@@ -46,11 +46,28 @@ def listed(session: Session, directory: Directory) -> list[str]:
 
 
 def test_merged_directories_stay_one_range(session: Session) -> None:
-    """Neighbouring pages are one range, though directories that are no more took numbers between them."""
+    """Neighbouring pages are one range, by which the directory is called."""
     for directory in directories(session):
-        assert 1 == len(directory.covers)
-        assert len(listed(session, directory)) == directory.pages <= directory.covers[0][1] - directory.covers[0][0] + 1
-        assert len(directory.gaps) <= MOST_GAPS
+        ((first, last),) = directory.covers
+        assert f"usr-{first}..{last}" == directory.index
+        assert len(listed(session, directory)) == directory.pages == last - first + 1
+
+
+def test_numbers_that_a_rewind_took_back_part_no_range() -> None:
+    """Where an answer is told again and again, numbers of pages are left out; a directory goes on over them."""
+    with Engine("memory:", {"budget": {"window": 900, "reserve": 0}}) as engine, engine.session("again") as session:
+        session._core.counter = WordCounter()
+        for number in range(60):
+            for _ in range(2):
+                entry = session.append({"role": "user", "content": f"Where is parcel {7 * number} of customer c{number}?"})
+                session.append({"role": "assistant", "content": f"Parcel {7 * number} left depot d{number} on some day."})
+                if number % 3 == 0:
+                    session.rewind(entry.address)
+        session.fold("all")
+        found = directories(session)
+        assert all(1 == len(directory.covers) for directory in found)
+        assert any(directory.pages < directory.covers[0][1] - directory.covers[0][0] for directory in found)
+        assert all(len(listed(session, directory)) == directory.pages for directory in found)
 
 
 def test_directories_group_neighbours_of_a_bounded_number() -> None:
@@ -65,16 +82,16 @@ def test_directories_group_neighbours_of_a_bounded_number() -> None:
         assert all(2 <= directory.pages <= MOST_PAGES for directory in found)
         assert all(first.covers[-1][1] < second.covers[0][0] for first, second in pairwise(found))
         for directory in found:
-            told = directory.render()
             numbers = [page_number(index) for index in listed(session, directory)]
-            assert len(numbers) / 2 < sum(f"d{number} " in told or f"r{number}" in told for number in range(TURNS))
+            told = [any(f"{end}{number - 1}" in directory.line(number) for end in "dr") for number in numbers]
+            assert len(numbers) / 2 < sum(told)
             assert len(numbers) == directory.pages
 
 
 def test_words_that_all_pages_say_are_in_no_directory(session: Session) -> None:
     """What stands in a large part of the entries, such as a name of who speaks, opens and closes no stretch of a directory."""
     for directory in directories(session):
-        for span in directory.keywords:
+        for _, span in directory.spans:
             assert not {"parcel", "left", "where"} & {span.split()[0].lower(), span.split()[-1].lower()}
 
 
@@ -86,15 +103,15 @@ def test_a_directory_gets_shorter_with_its_room() -> None:
         )
         for number in range(1, 5)
     ]
-    grouping = Grouping(entries, "usr-9", lambda text: len(text.split()))
+    grouping = Grouping(entries, lambda text: len(text.split()), lambda _first, _last: False)
     directory = grouping.group(entries)
-    assert ("usr-9", ((1, 4),), 4) == (directory.index, directory.covers, directory.pages)
-    assert ("kite1", "kite2", "kite3", "kite4", "boat1", "boat2", "boat3", "boat4") == directory.keywords
+    assert ("usr-1..4", ((1, 4),), 4) == (directory.index, directory.covers, directory.pages)
+    assert [(number, f"{word}{number}") for word in ("kite", "boat") for number in range(1, 5)] == list(directory.spans)
     for room in ROOMS[1:]:
         thinned = grouping.thinned(directory, room)
-        assert directory.keywords[: len(thinned.keywords)] == thinned.keywords != ()
+        assert directory.spans[: len(thinned.spans)] == thinned.spans != ()
         assert thinned.shown_tokens <= directory.shown_tokens
-    assert 1 == len(grouping.thinned(directory, 0.0).keywords)
+    assert 1 == len(grouping.thinned(directory, 0.0).spans)
 
 
 def test_a_rewind_into_a_directory_counts_what_is_left(session: Session) -> None:
@@ -134,18 +151,80 @@ def recalled_lines(session: Session) -> list[str]:
 def test_an_opened_directory_names_its_pages(session: Session) -> None:
     """Each line of a directory names one page, or the first and the last of several neighbours: no page is missing."""
     directory = oldest_directory(session)
-    named = [
-        facts.index
-        for line in str(session.page(directory.index).messages[0]["content"]).splitlines()[1:]
-        for facts in ranged(session, line)
-    ]
+    named = [facts.index for line in opened(session, directory.index) for facts in ranged(session, line)]
     assert listed(session, directory) == named
 
 
 def ranged(session: Session, line: str) -> list[PageFacts]:
-    first, _, last = line.split(" ", maxsplit=1)[0].strip("[]").partition("..")
-    low, high = page_number(first), page_number(last or first)
+    index = index_in(line)
+    low, high = page_number(index), last_number(index)
     return [facts for facts in session.pages() if low <= page_number(facts.index) <= high]
+
+
+def index_in(line: str) -> str:
+    return line.split(" ", maxsplit=1)[0].strip("[]")
+
+
+def opened(session: Session, index: str) -> list[str]:
+    """Return the lines below the heading of a range that is opened."""
+    return str(session.page(index).messages[0]["content"]).splitlines()[1:]
+
+
+def test_every_page_is_reached_in_a_few_steps(session: Session) -> None:
+    """What stands for several pages can be opened in its turn, until each page of a directory has a line."""
+    directory = oldest_directory(session)
+    found: list[str] = []
+    levels, indexes = 0, [directory.index]
+    while indexes:
+        levels += 1
+        indexes = [index_in(line) for index in indexes for line in opened(session, index)]
+        found += [index for index in indexes if not is_range(index)]
+        indexes = [index for index in indexes if is_range(index)]
+    assert listed(session, directory) == sorted(found, key=page_number)
+    assert 2 <= levels <= 4
+
+
+@pytest.mark.parametrize("given", ["usr-3..5", "usr-3..usr-5"])
+def test_any_range_can_be_recalled(session: Session, given: str) -> None:
+    """A range within a directory, or across several, is recalled as the list of its pages, under its short name."""
+    page = session.recall(given)
+    assert "usr-3..5" == page.index
+    assert ["usr-3", "usr-4", "usr-5"] == [index_in(line) for line in opened(session, page.index)]
+    assert [f"> {line}" for line in str(page.messages[0]["content"]).splitlines()] == recalled_lines(session)
+    across = [entry.index for entry in session.contents.entries][-1]
+    assert f"usr-1..{page_number(across)}" == session.recall(f"usr-1..{page_number(across)}").index
+
+
+def test_a_range_lists_no_evicted_page(session: Session) -> None:
+    """A page that is evicted is invisible in the ranges around it, and a range of such pages only is no page."""
+    for number in (3, 4, 5):
+        session.evict(number)
+    session.fold("all")
+    assert ["usr-2", "usr-6"] == [index_in(line) for line in opened(session, "usr-2..6")]
+    with pytest.raises(PageNotFoundError, match=r"usr-3\.\.5 holds no pages"):
+        session.recall("usr-3..5")
+
+
+@pytest.mark.parametrize("given", ["usr-500..900", "sys-1..2"])
+def test_a_range_without_pages_is_an_error(session: Session, given: str) -> None:
+    """A range in which there is no page, and one of the system part, is an error that says where pages are listed."""
+    with pytest.raises(PageNotFoundError, match="list_pages"):
+        session.recall(given)
+
+
+@pytest.mark.parametrize("given", ["usr-5..3", "usr-3..sys-5", "usr-3..", "usr-3..5..7", "usr-03..5"])
+def test_what_is_no_range_is_an_error(session: Session, given: str) -> None:
+    """What looks like a range and is none is an error that shows how one is written."""
+    with pytest.raises(InvalidIdError, match=r"usr-12\.\.15"):
+        session.recall(given)
+
+
+def test_a_recalled_range_leaves_with_its_pages(session: Session) -> None:
+    """A list of pages of which a rewind takes some leaves the window."""
+    session.recall("usr-90..110")
+    session.rewind("usr-100/1")
+    assert [] == recalled_lines(session)
+    assert session.verify().ok
 
 
 def test_what_the_window_shows_can_be_recalled(session: Session) -> None:

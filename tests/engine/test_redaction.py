@@ -6,7 +6,7 @@ import attrs
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memci.archive.contents import ContentsEntry, ContentsPage, Directory
+from memci.archive.contents import ContentsPage, Directory
 from memci.archive.stores.contract import Record
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.redaction import Redaction
@@ -78,23 +78,20 @@ def test_a_title_leaves_every_list(title: str, others: list[str], number: int, s
 
 
 @settings(deadline=None)
-@given(words=st.lists(titles, min_size=1, max_size=3), others=st.lists(plain_titles, max_size=3), first=st.booleans())
-def test_keywords_leave_the_line_of_a_directory(words: list[str], others: list[str], first: bool) -> None:  # noqa: FBT001 (drawn)
-    """Words that a directory took from the page leave it, and the line that shows it; those of others stay as they are."""
-    keywords = tuple(dict.fromkeys([*words, *others] if first else [*others, *words]))
-    directory = Directory(
-        index="usr-9", keywords=keywords, covers=((1, 8),), pages=8, first_turn=1, last_turn=8, first_seq=1, archived_turn=9
-    )
+@given(words=st.lists(titles, min_size=1, max_size=3), others=st.lists(titles, max_size=3), first=st.booleans())
+def test_what_a_directory_says_of_a_page_leaves_it(words: list[str], others: list[str], first: bool) -> None:  # noqa: FBT001 (drawn)
+    """What a directory says of the page leaves it, and the line that shows it; what it says of others stays as it is."""
+    said, rest = [(3, word) for word in words], [(13, word) for word in others]
+    spans = tuple([*said, *rest] if first else [*rest, *said])
+    directory = Directory(index="usr-1..13", spans=spans, covers=((1, 13),), pages=13, turn=1, first_seq=1, archived_turn=9)
     shown = openai.block(ContentsPage(index="usr-0", entries=(directory,), tokens=9).render())
     redaction = Redaction(page="usr-3", wire=formats.get("openai"), count=lambda message: len(message.raw), count_text=len)
-    entry = ContentsEntry(index="usr-3", title="", keywords=tuple(words), sha256="1")
-    left = told(redaction, 1, "folded", {"entries": [entry.to_mapping()], "directories": [directory.to_mapping()]})
-    kept = tuple(word for word in keywords if word not in words)
-    rest = attrs.evolve(directory, keywords=kept)
-    assert [rest.to_mapping()["keywords"]] == [tuple(value["keywords"]) for value in left["directories"]]
-    state = {"message": shown.value(), "tokens": 99, "indexes": ["usr-9"], "directories": []}
+    left = told(redaction, 1, "folded", {"directories": [directory.to_mapping()]})
+    assert [[list(span) for span in rest]] == [value["spans"] for value in left["directories"]]
+    state = {"message": shown.value(), "tokens": 99, "indexes": [directory.index], "directories": []}
     left = told(redaction, 2, "state", {"published": state})
-    expected = openai.block(ContentsPage(index="usr-0", entries=(rest,), tokens=9).render())
+    kept = attrs.evolve(directory, spans=tuple(rest))
+    expected = openai.block(ContentsPage(index="usr-0", entries=(kept,), tokens=9).render())
     assert expected.value() == left["published"]["message"]
     assert 2 == redaction.records
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from memci.archive.contents import ContentsEntry, Directory
-from memci.archive.eviction import page_number
 from memci.archive.page_facts import PageState
+from memci.archive.page_numbers import page_number
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore

@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 
 import memci
+from memci.archive.page_numbers import last_number, page_number, segment_of
 from memci.attp.document import CodeCall
 from memci.attp.writer import call_toml
 from memci.cli.conversation import read_conversation
@@ -27,8 +28,7 @@ from tests.mcp.serving import served
 Answer = Callable[[str, Mapping[str, object]], Any]
 """Calls a tool by name, and returns what it answers."""
 
-_HEAD = re.compile(r"^\[([a-z][a-z0-9_]*-\d+)\]", re.MULTILINE)
-_RANGE = re.compile(r"([a-z][a-z0-9_]*)-(\d+)(?:\.\.[a-z][a-z0-9_]*-(\d+))?")
+_HEAD = re.compile(r"^\[([a-z][a-z0-9_]*-[0-9.]+)\]", re.MULTILINE)
 
 
 @attrs.define
@@ -79,11 +79,9 @@ def shown_indexes(session: memci.Session) -> Iterator[str]:
             head = _HEAD.match(line)
             if head is None:
                 continue
-            yield head[1]
-            if head[1] not in known:  # a directory: its ranges stand between its index and the count of its pages
-                for segment, first, last in _RANGE.findall(line[head.end() :].partition(" · ")[0]):
-                    numbers = range(int(first), int(last or first) + 1)
-                    yield from (index for number in numbers if (index := f"{segment}-{number}") in known)
+            yield head[1]  # of a page, or of a directory, which is the range of its pages
+            numbers = range(page_number(head[1]), last_number(head[1]) + 1)
+            yield from (index for number in numbers if (index := f"{segment_of(head[1])}-{number}") in known)
 
 
 def _compare(work: Path, config: Mapping[str, Any], expected: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:

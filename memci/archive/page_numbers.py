@@ -1,0 +1,26 @@
+"""What the index of a page says: ``usr-12`` is page 12 of its segment, ``usr-12..15`` are its pages from 12 to 15."""
+
+
+def page_number(index: str) -> int:
+    """Return the number in an index such as ``usr-12``, the first one in a range such as ``usr-12..15``."""
+    return int(index.rpartition("-")[2].partition("..")[0])
+
+
+def last_number(index: str) -> int:
+    """Return the number in an index such as ``usr-12``, the last one in a range such as ``usr-12..15``."""
+    return int(index.rpartition("-")[2].rpartition("..")[2])
+
+
+def segment_of(index: str) -> str:
+    """Return the segment in an index."""
+    return index.rpartition("-")[0]
+
+
+def range_index(segment: str, first: int, last: int) -> str:
+    """Return the index of the pages from one number to another, of a single page where they are the same."""
+    return f"{segment}-{first}" if first == last else f"{segment}-{first}..{last}"
+
+
+def is_range(index: str) -> bool:
+    """Return whether an index stands for several pages: that of a directory, or of any part of the conversation."""
+    return ".." in index
