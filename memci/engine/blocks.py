@@ -24,9 +24,9 @@ OPENING_TOKENS = 40
 """At most how many tokens the message has that a format wants before a conversation which the user does not begin."""
 
 _INSTRUCTIONS = (
-    "Earlier pages of this conversation are listed in a contents page, each under an index such as [usr-12]; under a range "
-    "such as [usr-20..51] a line begins with the number of its page. When you need a page in full, call the tool recall_page "
-    "with its index, or with a range to see a list of its pages; search_pages finds pages by words."
+    "Earlier pages of this conversation are listed in a contents page, under an index such as [usr-12] or, below a range such as "
+    "[usr-20..51], by number. When you need one in full, call the tool recall_page with its index (a range gives a list of its "
+    "pages); search_pages finds pages by words."
 )
 
 

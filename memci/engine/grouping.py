@@ -81,14 +81,17 @@ class Grouping:
     def _spans(self, items: Sequence[Item]) -> tuple[tuple[int, str], ...]:
         """Return the most telling span of each item, then the second of each, and so on; of directories in proportion to pages.
 
-        What only holds words that are common in the contents page is left out, and what was there before.
+        Shorter ones come first each time, so that more pages are named. What only holds words that are common in the contents
+        page is left out, and what was there before.
         """
         found: list[tuple[int, str]] = []
         seen: set[str] = set()
         ranked = sorted(
-            (place / page_count(item), number, span) for item in items for place, (number, span) in enumerate(self._telling(item))
+            (place / page_count(item), estimate(span), number, span)
+            for item in items
+            for place, (number, span) in enumerate(self._telling(item))
         )
-        for _, number, span in ranked:
+        for _, _, number, span in ranked:
             new = set(words(span)) - self._common - seen
             if new or not words(span):
                 found.append((number, span))

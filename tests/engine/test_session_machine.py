@@ -96,7 +96,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.last_fold: tuple[str, ...] | None = None
         self.wrong: list[object] = []
         self.pinned: set[str] = set()
-        self.attached: dict[str, int] = {}
+        self.attached: dict[str, tuple[int, str]] = {}  # the turn of the last recall, and the page that was open at the first
         self.windows: list[Window] = []
         self.keys: dict[str, tuple[Value, str]] = {}
         self.numbers = count(1)
@@ -142,7 +142,7 @@ class SessionMachine(RuleBasedStateMachine):
         before = self.model.turn
         self.model.append(value, address, is_full=self.is_full())
         if self.model.turn > before:
-            self.attached = {index: turn for index, turn in self.attached.items() if self.model.turn - turn < RECALL_TURNS}
+            self.attached = {index: at for index, at in self.attached.items() if self.model.turn - at[0] < RECALL_TURNS}
 
     @rule(value=spoken)
     def append(self, value: Value) -> None:
@@ -213,7 +213,7 @@ class SessionMachine(RuleBasedStateMachine):
         turn = self.model.turn
         self.model.begin_page(self.session.begin_page(name))
         if self.model.turn > turn:
-            self.attached = {index: turn for index, turn in self.attached.items() if self.model.turn - turn < RECALL_TURNS}
+            self.attached = {index: at for index, at in self.attached.items() if self.model.turn - at[0] < RECALL_TURNS}
 
     @rule(wanted=st.lists(texts, max_size=2))
     def set_system(self, wanted: list[str]) -> None:
@@ -229,9 +229,10 @@ class SessionMachine(RuleBasedStateMachine):
         # The newest page is open, whether it was archived or not.
         known = {page.index for page in self.model.pages}
         self.pinned &= known
-        known -= {page.index for page in self.model.pages[-1:]}
+        newest = self.model.pages[-1].index if self.model.pages else ""
+        known.discard(newest)
         self.archived &= known
-        self.attached = {each: turn for each, turn in self.attached.items() if each in known}
+        self.attached = {each: at for each, at in self.attached.items() if each in known and at[1] in {*known, newest}}
         self.last_fold = None
         addresses = set(self.model.addresses)
         self.keys = {key: kept for key, kept in self.keys.items() if kept[1] in addresses}
@@ -313,7 +314,8 @@ class SessionMachine(RuleBasedStateMachine):
             return
         assert self.model.find(index).messages == page.messages
         if index in self.archived:
-            self.attached[index] = self.model.turn
+            opened = self.attached[index][1] if index in self.attached else self.model.pages[-1].index
+            self.attached[index] = (self.model.turn, opened)
             assert self.state_of(index) is PageState.ATTACHED
         else:
             assert before in (PageState.OPEN, PageState.ACTIVE)
@@ -398,7 +400,7 @@ class SessionMachine(RuleBasedStateMachine):
         """Take over what the ladder may do: recalled pages fade."""
         attached = {facts.index for facts in self.session.pages(PageState.ATTACHED)}
         assert attached <= set(self.attached)
-        self.attached = {index: turn for index, turn in self.attached.items() if index in attached}
+        self.attached = {index: at for index, at in self.attached.items() if index in attached}
 
     @precondition(lambda self: self.core.last_counted)
     @rule(share=st.sampled_from([0.7, 1.0, 1.3]))
