@@ -17,6 +17,9 @@ MOST_PAGES = 32
 ROOMS = (12.0, 9.0, 7.0, 5.0, 3.5, 2.5)
 """What a directory's lines may take for each of its pages, in estimated tokens: first the most, then less and less."""
 
+SPAN_TOKENS = 4.0
+"""Stretches of about so many estimated tokens go first: shorter ones tell little, longer ones leave no room for other pages."""
+
 COUNTED_PAGES = 32
 """More pages than that give a directory no more words."""
 
@@ -81,13 +84,13 @@ class Grouping:
     def _spans(self, items: Sequence[Item]) -> tuple[tuple[int, str], ...]:
         """Return the most telling span of each item, then the second of each, and so on; of directories in proportion to pages.
 
-        Shorter ones come first each time, so that more pages are named. What only holds words that are common in the contents
+        Those of a few words come first each time, so that more pages are named. What only holds words that are common in the contents
         page is left out, and what was there before.
         """
         found: list[tuple[int, str]] = []
         seen: set[str] = set()
         ranked = sorted(
-            (place / page_count(item), estimate(span), number, span)
+            (place / page_count(item), abs(estimate(span) - SPAN_TOKENS), number, span)
             for item in items
             for place, (number, span) in enumerate(self._telling(item))
         )
