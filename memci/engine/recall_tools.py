@@ -2,19 +2,21 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 from memci.archive.page_facts import PageFacts, PageState
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.engine import pages
+from memci.engine.answer_limit import answer_limit
 from memci.engine.config_checks import MOST
 from memci.engine.state import USER
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError
 from memci.messages import codec
 
 if TYPE_CHECKING:
+    from memci.engine.core import Core
     from memci.engine.session import Session
 
 MOST_CHARACTERS = 8_000
@@ -24,6 +26,7 @@ MOST_ROWS = 50
 """The longest list that one call returns."""
 
 _SNIPPET_CHARACTERS = 300
+_TITLE_CHARACTERS = 200
 
 _CONFLICTS = 3
 """How often a tool begins again because another process wrote."""
@@ -78,10 +81,14 @@ class Found(TypedDict):
     state: str
 
 
-def make_toolbox(session: "Session") -> Toolbox:
-    """Return the tools of a session. Each call is one call of the session, under its lock."""
+def make_toolbox(session: "Session", core: "Core") -> Toolbox:
+    """Return the tools of a session. Each call is one call of the session, under its lock.
+
+    Every answer is bounded, so that the message that holds it is never shown as a stub.
+    """
     toolbox = Toolbox()
-    for function in (_recall_page(session), _read_page(session), _list_pages(session), _search_pages(session)):
+    functions = (_recall_page(session), _read_page(session, core), _list_pages(session, core), _search_pages(session, core))
+    for function in functions:
         toolbox.register(_refreshing(session, function))
     return toolbox
 
@@ -91,7 +98,7 @@ def attp_prompt() -> str:
     """Return the ATTP prompt with these tools, which are described alike for every session."""
     from memci.attp.prompt import prompt  # noqa: PLC0415 (for those who speak ATTP)
 
-    return prompt(make_toolbox(cast("Session", None)))  # they are described here, and never called
+    return prompt(make_toolbox(cast("Session", None), cast("Core", None)))  # they are described here, and never called
 
 
 def _refreshing(session: "Session", function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
@@ -181,7 +188,7 @@ def _recall_page(session: "Session") -> Callable[..., Receipt]:
         facts = _find_facts(session, page.index)
         shown = facts is not None and facts.state in (PageState.OPEN, PageState.ACTIVE)
         where = "in full, where it was said" if shown else "in a block before the newest page"
-        title = f"directory {page.index}" if facts is None else facts.title
+        title = f"directory {page.index}" if facts is None else facts.title[:_TITLE_CHARACTERS]
         return Receipt(index=page.index, title=title, tokens=page.tokens, stands=where)
 
     return recall_page
@@ -200,17 +207,17 @@ def _find_facts(session: "Session", index: str) -> PageFacts | None:
         return None  # a range
 
 
-def _read_page(session: "Session") -> Callable[..., Reading]:
+def _read_page(session: "Session", core: "Core") -> Callable[..., Reading]:
     def read_page(index: str, start: int = 0, limit: int = 4000) -> Reading:
         """Read an earlier page, or one entry of it, exactly, without bringing it back into view.
 
         Args:
             index: A page such as usr-12, an entry such as usr-12/3, or a range such as usr-20..51.
             start: The character to begin at, from 0.
-            limit: How many characters, at most 8000.
+            limit: How many characters, at most 8000, and fewer where these take over a quarter of the window.
 
         Returns:
-            A range of the text: the messages as JSON. All ranges together are the whole.
+            A range of the text: the messages as JSON. Read on from next, until it is -1: all ranges together are the whole.
 
         Example:
             read_page("usr-12/3", start=4000)
@@ -227,22 +234,26 @@ def _read_page(session: "Session") -> Callable[..., Reading]:
         if start < 0 or not 0 < limit <= MOST_CHARACTERS:
             message = f"start is from 0, limit from 1 to {MOST_CHARACTERS}"
             raise ConfigError(message)
-        end = min(start + limit, len(text))
-        return Reading(index=index, text=text[start:end], start=start, total=len(text), next=end if end < len(text) else -1)
+
+        def reading(part: str) -> Reading:
+            end = start + len(part)
+            return Reading(index=index, text=part, start=start, total=len(text), next=end if end < len(text) else -1)
+
+        return reading(answer_limit(core).part(text[start : start + limit], reading))
 
     return read_page
 
 
-def _list_pages(session: "Session") -> Callable[..., PageList]:
+def _list_pages(session: "Session", core: "Core") -> Callable[..., PageList]:
     def list_pages(start: int = 0, limit: int = 20) -> PageList:
         """List the pages of this conversation, oldest first.
 
         Args:
             start: How many pages to pass over.
-            limit: How many to list, at most 50.
+            limit: How many to list, at most 50, and fewer where these take over a quarter of the window.
 
         Returns:
-            The pages with their titles and sizes in tokens.
+            The pages with their titles and sizes in tokens. List on from next, until it is -1.
 
         Example:
             list_pages(limit=50)
@@ -252,22 +263,32 @@ def _list_pages(session: "Session") -> Callable[..., PageList]:
             raise ConfigError(message)
         known, total = session.page_range(start, limit)
         rows = [
-            PageRow(index=page.index, title=page.title, state=str(page.state), entries=page.entries, tokens=page.tokens)
+            PageRow(
+                index=page.index,
+                title=page.title[:_TITLE_CHARACTERS],
+                state=str(page.state),
+                entries=page.entries,
+                tokens=page.tokens,
+            )
             for page in known
         ]
-        end = start + len(rows)
-        return PageList(pages=rows, total=total, next=end if end < total else -1)
+
+        def listing(part: Sequence[PageRow]) -> PageList:
+            end = start + len(part)
+            return PageList(pages=list(part), total=total, next=end if end < total else -1)
+
+        return listing(answer_limit(core).rows(rows, listing, "title"))
 
     return list_pages
 
 
-def _search_pages(session: "Session") -> Callable[..., list[Found]]:
+def _search_pages(session: "Session", core: "Core") -> Callable[..., list[Found]]:
     def search_pages(query: str, limit: int = 5) -> list[Found]:
         """Search all earlier pages by words, those that are no longer listed too.
 
         Args:
             query: Words that the page holds.
-            limit: How many pages, at most 50.
+            limit: How many pages, at most 50, and fewer where these take over a quarter of the window.
 
         Returns:
             The best pages first, each with its best entry and passage.
@@ -278,9 +299,10 @@ def _search_pages(session: "Session") -> Callable[..., list[Found]]:
         if not 0 < limit <= MOST_ROWS:
             message = f"limit is from 1 to {MOST_ROWS}"
             raise ConfigError(message)
-        return [
+        found = [
             Found(index=hit.index, entry=hit.entry, snippet=hit.snippet[:_SNIPPET_CHARACTERS], state=str(hit.state))
             for hit in session.search(query, limit=limit)
         ]
+        return answer_limit(core).rows(found, list, "snippet")
 
     return search_pages

@@ -188,7 +188,7 @@ class Session(Reader):
         if self._toolbox is None:
             from memci.engine.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)
 
-            self._toolbox = make_toolbox(self)
+            self._toolbox = make_toolbox(self, self._core)
         return self._toolbox
 
     def handle_tool_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
