@@ -47,8 +47,15 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -
     return fold(core, planner.plan_command(core.state, core.config, named))
 
 
-def fold(core: Core, plan: FoldPlan, *, limit: int | None = None) -> Fold:
-    """Carry a plan out; *limit* is a tighter limit for the contents page. Nothing is written when there is nothing to do.
+def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = True) -> Fold:
+    """Carry a plan out. Nothing is written when there is nothing to do.
+
+    Args:
+        core: The session.
+        plan: What is to fold.
+        limit: A tighter limit for the contents page, which is then brought down to it and no further.
+        evict: Whether entries of the contents page may be evicted for that; where not, it is left as it is if it cannot be
+            brought down to the limit otherwise.
 
     Raises:
         SummaryError: A page could not be summarised; nothing was folded.
@@ -58,6 +65,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None) -> Fold:
     before = layout(core)
     folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
     usual = planner.contents_limit(state, core.config, core.config.budget.tokens)
+    low_share = core.config.contents.low_share if limit is None or limit >= usual else 1.0
     limit = usual if limit is None else min(limit, usual)
     revised = {index: pages.load(core, index) for index in state.late}
     files: dict[str, bytes] = {}
@@ -66,12 +74,15 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None) -> Fold:
     shrinkage = shrink(
         _contents_with(core, entries, plan.pages),
         limit=limit,
-        low_share=core.config.contents.low_share,
+        low_share=low_share,
         directories=core.config.contents.directories,
         turn=state.turn,
         count=core.count_text,
         has_pages=lambda first, last: core.ask(lambda index: index.count_pages(first, last)) > 0,
+        evict=evict,
     )
+    if not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit:
+        return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)
     if not (entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)):
         return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)
     if files:

@@ -26,11 +26,13 @@ class Piece:
         part: The part it belongs to, one of ``PARTS``.
         message: The message.
         tokens: At most its size, before the scale.
+        page: Index of the page whose entry it shows, or for a call of which it stands; empty for what is of no one page.
     """
 
     part: str
     message: Message
     tokens: int
+    page: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -42,12 +44,14 @@ class Layout:
         breakdown: Tokens by part, scaled; they add up to ``tokens``.
         tokens: Its size.
         counted: Its size by the counter, before the scale.
+        pages: What the pieces of each page take at least, by index, scaled.
     """
 
     pieces: tuple[Piece, ...]
     breakdown: dict[str, int]
     tokens: int
     counted: int
+    pages: dict[str, int]
 
 
 def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = None) -> Layout:
@@ -62,11 +66,20 @@ def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = No
     limit = limit if stub_tokens is None else min(limit, stub_tokens)
     pieces = tuple(_opened(state, _pieces(state, limit)))
     counted = dict.fromkeys(PARTS, 0)
+    pages: dict[str, int] = {}
     for piece in pieces:
         counted[piece.part] += piece.tokens
+        if piece.page:
+            pages[piece.page] = pages.get(piece.page, 0) + piece.tokens
     counted["tools"], counted["reply"] = tools_tokens, REPLY_TOKENS
     breakdown = {part: math.ceil(tokens * state.scale) for part, tokens in counted.items()}
-    return Layout(pieces=pieces, breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()))
+    return Layout(
+        pieces=pieces,
+        breakdown=breakdown,
+        tokens=sum(breakdown.values()),
+        counted=sum(counted.values()),
+        pages={index: math.floor(tokens * state.scale) for index, tokens in pages.items()},
+    )
 
 
 def _opened(state: State, pieces: Iterator[Piece]) -> Iterator[Piece]:
@@ -122,7 +135,7 @@ def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
         if node.message.calls:
             expected = {call.id for call in node.message.calls}
             missing = [
-                Piece(part, state.wire.result(call, blocks.NO_RESULT), blocks.no_result_tokens(call))
+                Piece(part, state.wire.result(call, blocks.NO_RESULT), blocks.no_result_tokens(call), page.index)
                 for call in page.unanswered(node)
             ]
     yield from missing
@@ -131,6 +144,6 @@ def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
 def _verbatim(state: State, part: str, entry: Entry, limit: int) -> Piece:
     node = entry.node
     if node.tokens <= limit or not 0 < node.stub_tokens < node.tokens:
-        return Piece(part, node.message, node.tokens)
+        return Piece(part, node.message, node.tokens, entry.page.index)
     stub = state.wire.shortened(node.message, blocks.stub_text(entry.page, entry.position, node))
-    return Piece(part, stub, node.stub_tokens)
+    return Piece(part, stub, node.stub_tokens, entry.page.index)

@@ -71,7 +71,7 @@ def plan(state: State, config: Config) -> FoldPlan:
         return FoldPlan(pages=(), reason="marks")
     most = active.min_pages if over_pages else len(state.active)
     goal = levels.low if layout.tokens > levels.high else math.inf
-    return FoldPlan(pages=tuple(_oldest(state, config, layout.tokens, goal, most)), reason="marks")
+    return FoldPlan(pages=tuple(_oldest(state, config, layout, goal, most)), reason="marks")
 
 
 def plan_command(state: State, config: Config, pages: Collection[str] | None) -> FoldPlan:
@@ -82,20 +82,20 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None) ->
     layout = _lay_out(state)
     levels = marks(state, config, layout, config.budget.tokens)
     most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
-    return FoldPlan(pages=tuple(_oldest(state, config, layout.tokens, levels.low, most)), reason="command")
+    return FoldPlan(pages=tuple(_oldest(state, config, layout, levels.low, most)), reason="command")
 
 
 def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
     """Return what makes room for a window: down to the low mark of its budget, and past the floor where that is not enough."""
     levels = marks(state, config, layout, budget)
-    folded = set(_oldest(state, config, layout.tokens, levels.low, len(state.active)))
-    left = layout.tokens - sum(_saved(state, page) for page in state.active.pages() if page.index in folded)
+    folded = set(_oldest(state, config, layout, levels.low, len(state.active)))
+    left = layout.tokens - sum(layout.pages[index] for index in folded)
     for page in state.active.pages():
         if left <= budget or page is state.active.open_page:
             break
         if page.index not in folded:
             folded.add(page.index)
-            left -= _saved(state, page)
+            left -= layout.pages[page.index]
     order = [page.index for page in state.active.pages() if page.index in folded]
     return FoldPlan(pages=tuple(order), reason="budget")
 
@@ -177,9 +177,9 @@ def _complete(state: State) -> Iterator[Page]:
             yield page
 
 
-def _oldest(state: State, config: Config, tokens: float, goal: float, most: int) -> Iterator[str]:
+def _oldest(state: State, config: Config, layout: Layout, goal: float, most: int) -> Iterator[str]:
     """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
-    left = len(state.active)
+    left, tokens = len(state.active), layout.tokens
     behind_floor = left - config.active.min_pages
     foldable = {page.index for number, page in enumerate(state.active.pages()) if number < behind_floor}
     for page in _complete(state):
@@ -187,8 +187,4 @@ def _oldest(state: State, config: Config, tokens: float, goal: float, most: int)
             return
         yield page.index
         left -= 1
-        tokens -= _saved(state, page)
-
-
-def _saved(state: State, page: Page) -> float:
-    return page.tokens * state.scale
+        tokens -= layout.pages[page.index]

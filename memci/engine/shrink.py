@@ -18,9 +18,6 @@ LISTED_SHARE = 0.25
 SHORT_TOKENS = 128
 """Pages of fewer tokens are grouped with neighbours of their kind before other entries lose detail: theirs is nearly as long."""
 
-DIRECTORY_TOKENS = 48
-"""What a directory is expected to take."""
-
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
 _FEWEST_SHORT_PAGES = 4
 
@@ -51,6 +48,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     turn: int,
     count: Callable[[str], int],
     has_pages: Callable[[int, int], bool],
+    evict: bool = True,
 ) -> Shrinkage:
     """Bring a contents page that is over *limit* tokens down to *low_share* of it, as far as that goes. O(entries).
 
@@ -62,6 +60,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         turn: The turn.
         count: Counts the tokens of a text.
         has_pages: Whether any page has a number from one to another.
+        evict: Whether entries may be evicted in the end.
     """
     if sum(entry.contents_tokens for entry in entries) <= limit:
         return Shrinkage(entries=list(entries))
@@ -75,7 +74,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         shrinking.thin(goal)
         shrinking.merge(goal)
     result = shrinking.result()
-    if shrinking.total > limit:
+    if evict and shrinking.total > limit:
         _evict(result, LeastRecentlyRecalled(max_tokens=limit, low_share=low_share), shrinking.members, turn)
     left = {entry.index for entry in result.entries}
     result.details = {index: detail for index, detail in result.details.items() if index in left}

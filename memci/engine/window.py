@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
@@ -15,14 +15,10 @@ from memci.engine.events import PagesFaded, WindowSettled
 from memci.engine.layout import RENDERER, Layout, lay_out
 from memci.engine.monitor import Zone, zone
 from memci.engine.prefetching import prefetch
-from memci.engine.shrink import DIRECTORY_TOKENS
 from memci.engine.state import State
 from memci.errors import BudgetError, ConfigError, InvalidMessageError, StoreError, shown
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
-
-LEAST_CONTENTS = DIRECTORY_TOKENS
-"""The contents page is not brought below so many tokens as long as stubs may make the room that a window needs."""
 
 
 @attrs.frozen(kw_only=True)
@@ -128,20 +124,29 @@ def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
     if layout.tokens <= wanted.budget:
         return layout, stub_tokens
     stub_tokens = _unavoidable_stubs(core.state, wanted)
-    layout = _lay_out(core.state, wanted, stub_tokens)
-    for step in (_fold, _shorten_contents, _fade):
+    for steps in ((_fold, _fade_prefetched, _shorten_contents), (_fade, _shorten_contents)):
+        layout = _climbed(core, attrs.evolve(wanted, stub_tokens=stub_tokens), steps)
         if layout.tokens <= wanted.budget:
             return layout, stub_tokens
-        step(core, layout, wanted.budget)
-        layout = _lay_out(core.state, wanted, stub_tokens)
+    layout, stub_tokens = _stubbed(core, wanted)
     if layout.tokens > wanted.budget:
-        layout, stub_tokens = _stubbed(core, wanted)
-    if layout.tokens > wanted.budget:
-        _shorten_contents(core, layout, wanted.budget, least=0)
+        _cut_contents(core, layout, wanted.budget)
         layout, stub_tokens = _stubbed(core, wanted)
     if layout.tokens > wanted.budget:
         raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
     return layout, stub_tokens
+
+
+def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, Layout, int], None]]) -> Layout:
+    """Take the steps in turn, again and again, until the window fits or none of them makes any more room."""
+    layout, before = _lay_out(core.state, wanted, wanted.stub_tokens), None
+    while layout.tokens > wanted.budget and core.state.seq != before:
+        before = core.state.seq
+        for step in steps:
+            if layout.tokens > wanted.budget:
+                step(core, layout, wanted.budget)
+                layout = _lay_out(core.state, wanted, wanted.stub_tokens)
+    return layout
 
 
 def _stub_limits(state: State) -> Iterator[int]:
@@ -184,30 +189,43 @@ def _fold(core: Core, layout: Layout, budget: int) -> None:
     folding.fold(core, planner.plan_budget(core.state, core.config, layout, budget))
 
 
-def _shorten_contents(core: Core, layout: Layout, budget: int, *, least: int = LEAST_CONTENTS) -> None:
-    """Leave the contents page what the other parts leave, and less than it has.
+def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
+    """Leave the contents page what the other parts leave, where that is enough for all its pages to stay in it.
 
-    Where they leave less than *least* tokens nothing happens: what it lost would be lost for good, and another step is
-    needed anyway.
+    Otherwise nothing happens: what it lost would be lost for good, and another step is needed anyway.
     """
-    shown = layout.breakdown["contents"]
-    if not shown:
-        return
-    room = int((budget - layout.tokens + shown) / core.state.scale)
-    heading = core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
-    if room - heading >= least or not least:
-        folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=max(room - heading, 0))
+    room = _contents_room(core, layout, budget)
+    if room > 0:
+        folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=room, evict=False)
+
+
+def _cut_contents(core: Core, layout: Layout, budget: int) -> None:
+    """Leave the contents page what the other parts leave, down to nothing."""
+    folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=max(_contents_room(core, layout, budget), 0))
+
+
+def _contents_room(core: Core, layout: Layout, budget: int) -> int:
+    """Return how many tokens the entries of the contents page may have for the window to fit."""
+    room = int((budget - layout.tokens + layout.breakdown["contents"]) / core.state.scale)
+    return room - core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
+
+
+def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
+    """Let go what nobody asked for, the oldest first, until the window fits."""
+    _let_go(core, layout.tokens - budget, prefetched=True)
 
 
 def _fade(core: Core, layout: Layout, budget: int) -> None:
     """Let recalled pages go, the oldest first, until the window fits."""
-    over = layout.tokens - budget
+    _let_go(core, layout.tokens - budget, prefetched=False)
+
+
+def _let_go(core: Core, over: int, *, prefetched: bool) -> None:
     faded = []
     for index, attachment in core.state.recalled.attachments.items():
-        if over <= 0:
-            break
-        faded.append(index)
-        over -= int(attachment.tokens * core.state.scale)
+        if over > 0 and bool(attachment.prefetched) is prefetched:
+            faded.append(index)
+            over -= int(attachment.tokens * core.state.scale)
     if faded:
         core.commit([PagesFaded(pages=faded, reason="budget")])
 

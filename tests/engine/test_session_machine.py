@@ -132,15 +132,18 @@ class SessionMachine(RuleBasedStateMachine):
 
     # Messages
 
-    def is_full(self) -> bool:
+    def scale(self) -> float:
+        return self.core.state.scale if self.core.state.configured else 1.0
+
+    def is_full(self, scale: float) -> bool:
         cut = max(1, min(self.config.active.page_tokens, int(0.25 * self.config.budget.tokens)))
-        scale = self.core.state.scale if self.core.state.configured else 1.0
         newest = self.model.pages[-1].messages if self.model.pages else []
         return sum(count_message(value, self.core.counter) for value in newest) * scale >= cut
 
-    def took(self, value: Value, address: str) -> None:
+    def took(self, value: Value, address: str, scale: float | None = None) -> None:
+        """Tell the model of a message; *scale* is that before the command, where the command may have changed it."""
         before = self.model.turn
-        self.model.append(value, address, is_full=self.is_full())
+        self.model.append(value, address, is_full=self.is_full(self.scale() if scale is None else scale))
         if self.model.turn > before:
             self.attached = {index: at for index, at in self.attached.items() if self.model.turn - at[0] < RECALL_TURNS}
 
@@ -170,6 +173,7 @@ class SessionMachine(RuleBasedStateMachine):
         """Many messages in one commit, results that come late among them."""
         late = [result(call_id) for call_id in data.draw(st.sampled_from([[], self.model.waiting[:2]]))]
         values = [*late, user(first), assistant(last), calling(*ids), *map(result, ids), user(last)]
+        scale = self.scale()
         for value, entry in zip(values, self.session.extend(values), strict=True):
             assert value == entry.message
         pages = {facts.index: self.session.page(facts.index) for facts in self.session.pages()}
@@ -181,7 +185,7 @@ class SessionMachine(RuleBasedStateMachine):
             if value["role"] == "tool":
                 self.model.append(value, self.model_address(value))
             else:
-                self.took(value, address)
+                self.took(value, address, scale)
 
     def model_address(self, value: Value) -> str:
         """Return where the model puts a result, for results whose place another one of the same command moved."""
