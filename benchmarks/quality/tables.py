@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 _BUDGET = 8_000
-_SHARES = ("anchored", "at_page", "verbatim", "indexed", "recall_1", "recall_5", "recall_10", "recall_1000_tokens")
+_SHARES = (
+    *("anchored", "at_page", "verbatim", "indexed"),
+    *("recall_1", "recall_5", "recall_10", "recall_1000_tokens", "answer_in_snippets"),
+)
 _COUNTS = ("tokens_per_call", "prefix_reuse", "cost_per_call", "verbatim_tokens")
 _FAULTS = ("over_budget", "no_window", "broken_pairs", "lost")
 
-_EVIDENCE = ("anchored", "at page", "verbatim", "indexed", "R@1", "R@5", "R@10", "R@1k tokens")
+_EVIDENCE = ("anchored", "at page", "verbatim", "indexed", "R@1", "R@5", "R@10", "R@1k tokens", "in snippets")
 _MONEY = ("tokens a call", "reuse", "cost a call", "verbatim tokens", "over budget", "no window", "broken pairs", "lost")
 
 

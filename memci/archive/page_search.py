@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from memci.archive.index_file import damaged
 from memci.archive.page_facts import PageState
 from memci.archive.page_filter import Filter
+from memci.archive.passage import SNIPPET_CHARS, snippet
 from memci.archive.search import (
     LEAST_COSINE,
     REACH,
@@ -16,7 +17,6 @@ from memci.archive.search import (
     page_text,
     query_terms,
     rank,
-    snippet,
     weigh,
 )
 
@@ -33,6 +33,8 @@ _PAGE_TERMS = 2_000
 _ALL_TERMS = 400_000
 
 # The user's words count twice.
+_BESIDE = 3  # entries on each side of one that a passage goes on to
+_ENDS = "SELECT role, substr(text, ?), substr(text, 1, ?) FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
 _FACTS = "SELECT id, name, state, turn FROM page WHERE id IN"
 _ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, 2.0, 1.0, 1.0) LIMIT ?"
@@ -118,7 +120,8 @@ class PageSearch:
                 if said and candidate.place in facts and only.admits(facts[candidate.place][0], facts[candidate.place][2]):
                     index, state, _ = facts[candidate.place]
                     position, text = self._entry(candidate.best or said[0], candidate.place, index)
-                    passage = snippet(text, self._weights)
+                    before, after = self._beside(candidate.best or said[0], candidate.place, index, only.roles)
+                    passage = snippet(text, self._weights, before, after)
                     hits.append(IndexHit(index=index, entry=position, score=score, snippet=passage, state=PageState(state)))
                 if len(hits) == limit:
                     return hits
@@ -198,6 +201,23 @@ class PageSearch:
             message = "its texts are none"
             raise damaged(message)
         return position, text
+
+    def _beside(self, line: int, place: int, index: str, roles: frozenset[str] | None) -> tuple[list[str], list[str]]:
+        """Return how the entries before one end, and how those behind it begin, in order; only what some roles said."""
+        first = max(line - 1 - _BESIDE, 0)
+        number = line + _BESIDE - first
+        if place in self._extra:
+            rows = [
+                (role, text[-SNIPPET_CHARS:], text[:SNIPPET_CHARS])
+                for _, role, text in self._extra[place].entries[first : first + number]
+            ]
+        else:
+            rows = self._all(_ENDS, -SNIPPET_CHARS, SNIPPET_CHARS, index, number, first)
+        before, after = rows[: line - 1 - first], rows[line - first :]
+        return (
+            [end for role, end, _ in before if roles is None or role in roles],
+            [beginning for role, _, beginning in after if roles is None or role in roles],
+        )
 
     def _chosen(self, sql: str, values: Iterable[object], order: str = "") -> list[Any]:
         """Run a query that ends with ``IN``, for a list of values of any length; an order holds within 500 of them."""

@@ -13,9 +13,7 @@ from types import MappingProxyType
 import attrs
 
 from memci.archive.page_facts import PageState
-from memci.archive.words import STOPWORDS, runs, words
-
-SNIPPET_CHARS = 200
+from memci.archive.words import STOPWORDS, words
 
 _MONTHS = (  # not from strftime or calendar, which speak the language of the machine
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
@@ -65,7 +63,7 @@ class IndexHit:
         index: Such as ``usr-12``.
         entry: Position of the entry that answers best, from 1.
         score: Higher is better; comparable within one answer.
-        snippet: The best passage of that entry, up to 200 characters of its own text.
+        snippet: The best passage of that entry, and what stands beside it in the page, up to 200 characters; see ``snippet``.
         state: Where the page is.
     """
 
@@ -219,23 +217,6 @@ def rank(
     return ranked
 
 
-def snippet(text: str, weights: Mapping[str, float]) -> str:
-    """Return the passage of *text* that holds the most of the query: at most 200 characters, cut between words where it can be.
-
-    O(length of the text).
-    """
-    marks = _marks(text, weights)
-    left, right = _densest(marks, weights) if marks else (0, 0)
-    room = SNIPPET_CHARS - (right - left)
-    if room > 0:
-        # A passage reads best from the start of its line or sentence; what room is left goes to what follows.
-        first = max(0, left - room)
-        opening = max(text.rfind(mark, first, left) + 1 for mark in ("\n", ". ", "? ", "! ", "。", "？", "！"))
-        left = opening if opening > first or first == 0 else _word_start(text, max(first, left - room // 2), left)
-        right = _word_end(text, right, min(len(text), left + SNIPPET_CHARS))
-    return text[left : min(right, left + SNIPPET_CHARS)].strip()
-
-
 def _without_plural(word: str) -> str:
     if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004
         return word[:-2]
@@ -300,45 +281,3 @@ def _count(candidate: Candidate, needles: Sequence[tuple[str, str, float]], entr
 
 def _relative_length(line: str, entry_terms: float) -> float:
     return 1.0 - _LENGTH_SHARE + _LENGTH_SHARE * _length(line) / max(entry_terms, 1.0)
-
-
-def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]]:
-    """Return start, end and term of each word of *text* that the query holds, in order."""
-    marks = []
-    for start, end, found in runs(text):
-        pairs = len(found) > 1 and len(found) == end - start - 1  # one pair of characters begins at each but the last
-        for offset, word in enumerate(found):
-            if (name := term(word)) in weights:
-                marks.append((start + offset, start + offset + 2, name) if pairs else (start, end, name))
-    return marks
-
-
-def _densest(marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float]) -> tuple[int, int]:
-    """Return start and end of the stretch that holds the most of the query in at most 200 characters; the first of equals."""
-    held: dict[str, int] = {}
-    best, found = -1.0, (marks[0][0], marks[0][1])
-    first = 0
-    score = 0.0
-    for start, end, name in marks:
-        held[name] = held.get(name, 0) + 1
-        score += weights[name] if held[name] == 1 else 0.0
-        while first < len(marks) and end - marks[first][0] > SNIPPET_CHARS and marks[first][0] < start:
-            gone = marks[first][2]
-            held[gone] -= 1
-            score -= 0.0 if held[gone] else weights[gone]
-            first += 1
-        if score > best + 1e-9:
-            best, found = score, (marks[first][0], end)
-    return found
-
-
-def _word_start(text: str, start: int, limit: int) -> int:
-    """Move *start* on to where a word begins, not beyond *limit*."""
-    space = text.find(" ", start, limit)
-    return start if start == 0 or space < 0 else space + 1
-
-
-def _word_end(text: str, least: int, end: int) -> int:
-    """Move *end* back to where a word ends, not before *least*."""
-    space = text.rfind(" ", least, end)
-    return end if end == len(text) or space < 0 else space

@@ -32,7 +32,8 @@ class Hit:
         index: The page's index.
         entry: Address of its best entry, such as ``usr-12/3``.
         score: Higher is better; to compare within one answer only.
-        snippet: The best passage, as it stands in the entry.
+        snippet: The best passage of the entry, and where it is short or a question, what stands beside it in the page, such as
+            the answer: up to 200 characters, what is of another entry on a line of its own.
         state: Where the page is.
     """
 

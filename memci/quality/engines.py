@@ -31,10 +31,12 @@ class FoundPage:
     Attributes:
         page: The engine's name for it.
         text: What the search returns to a model for it.
+        passage: The words of the page in it.
     """
 
     page: str
     text: str
+    passage: str
 
 
 class ContextEngine(Protocol):

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from memci.messages import codec
-from memci.quality.conversation import UNSPACED, Conversation, content_words, full_text, leading_system, turns_of
+from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, leading_system, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
 
 
@@ -53,6 +53,30 @@ class Text:
         return {value for value in wanted if value in self._text} if self._words is None else wanted & self._words
 
 
+class EvidenceTurns:
+    """The turns of a conversation, in which answers stand.
+
+    Args:
+        conversation: The conversation.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._messages, self._lang = conversation.messages, conversation.lang
+        self._turn_of = {number: page for page in turns_of(self._messages).pages for number in page}
+
+    def numbers(self, evidence: Iterable[int]) -> set[int]:
+        """Return the numbers of all messages of the turns of the evidence."""
+        return {number for place in evidence for number in self._turn_of.get(place, (place,))}
+
+    def text(self, numbers: Iterable[int], more: Sequence[str] = ()) -> Text:
+        """Return what some messages hold, and more."""
+        return Text("\n".join([*(full_text(self._messages[number]) for number in sorted(numbers)), *more]), self._lang)
+
+    def held(self, question: Question) -> set[str]:
+        """Return what of the answer to a question stands in the turns of its evidence."""
+        return self.text(self.numbers(question.evidence)).answer(question.answer)
+
+
 def find_evidence(
     engine: ContextEngine, conversation: Conversation, window: Sequence[Mapping[str, Any]], pages: Sequence[HeldPage]
 ) -> Evidence:
@@ -62,18 +86,19 @@ def find_evidence(
     believed: verbatim is a page whose evidence is in the window, indexed one whose entry begins a line of it.
     O(questions · their evidence, and the window).
     """
-    shown = _Shown(engine, conversation, window, pages)
+    turns = EvidenceTurns(conversation)
+    shown = _Shown(engine, conversation, window, pages, turns)
     found = Evidence()
     for question in conversation.questions:
         evidence = question.evidence
-        wanted = shown.turns(evidence).answer(question.answer)
+        wanted = turns.held(question)
         held = held_pages(pages, evidence)
         places = shown.places(evidence, held)
         found = attrs.evolve(
             found,
             questions=found.questions + bool(wanted),
-            anchored=found.anchored + _share(wanted, shown.window),
-            at_page=found.at_page + _share(wanted, places),
+            anchored=found.anchored + shown_share(wanted, shown.window),
+            at_page=found.at_page + shown_share(wanted, places),
             pages=found.pages + len(held),
             verbatim=found.verbatim + sum(page is not None and shown.is_verbatim(page, evidence) for page in held),
             indexed=found.indexed + sum(page is not None and shown.is_indexed(page) for page in held),
@@ -98,25 +123,22 @@ class _Shown:
         conversation: Conversation,
         window: Sequence[Mapping[str, Any]],
         pages: Sequence[HeldPage],
+        turns: EvidenceTurns,
     ) -> None:
         self._messages, self._lang = conversation.messages, conversation.lang
+        self._turns = turns
         system = {codec.encode(value) for value in self._messages[: leading_system(self._messages)]}
         rendered = {codec.encode(value): dict(value) for value in window}
         texts = [full_text(value) for raw, value in rendered.items() if raw not in system]
         self.window = Text("\n".join(texts), self._lang)
         self._lines = {line.strip() for text in texts for line in text.splitlines()}
         self._visible = {number for number, value in enumerate(self._messages) if codec.encode(value) in rendered}
-        self._turn_of = {number: page for page in turns_of(self._messages).pages for number in page}
         self._entries = {page.page: engine.entry(page.page) for page in pages}
-
-    def turns(self, evidence: Iterable[int]) -> Text:
-        """Return all that the turns of the evidence hold."""
-        return self._text(self._in_turns(evidence))
 
     def places(self, evidence: Iterable[int], held: Iterable[HeldPage | None]) -> Text:
         """Return what is shown of the evidence pages."""
         entries = [self._entries[page.page] for page in held if page is not None]
-        return self._text(self._in_turns(evidence) & self._visible, entries)
+        return self._turns.text(self._turns.numbers(evidence) & self._visible, entries)
 
     def is_verbatim(self, page: HeldPage, evidence: Sequence[int]) -> bool:
         return page.verbatim and (set(page.messages) & set(evidence)) <= self._visible
@@ -125,12 +147,7 @@ class _Shown:
         entry = self._entries[page.page]
         return page.indexed and entry.partition("\n")[0].strip() in self._lines
 
-    def _in_turns(self, evidence: Iterable[int]) -> set[int]:
-        return {number for place in evidence for number in self._turn_of.get(place, (place,))}
 
-    def _text(self, numbers: Iterable[int], more: Sequence[str] = ()) -> Text:
-        return Text("\n".join([*(full_text(self._messages[number]) for number in sorted(numbers)), *more]), self._lang)
-
-
-def _share(wanted: set[str], text: Text) -> float:
+def shown_share(wanted: set[str], text: Text) -> float:
+    """Return how much of what is wanted stands in a text."""
     return len(text.shown(wanted)) / len(wanted) if wanted else 0.0

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from memci.archive.search import snippet
+from memci.archive.passage import snippet
 from memci.archive.words import STOPWORDS, words
 from memci.messages import codec
 from memci.quality.engines import FoundPage
@@ -34,7 +34,9 @@ class FullTextSearch:
             return []
         match = " OR ".join(f'"{word}"' for word in wanted)
         weights = dict.fromkeys(wanted, 1.0)
+        found = self._connection.execute(_RANKED, (match, limit))
+        passages = [(name, snippet(text, weights)) for name, text in found]
         return [
-            FoundPage(page=name, text=codec.encode({"index": name, "snippet": snippet(text, weights)}).decode())
-            for name, text in self._connection.execute(_RANKED, (match, limit))
+            FoundPage(page=name, passage=passage, text=codec.encode({"index": name, "snippet": passage}).decode())
+            for name, passage in passages
         ]

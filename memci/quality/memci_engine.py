@@ -78,7 +78,11 @@ class MemciEngine:
     def search(self, query: str, limit: int) -> list[FoundPage]:
         """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""
         return [
-            FoundPage(page=hit.index, text=codec.encode(attrs.asdict(hit, filter=attrs.filters.exclude("score"))).decode())
+            FoundPage(
+                page=hit.index,
+                passage=hit.snippet,
+                text=codec.encode(attrs.asdict(hit, filter=attrs.filters.exclude("score"))).decode(),
+            )
             for hit in self._session.search(query, limit, include_visible=True)
         ]
 

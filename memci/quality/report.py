@@ -28,6 +28,7 @@ class Figures:
         recall_5: That are among the first five.
         recall_10: That are among the first ten.
         recall_1000_tokens: That are among the first 1,000 tokens that the search returns.
+        answer_in_snippets: Mean share of an answer that stands in the passages of the first five hits.
         tokens_per_call: Mean size of a call.
         prefix_reuse: Share of the sent tokens that stood at the same place in the call before, from the beginning on.
         cost_per_call: Mean cost of a call, in tokens of plain input.
@@ -46,6 +47,7 @@ class Figures:
     recall_5: float | None
     recall_10: float | None
     recall_1000_tokens: float | None
+    answer_in_snippets: float | None
     tokens_per_call: float
     prefix_reuse: float
     cost_per_call: float
@@ -71,6 +73,7 @@ def figures(row: Row) -> Figures:
         recall_5=_mean(recall.five, recall.questions),
         recall_10=_mean(recall.ten, recall.questions),
         recall_1000_tokens=_mean(recall.within, recall.questions),
+        answer_in_snippets=_mean(recall.told, recall.asked),
         tokens_per_call=traffic.tokens_per_call,
         prefix_reuse=traffic.prefix_reuse,
         cost_per_call=traffic.cost_per_call,
@@ -124,6 +127,7 @@ COLUMNS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
     ("R@5 %", lambda row: _share(row.recall_5)),
     ("R@10 %", lambda row: _share(row.recall_10)),
     ("R@1k tokens %", lambda row: _share(row.recall_1000_tokens)),
+    ("in snippets %", lambda row: _share(row.answer_in_snippets)),
     ("tokens a call", lambda row: _count(row.tokens_per_call)),
     ("reuse %", lambda row: _share(row.prefix_reuse)),
     ("cost a call", lambda row: _count(row.cost_per_call)),

@@ -8,10 +8,13 @@ import attrs
 from memci.messages.tokens.counter import TokenCounter
 from memci.quality.conversation import Conversation
 from memci.quality.engines import ContextEngine, HeldPage
-from memci.quality.evidence import held_pages
+from memci.quality.evidence import EvidenceTurns, Text, held_pages, shown_share
 
 PLACES = (1, 5, 10)
 """Among how many of the first pages the evidence is looked for."""
+
+PASSAGES = 5
+"""In the passages of how many of the first pages the answer is looked for."""
 
 MOST_PAGES = 50
 """How many pages a search is asked for."""
@@ -30,6 +33,8 @@ class Recall:
         five: Among the first five.
         ten: Among the first ten.
         within: Among the first pages whose returned text together has at most 1,000 tokens.
+        asked: Of the questions, those of whose answer something stands in the evidence that the question does not say itself.
+        told: Of these answers, the share that the passages of the first five pages hold together.
     """
 
     questions: int = 0
@@ -37,6 +42,8 @@ class Recall:
     five: float = 0.0
     ten: float = 0.0
     within: float = 0.0
+    asked: int = 0
+    told: float = 0.0
 
 
 def find_recall(
@@ -48,6 +55,7 @@ def find_recall(
     A message of the evidence that no page holds counts as a page that was not found. O(questions · a search).
     """
     found: dict[str, Recall] = {}
+    turns = EvidenceTurns(conversation)
     for question in conversation.questions:
         hits = engine.search(question.question, MOST_PAGES)
         if hits is None:
@@ -59,12 +67,17 @@ def find_recall(
         shares = [_share(wanted, names[:place]) for place in PLACES]
         read = _readable((hit.text for hit in hits), counter)
         before = found.get(question.category, Recall())
+        new = turns.held(question)
+        new -= Text(question.question, conversation.lang).shown(new)
+        passages = Text("\n".join(hit.passage for hit in hits[:PASSAGES]), conversation.lang)
         found[question.category] = Recall(
             questions=before.questions + 1,
             first=before.first + shares[0],
             five=before.five + shares[1],
             ten=before.ten + shares[2],
             within=before.within + _share(wanted, names[:read]),
+            asked=before.asked + bool(new),
+            told=before.told + shown_share(new, passages),
         )
     return dict(sorted(found.items()))
 

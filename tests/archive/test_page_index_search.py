@@ -43,10 +43,15 @@ def names(index: PageIndex, query: str, **options: object) -> list[str]:
 
 
 def test_a_hit_says_where_it_is(index: PageIndex) -> None:
-    """A hit has the page, its state, the position of the best entry, and a passage of that entry."""
+    """A hit has the page, its state, the position of the best entry, and a passage of that entry with its neighbours."""
     add(index, [[("user", "hello")], [("user", "a question"), ("assistant", "The zebra lives in Kenya.")]])
     (hit,) = index.search("Where do zebras live?", limit=10)
-    assert ("usr-2", PageState.ARCHIVED, 2, "The zebra lives in Kenya.") == (hit.index, hit.state, hit.entry, hit.snippet)
+    assert ("usr-2", PageState.ARCHIVED, 2, "a question\nThe zebra lives in Kenya.") == (
+        hit.index,
+        hit.state,
+        hit.entry,
+        hit.snippet,
+    )
     assert hit.score > 0
 
 
@@ -111,7 +116,7 @@ def test_a_page_is_searched_as_it_was_indexed_last(index: PageIndex) -> None:
         writer.add_entry(seq=9, page="usr-1", position=2, role="tool", text="zebra zebra", at="")
         writer.index_page("usr-1")
     (hit,) = index.search("zebra answer", limit=10)
-    assert (2, "zebra zebra") == (hit.entry, hit.snippet)
+    assert (2, "a question\nzebra zebra\nan answer") == (hit.entry, hit.snippet)
 
 
 def test_limit_cuts_the_list(index: PageIndex) -> None:
@@ -145,7 +150,7 @@ def test_extra_pages_are_searched_too(index: PageIndex) -> None:
         index="usr-2", state=PageState.OPEN, turn=1, entries=[(1, "user", "hello"), (2, "assistant", "a zebra and a lion")]
     )
     (hit,) = index.search("zebra", limit=10, extra=[extra])
-    assert ("usr-2", 2, PageState.OPEN, "a zebra and a lion") == (hit.index, hit.entry, hit.state, hit.snippet)
+    assert ("usr-2", 2, PageState.OPEN, "hello\na zebra and a lion") == (hit.index, hit.entry, hit.state, hit.snippet)
     assert ["usr-1", "usr-2"] == sorted(names(index, "lion", extra=[extra]))
     assert [] == names(index, "zebra")
     assert [] == names(index, "zebra", extra=[extra], only=Filter(where=lambda name: name != "usr-2"))
@@ -224,6 +229,22 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(index: PageIndex) ->
     few = statements()
     add(index, [[("user", "a zebra and a lion")] for _ in range(900)])
     assert few == statements()
+
+
+def test_the_answer_stands_beside_the_question(index: PageIndex) -> None:
+    """Where the question fits best, the passage goes on into its answer, with the ends of entries only that are beside it."""
+    question = "What is the phone number of hotel {} at the Hooigracht?"
+    add(index, [[("user", question.format(number)), ("assistant", f"071 5{number}2 34{number}6")] for number in range(12)])
+    (hit,) = index.search(question.format(7), limit=1)
+    assert ("usr-8", 1, f"{question.format(7)}\n071 572 3476") == (hit.index, hit.entry, hit.snippet)
+
+
+def test_a_passage_goes_on_within_its_page_only(index: PageIndex) -> None:
+    """Three entries on each side are looked at, in their order, and none of the next page."""
+    page = [("user", f"entry {number}") for number in range(9)]
+    add(index, [[*page[:4], ("user", "a zebra"), *page[4:]], [("user", "next page")]])
+    (hit,) = index.search("zebra", limit=1)
+    assert "entry 1\nentry 2\nentry 3\na zebra\nentry 4\nentry 5\nentry 6" == hit.snippet
 
 
 def test_only_pages_of_some_turns(index: PageIndex) -> None:

@@ -1,10 +1,10 @@
-"""Terms, times, snippets and the ranking of pages, without a database."""
+"""Terms, times and the ranking of pages, without a database."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.search import SNIPPET_CHARS, Candidate, PageText, page_text, query_terms, rank, snippet, term, term_line, weigh
+from memci.archive.search import Candidate, PageText, page_text, query_terms, rank, term, term_line, weigh
 from memci.archive.words import words
 
 
@@ -104,39 +104,3 @@ def test_the_best_entry_is_told() -> None:
     candidate = Candidate(0, page_text([("user", "hi", ""), ("assistant", "the red fox", ""), ("user", "a fox", "")]))
     rank([candidate], {"red": 2.0, "fox": 1.0}, 3.0)
     assert 2 == candidate.best
-
-
-def test_snippet_shows_the_densest_passage() -> None:
-    """The passage with most words of the query is shown, from the start of its sentence."""
-    text = (
-        "One red thing. " + "Padding that says nothing at all. " * 20 + "Then a red fox jumped over the fence. " + "More. " * 50
-    )
-    assert snippet(text, {"red": 1.0, "fox": 1.0}).startswith("Then a red fox jumped")
-
-
-def test_snippet_of_chinese_text() -> None:
-    """A passage is found inside a long run of characters without spaces."""
-    text = "好" * 300 + "北京站的电话" + "好" * 300
-    assert "北京站的电话" in snippet(text, dict.fromkeys(query_terms("北京站的电话"), 1.0))
-
-
-def test_snippet_without_a_match_is_the_beginning() -> None:
-    """Where nothing matches, the snippet is how the text begins."""
-    assert "word word" == snippet("word " * 200, {"fox": 1.0})[:9]
-
-
-@given(st.text(max_size=600), st.text(max_size=20))
-def test_snippet_is_a_bounded_part_of_the_text(text: str, query: str) -> None:
-    """A snippet is a piece of the text itself, never longer than its bound."""
-    found = snippet(text, dict.fromkeys(query_terms(query), 1.0))
-    assert found in text
-    assert len(found) <= SNIPPET_CHARS
-
-
-@given(st.text(alphabet="fox red.\n", max_size=500))
-def test_snippet_holds_a_word_of_the_query(text: str) -> None:
-    """Where the text holds a word of the query, the snippet does too."""
-    weights = {"fox": 1.0, "red": 2.0}
-    assert any(name in weights for name in query_terms(text)) == any(
-        name in weights for name in query_terms(snippet(text, weights))
-    )

@@ -119,9 +119,9 @@ def test_recall_counts_pages_by_their_rank() -> None:
     """Of two evidence pages, the first hit is one, and the second stands in the sixth place."""
     engine = Noting()
     names = ["turn-1", "a", "b", "c", "d", "turn-2"]
-    engine.hits = tuple(FoundPage(page=name, text="word") for name in names)
+    engine.hits = tuple(FoundPage(page=name, text="word", passage="") for name in names)
     found = played(engine, question("pounds?", "nine", 1, 5)).recall
-    assert {"facts": Recall(questions=1, first=0.5, five=0.5, ten=1.0, within=1.0)} == found
+    assert {"facts": Recall(questions=1, first=0.5, five=0.5, ten=1.0, within=1.0, asked=1)} == found
 
 
 def test_recall_within_a_number_of_tokens() -> None:
@@ -129,15 +129,32 @@ def test_recall_within_a_number_of_tokens() -> None:
     engine = Noting()
     first, second = " word" * (RETURNED_TOKENS - 1), " two words"
     assert RETURNED_TOKENS - 1 == COUNTER.count(first)
-    engine.hits = (FoundPage(page="turn-1", text=first), FoundPage(page="turn-2", text=second))
+    engine.hits = (FoundPage(page="turn-1", text=first, passage=""), FoundPage(page="turn-2", text=second, passage=""))
     found = played(engine, question("pounds?", "nine", 1, 5)).recall["facts"]
     assert (1.0, 0.5) == (found.five, found.within)
+
+
+def test_answers_count_as_told_by_the_first_five_passages() -> None:
+    """Of two words of the answer that only the evidence has, the fifth passage holds one, and the sixth the other."""
+    engine = Noting()
+    told = ["", "", "", "", "a cat?", "nine pounds"]
+    engine.hits = tuple(FoundPage(page=f"turn-{place}", text="", passage=passage) for place, passage in enumerate(told))
+    found = played(engine, question("How many pounds?", "Nine pounds, for a cat", 1)).recall["facts"]
+    assert (1, 0.5) == (found.asked, found.told)
+
+
+def test_an_answer_that_the_question_says_is_not_asked_for() -> None:
+    """A question that holds all of its answer is left out."""
+    engine = Noting()
+    engine.hits = (FoundPage(page="turn-1", text="", passage="nine pounds"),)
+    found = played(engine, question("Does it weigh nine pounds?", "Nine pounds", 1)).recall["facts"]
+    assert (1, 0, 0.0) == (found.questions, found.asked, found.told)
 
 
 def test_a_dropped_page_is_never_found() -> None:
     """Evidence that no page holds counts as a page that was not found."""
     engine = Dropping()
-    engine.hits = (FoundPage(page="turn-2", text="forty"),)
+    engine.hits = (FoundPage(page="turn-2", text="forty", passage=""),)
     found = played(engine, question("pounds?", "nine", 1, 5))
     assert (0.5, 1) == (found.recall["facts"].first, found.evidence.verbatim)
 
