@@ -282,8 +282,10 @@ class Core:
         return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
 
     def count(self, message: Message) -> int:
-        """Return the size of a message as it is sent."""
-        return count_message(message.value(), self.counter)
+        """Return at most the size of a message as it is sent: shorter at the end of a window, it may even be more tokens."""
+        last = self.state.wire.ended(message)
+        tokens = count_message(message.value(), self.counter)
+        return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
 
     def count_text(self, text: str) -> int:
         """Return the size of a text."""

@@ -176,6 +176,23 @@ def test_what_anthropic_refuses_is_left_out_of_windows() -> None:
     assert [USER, said, USER] == session.window().messages
 
 
+@pytest.mark.parametrize(
+    "said", ["The answer: \n", [THOUGHT, {"type": "text", "text": 'f(")];\n'}, THOUGHT]], ids=["text", "blocks"]
+)
+def test_a_text_that_the_model_goes_on_with_ends_without_white_space(said: Any) -> None:  # noqa: ANN401 (a content)
+    """White space behind the last text is left out while that is the end of the window, which stays within its count."""
+    session = open_session(format="anthropic")
+    session.extend([USER, {"role": "assistant", "content": said}])
+    window = session.window()
+    assert_valid(window, "anthropic")
+    counter = get_counter("o200k_base")
+    assert sum(count_message(value, counter) for value in window.messages) <= window.tokens
+    assert said == session.page(1).messages[1]["content"]
+    session.append(USER)
+    whole = said if isinstance(said, str) else said[:2]
+    assert whole == session.window().messages[1]["content"]
+
+
 @pytest.mark.parametrize("nothing", [{}, {"content": None}, {"content": []}, {"content": None, "tool_calls": []}])
 def test_answers_that_say_nothing_are_sent_as_empty_texts(nothing: Value) -> None:
     """An answer of OpenAI's chat without content and calls is kept as it came, and stands in the window as one the API takes."""

@@ -93,6 +93,15 @@ def opening(first: Message) -> Message | None:
     return None if first.role == "user" else block("[the conversation begins here]")
 
 
+def ended(message: Message) -> Message:
+    """Return what a message is sent as at the end of a window: its last text without white space behind it."""
+    if message.role != "assistant":
+        return message
+    value = message.value()
+    last = anthropic_window.ended(value)
+    return message if last is value else facts(last)
+
+
 def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple[list[dict[str, Any]], list[Message]]:
     """Return the system prompt as text blocks, and the messages as the provider takes them; see ``anthropic_window``.
 

@@ -77,15 +77,16 @@ def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> 
     """Return the system prompt as text blocks, and the messages.
 
     The system messages at the beginning are the system prompt; later ones stay where they are. Left out are empty texts, messages
-    without anything, thinking at the end of a message, the halves of the provider's own calls whose other half is not there,
-    and all breakpoints but the last four (of those in the system prompt, the last stays). The results of one turn become one
-    message, before any text. A call whose id an earlier one has gets another id, and its result too. Any other message is the one
-    that came in, byte for byte.
+    without anything, thinking at the end of a message, white space at the end of a text with which the model goes on, the halves
+    of the provider's own calls whose other half is not there, and all breakpoints but the last four (of those in the system
+    prompt, the last stays). The results of one turn become one message, before any text. A call whose id an earlier one has gets
+    another id, and its result too. Any other message is the one that came in, byte for byte.
     """
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [part for message in messages[:first] for part in _as_blocks(said(message.value()["content"]))]
     values = _paired(list(_distinct(_joined([message.value() for message in messages[first:]]))))
     kept = [value for value in map(_cleaned, values) if value["content"]]
+    kept[-1:] = map(_ended, kept[-1:])
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
 
@@ -184,6 +185,24 @@ def _cleaned(value: Block) -> Block:
     while isinstance(content, list) and content and content[-1]["type"] in THINKING:
         content = content[:-1]
     return value if content == value["content"] else {**value, "content": content}
+
+
+def ended(value: Block) -> Block:
+    """Return a message as it stands at the end of a window; the same object where it is sent as it came."""
+    return _ended(_cleaned(value))
+
+
+def _ended(value: Block) -> Block:
+    """Take white space off the end of a text with which the model goes on."""
+    content = value["content"]
+    if value["role"] != "assistant":
+        return value
+    if isinstance(content, str):
+        return value if content == content.rstrip() else {**value, "content": content.rstrip()}
+    last = content[-1] if content else None
+    if last is None or last["type"] != "text" or last["text"] == last["text"].rstrip():
+        return value
+    return {**value, "content": [*content[:-1], {**last, "text": last["text"].rstrip()}]}
 
 
 def _drop_breakpoints(system: list[Block], values: Sequence[Block]) -> None:

@@ -27,6 +27,7 @@ class Format(Protocol):
             message itself where the format has no shorter form of it.
         erased: Makes what is left of a message when its content is erased.
         opening: Makes the message that has to stand before the first one of a conversation; ``None`` for none.
+        ended: Gives what a message is sent as when it is the last of a window; the message itself where that is no other.
         assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
             parameter for it, and the messages. It joins, leaves out and shortens, and adds nothing but a mark for the provider's
             cache behind the messages whose places are given, where the format has such marks.
@@ -40,6 +41,7 @@ class Format(Protocol):
     shortened: Callable[[Message, str], Message]
     erased: Callable[[Message], Message]
     opening: Callable[[Message], Message | None]
+    ended: Callable[[Message], Message]
     assemble: Callable[[Sequence[Message], Collection[int]], tuple[list[dict[str, Any]] | None, list[Message]]]
 
 

@@ -84,6 +84,11 @@ def erased(message: Message) -> Message:
     return facts(value)
 
 
+def ended(message: Message) -> Message:
+    """Return the message: at the end of a window it is sent as anywhere else."""
+    return message
+
+
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
     """Return what a call sends: the messages as they are, and an empty text where the assistant says nothing.
 

@@ -156,6 +156,11 @@ def opening(_first: Message) -> None:
     """Return ``None``: a conversation may begin with any item."""
 
 
+def ended(message: Message) -> Message:
+    """Return the message: at the end of a window it is sent as anywhere else."""
+    return message
+
+
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
     """Return what a call sends: the items as they are, without the reasoning whose next item is not there.
 
