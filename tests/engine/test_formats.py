@@ -412,6 +412,41 @@ def test_breakpoints_stand_at_the_ends_of_segments() -> None:
     assert [own] == session.page("usr-1").messages[0]["content"]
 
 
+SEARCH = [
+    {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+    {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+]
+ODD = {"type": "from_next_year"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "place"),
+    [
+        ([{"role": "user", "content": [{"type": "document", "source": {"type": "file", "file_id": "f"}}]}], (0, 0)),
+        ([USER, {"role": "assistant", "content": SEARCH}], (1, 1)),
+        ([USER, {"role": "assistant", "content": [*SEARCH, ODD]}], (1, 1)),
+        ([USER, {"role": "assistant", "content": [ODD]}], (0, 0)),
+        ([USER, {"role": "assistant", "content": [{"type": "text", "text": "hm"}, SEARCH[0]]}, ODD], (1, 0)),
+        ([USER, {"role": "assistant", "content": [THOUGHT, *SEARCH[:1]]}], (1, 1)),
+        ([USER, use("a"), {"role": "user", "content": [{"type": "text", "text": "so"}, *results("a")["content"]]}], (2, 1)),
+    ],
+    ids=["document", "provider's", "unknown", "unknown alone", "half", "paused", "results move"],
+)
+def test_a_breakpoint_stands_on_the_last_block_that_can_have_one(messages: list[Value], place: tuple[int, int]) -> None:
+    """Of the last message, or of one before it; blocks that leave the window and those of types not known have none."""
+    session = open_session(format="anthropic", cache_breakpoints=True)
+    session.extend([{"role": "user", "content": [ODD]} if each is ODD else each for each in messages])
+    window = session.window()
+    found = [
+        (number, position)
+        for number, message in enumerate(window.messages)
+        for position, block in enumerate(message["content"])
+        if isinstance(block, dict) and "cache_control" in block
+    ]
+    assert [place] == found
+    assert_valid(window, "anthropic")
+
+
 def test_without_them_windows_hold_what_came_in() -> None:
     """Breakpoints are not set by default, and what the application set stays."""
     session = open_session(format="anthropic")

@@ -107,8 +107,7 @@ def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple
 
     Where places of messages are given in *cached*, the breakpoints of the provider's cache stand behind these, and no others.
     """
-    marked = anthropic_window.with_breakpoints(messages, cached, facts) if cached else messages
-    return anthropic_window.assemble(marked, facts)
+    return anthropic_window.assemble(messages, facts, cached)
 
 
 def _check_block(part: dict[str, Any], role: str, path: str) -> None:

@@ -2,7 +2,7 @@
 
 Sources: Anthropic's Messages API reference (``messages``: consecutive turns of one role are combined) and guides: tool use (all
 results of a turn in one user message, before any text, directly behind the calls; no id twice), extended thinking (blocks
-unchanged, none at the end of a message), prompt caching (at most four breakpoints).
+unchanged, none at the end of a message), prompt caching (at most four breakpoints); its shapes of blocks, ``cache_control``.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,8 +18,15 @@ MOST_BREAKPOINTS: Final = 4
 
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
-_MARKED = frozenset({"text", "image", "tool_use", "tool_result"})
-"""Blocks that get a breakpoint: thinking can have none, and an empty text is left out."""
+_MARKED = frozenset(
+    {
+        *("text", "image", "document", "search_result", "container_upload", "tool_use", "tool_result"),
+        *_SERVER_CALLS,
+        *("web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result"),
+        *("text_editor_code_execution_tool_result", "tool_search_tool_result", "mcp_tool_result"),
+    }
+)
+"""Blocks that get a breakpoint: those for which the API reference names ``cache_control``. Thinking has none."""
 
 Block = dict[str, Any]
 
@@ -73,7 +80,9 @@ def has_breakpoint(part: Block) -> bool:
     return part.get("cache_control") is not None
 
 
-def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> tuple[list[Block], list[Message]]:
+def assemble(
+    messages: Sequence[Message], facts: Callable[[Block], Message], cached: Collection[int] = ()
+) -> tuple[list[Block], list[Message]]:
     """Return the system prompt as text blocks, and the messages.
 
     The system messages at the beginning are the system prompt; later ones stay where they are. Left out are empty texts, messages
@@ -81,32 +90,44 @@ def assemble(messages: Sequence[Message], facts: Callable[[Block], Message]) -> 
     of the provider's own calls whose other half is not there, and all breakpoints but the last four (of those in the system
     prompt, the last stays). The results of one turn become one message, before any text. A call whose id an earlier one has gets
     another id, and its result too. Any other message is the one that came in, byte for byte.
+
+    Where places of messages are given in *cached*, breakpoints stand behind these, and no others.
     """
+    values = [message.value() for message in messages]
+    if cached:
+        _set_breakpoints(values, cached)
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
-    system = [part for message in messages[:first] for part in _as_blocks(said(message.value()["content"]))]
-    values = _paired(list(_distinct(_joined([message.value() for message in messages[first:]]))))
+    system = [part for value in values[:first] for part in _as_blocks(said(value["content"]))]
+    values = _paired(list(_distinct(_joined(values[first:]))))
     kept = [value for value in map(_cleaned, values) if value["content"]]
     kept[-1:] = map(_ended, kept[-1:])
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
 
 
-def with_breakpoints(messages: Sequence[Message], places: Collection[int], facts: Callable[[Block], Message]) -> list[Message]:
-    """Return messages with a breakpoint behind those at some places, and with no other. O(messages)."""
-    return [_marked(message, facts, ends=place in places) for place, message in enumerate(messages)]
+def _set_breakpoints(values: Sequence[Block], places: Collection[int]) -> None:
+    """Set a breakpoint behind the messages at some places, and take away all others. Changes the messages.
+
+    It stands on the last block that can have one and that stays in the window, of that message or of one before it.
+    """
+    for value in values:
+        for part in holders(value["content"]):
+            part.pop("cache_control", None)
+    lone = _lone(values)
+    for place in places:
+        for number in range(place, -1, -1):
+            blocks = _as_blocks(values[number]["content"])
+            last = _last_marked(blocks, lone[number])
+            if last is not None:
+                last["cache_control"] = {"type": "ephemeral"}
+                values[number]["content"] = blocks
+                break
 
 
-def _marked(message: Message, facts: Callable[[Block], Message], *, ends: bool) -> Message:
-    if not ends and b'"cache_control"' not in message.raw:
-        return message
-    value = message.value()
-    blocks = _as_blocks(value["content"])
-    for part in holders(blocks):
-        part.pop("cache_control", None)
-    last = next((part for part in reversed(blocks) if part["type"] in _MARKED and part.get("text", "-").strip()), None)
-    if ends and last is not None:
-        last["cache_control"] = {"type": "ephemeral"}
-    return facts({**value, "content": blocks})
+def _last_marked(blocks: Sequence[Block], lone: Collection[str]) -> Block | None:
+    """Return the last block that gets a breakpoint, in the order in which they are sent: results first."""
+    able = [part for part in blocks if part["type"] in _MARKED and not is_blank(part) and server_call(part) not in lone]
+    return next(reversed(_results_first(able)), None)
 
 
 def _as_blocks(content: str | list[Block]) -> list[Block]:
@@ -121,14 +142,16 @@ def _joined(values: Iterable[Block]) -> list[Block]:
     for value in values:
         last = joined[-1] if joined else None
         if last is not None and _results(value) and _results(last):
-            blocks = [*last["content"], *value["content"]]
-            results = [part for part in blocks if part["type"] == "tool_result"]
-            joined[-1] = {**last, "content": [*results, *(part for part in blocks if part["type"] != "tool_result")]}
+            joined[-1] = {**last, "content": _results_first([*last["content"], *value["content"]])}
         elif _results(value):
-            joined.append({**value, "content": sorted(value["content"], key=lambda part: part["type"] != "tool_result")})
+            joined.append({**value, "content": _results_first(value["content"])})
         else:
             joined.append(value)
     return joined
+
+
+def _results_first(blocks: Iterable[Block]) -> list[Block]:
+    return sorted(blocks, key=lambda part: part["type"] != "tool_result")
 
 
 def _distinct(values: Iterable[Block]) -> Iterator[Block]:
@@ -162,9 +185,17 @@ def _results(value: Block) -> bool:
     return isinstance(content, list) and any(part["type"] == "tool_result" for part in content)
 
 
-def _paired(values: list[Block]) -> list[Block]:
-    """Leave out halves of the provider's own calls; the last message, with which it goes on, keeps its open calls."""
-    paired: list[Block] = []
+def _paired(values: Sequence[Block]) -> list[Block]:
+    """Leave out halves of the provider's own calls."""
+    return [_without(value, ids) if ids else value for value, ids in zip(values, _lone(values), strict=True)]
+
+
+def _lone(values: Sequence[Block]) -> list[set[str]]:
+    """Return for each message the provider's own calls of which its turn holds only one half, call or result.
+
+    The last message, with which the provider goes on, keeps its open calls.
+    """
+    found: list[set[str]] = []
     for role, run in groupby(values, key=lambda value: value["role"]):
         turn = list(run)
         contents = [value["content"] for value in turn if isinstance(value["content"], list)]
@@ -172,8 +203,8 @@ def _paired(values: list[Block]) -> list[Block]:
         if lone and turn[-1] is values[-1]:
             last = _as_blocks(turn[-1]["content"])
             lone -= {server_call(part) for part in last if part["type"] in _SERVER_CALLS}
-        paired += [_without(value, lone) for value in turn] if lone else turn
-    return paired
+        found += [lone] * len(turn)
+    return found
 
 
 def _without(value: Block, ids: set[str]) -> Block:
