@@ -116,16 +116,38 @@ def test_the_most_there_is_covers_every_size() -> None:
     covered()
 
 
-def test_anthropic_images_cost_their_pixels() -> None:
-    """A token for each 750 pixels, at most 1,600, also where the size is not known."""
+def anthropic_image(data: bytes) -> dict[str, object]:
+    source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(data).decode()}
+    return {"type": "image", "source": source}
 
-    def tokens(data: str) -> int:
-        return image_tokens({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
 
-    assert tokens(base64.b64encode(png(200, 200)).decode()) == 54
-    assert tokens(base64.b64encode(png(4000, 4000)).decode()) == 1600
-    assert tokens("?") == 1600
-    assert image_tokens({"type": "image", "source": {"type": "url", "url": "https://example.com"}}) == 1600
+@pytest.mark.parametrize(
+    ("width", "height", "tokens"),
+    [
+        (200, 200, 64),  # the examples of Anthropic's guide
+        (1000, 1000, 1296),
+        (1092, 1092, 1521),
+        (1920, 1080, 1560),
+        (2000, 1500, 1564),
+        (3840, 2160, 1560),
+        (1075, 1520, 33 * 47),
+        (1, 1, 1),
+        (3000, 100, 112),
+        (100_000, 1, 56),
+    ],
+)
+def test_anthropic_images_cost_their_patches(width: int, height: int, tokens: int) -> None:
+    """A token for each patch of 28 by 28 pixels after scaling down, whichever side is longer."""
+    assert tokens == image_tokens(anthropic_image(png(width, height)))
+    assert tokens == image_tokens(anthropic_image(png(height, width)))
+
+
+@given(st.integers(1, 100_000), st.integers(1, 100_000))
+def test_no_anthropic_image_costs_more_than_an_unknown_one(width: int, height: int) -> None:
+    """Where the size is not in the message, the figure is the highest of the rule."""
+    most = image_tokens({"type": "image", "source": {"type": "url", "url": "https://example.com"}})
+    assert most == image_tokens(anthropic_image(b"?")) == 1568
+    assert 0 < image_tokens(anthropic_image(png(width, height))) <= most
 
 
 def test_attachments_cost_by_their_bytes() -> None:

@@ -133,8 +133,8 @@ SCAN = {"type": "image", "source": {"type": "base64", "media_type": "image/png",
 def test_a_document_of_blocks_counts_as_they_do() -> None:
     """The parts of a document that is made of blocks cost what they cost beside it; its other keys are JSON."""
     document = {"type": "document", "source": {"type": "content", "content": [PAGE, SCAN, PAGE]}}
-    assert count_message({"role": "user", "content": [document]}, WordCounter()) == 4 + 3 + 4 + 1600
-    assert count_message({"role": "user", "content": [{**document, "title": "a b"}]}, WordCounter()) == 4 + 3 + 4 + 1600 + 2
+    assert count_message({"role": "user", "content": [document]}, WordCounter()) == 4 + 3 + 4 + 1568
+    assert count_message({"role": "user", "content": [{**document, "title": "a b"}]}, WordCounter()) == 4 + 3 + 4 + 1568 + 2
     words = {"type": "document", "source": {"type": "content", "content": "one two"}}
     assert count_message({"role": "user", "content": [words]}, WordCounter()) == 4 + 3 + 2
 
@@ -143,7 +143,7 @@ def test_result_blocks_count_text_id_and_images() -> None:
     """A result inside a user message costs its text, the id that it answers, and its images."""
     image = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
     block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "see here"}, image]}
-    assert count_message({"role": "user", "content": [block]}, WordCounter()) == 4 + 3 + 1 + 2 + 1600
+    assert count_message({"role": "user", "content": [block]}, WordCounter()) == 4 + 3 + 1 + 2 + 1568
     assert count_message({"role": "user", "content": [{**block, "content": "see here"}]}, WordCounter()) == 4 + 3 + 1 + 2
 
 

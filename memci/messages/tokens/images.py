@@ -11,8 +11,9 @@ _LONGEST_PIXELS = 2048
 _SHORTEST_PIXELS = 768
 _MOST_TILES = 8
 
-_ANTHROPIC_PIXELS_A_TOKEN = 750
-_ANTHROPIC_MOST_TOKENS = 1600
+_PATCH_PIXELS = 28
+_ANTHROPIC_LONGEST_PIXELS = 1_568
+_ANTHROPIC_MOST_TOKENS = 1_568
 
 _HEAD_CHARACTERS = 4 * 65_536
 """Base64 that is decoded to find the size: 196 kB, more than the profiles and previews that JPEG files put before it."""
@@ -23,15 +24,16 @@ def image_tokens(block: Mapping[str, object]) -> int:
 
     OpenAI's blocks cost 85 in low detail; else 85 and 170 for each tile of 512 pixels, after the image was scaled down to fit
     2048 by 2048 and then to a shortest side of 768 pixels (source: OpenAI's guide on images, for the GPT-4o family; models that
-    count patches or charge a multiple differ). Anthropic's cost a token for each 750 pixels, at most 1,600 (source: Anthropic's
-    guide on vision). An image whose size is not in the message, such as one behind a web address, costs the most that the rule
-    can give.
+    count patches or charge a multiple differ). Anthropic's cost one for each patch of 28 by 28 pixels, after the image was scaled
+    down to 1,568 pixels on its longer side and 1,568 patches (source: Anthropic's guide on vision; Claude Opus 4.7 and later
+    models take up to 2,576 pixels and 4,784 patches). An image whose size is not in the message, such as one behind a web
+    address, costs the most that the rule can give.
     """
-    if block.get("type") == "image":
+    if block.get("type") == "image" and "url" not in block:
         source = block.get("source")
         data = source.get("data") if isinstance(source, Mapping) else None
         return _anthropic_tokens(_size_of_base64(data) if isinstance(data, str) else None)
-    image = block.get("image_url")
+    image = block.get("image_url", block.get("url"))
     holder = image if isinstance(image, Mapping) else block
     if holder.get("detail") == "low":
         return _LOW_TOKENS
@@ -58,7 +60,27 @@ def _tiles(pixels: float) -> int:
 def _anthropic_tokens(size: tuple[int, int] | None) -> int:
     if size is None:
         return _ANTHROPIC_MOST_TOKENS
-    return min(_ANTHROPIC_MOST_TOKENS, math.ceil(size[0] * size[1] / _ANTHROPIC_PIXELS_A_TOKEN))
+    shortest, longest = sorted(size)
+    if not _fits(longest, shortest):
+        fitting, over = 1, longest
+        while fitting + 1 < over:
+            middle = (fitting + over) // 2
+            fitting, over = (middle, over) if _fits(middle, _short_side(middle, size)) else (fitting, middle)
+        longest, shortest = fitting, _short_side(fitting, size)
+    return _patches(longest) * _patches(shortest)
+
+
+def _fits(longest: int, shortest: int) -> bool:
+    padded = _patches(longest) * _PATCH_PIXELS
+    return padded <= _ANTHROPIC_LONGEST_PIXELS and _patches(longest) * _patches(shortest) <= _ANTHROPIC_MOST_TOKENS
+
+
+def _short_side(longest: int, size: tuple[int, int]) -> int:
+    return max(round(longest * min(size) / max(size)), 1)
+
+
+def _patches(pixels: int) -> int:
+    return -(-pixels // _PATCH_PIXELS)
 
 
 def _size_of_url(url: str) -> tuple[int, int] | None:
