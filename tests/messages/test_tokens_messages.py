@@ -1,6 +1,7 @@
 """What messages and tool schemas take of a window."""
 
 import base64
+import struct
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from memci.errors import InvalidMessageError
 from memci.messages.formats.openai import ROLES
 from memci.messages.parts import text_of
 from memci.messages.tokens.counter import TokenCounter, get_counter
-from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools
+from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools, media_tokens
 from memci.testing.counters import WordCounter
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "find_order", "arguments": '{"order": 7}'}}
@@ -223,6 +224,71 @@ def test_base64_is_never_counted_as_text(block: Any) -> None:  # noqa: ANN401 (a
     data = base64.b64encode(bytes(1_000_000)).decode()
     assert count_message({"role": "user", "content": [block(data)]}, counter) < 3_000
     assert counter.calls == 0
+
+
+PDF = base64.b64encode(bytes(30_000)).decode()
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 512, 512) + bytes(60_000)).decode()
+SCREEN = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+FETCHED = {"type": "document", "title": "Report", "source": {"type": "base64", "media_type": "application/pdf", "data": PDF}}
+
+
+def plain(words: str) -> dict[str, Any]:
+    return {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": words}}
+
+
+def fetched(document: dict[str, Any]) -> dict[str, Any]:
+    content = {"type": "web_fetch_result", "url": "https://example.com", "content": document}
+    return {"role": "assistant", "content": [{"type": "web_fetch_tool_result", "tool_use_id": "s", "content": content}]}
+
+
+@pytest.mark.parametrize(
+    ("message", "tokens"),
+    [
+        (fetched(FETCHED), 3_001),
+        (fetched({"type": "document", "source": {"type": "content", "content": [SCREEN, SCREEN]}}), 2 * 361),
+        ({"role": "user", "content": [{"type": "document", "source": {"type": "content", "content": [SCREEN]}}]}, 361),
+        (
+            {
+                "type": "code_interpreter_call",
+                "id": "ci_1",
+                "code": "plot()",
+                "outputs": [{"type": "image", "url": f"data:image/png;base64,{PNG}"}, {"type": "logs", "logs": "ok"}],
+            },
+            255,
+        ),
+        (
+            {"role": "assistant", "content": None, "audio": {"id": "a", "data": PDF, "expires_at": 1, "transcript": "Hi."}},
+            151,
+        ),
+        ({"role": "assistant", "content": "So.", "images": [{"image_url": {"url": f"data:image/png;base64,{PNG}"}}]}, 255),
+        ({"role": "assistant", "content": "So.", "files": [f"data:application/pdf;base64,{PDF}"]}, 3_003),
+    ],
+    ids=["fetched PDF", "fetched pictures", "pictures in a document", "plot", "speech", "pictures made", "files made"],
+)
+def test_media_in_nested_places_cost_what_their_kind_costs(message: dict[str, Any], tokens: int, o200k: TokenCounter) -> None:
+    """Pictures, sound and files are found wherever they stand; what is around them is counted as JSON."""
+    counted = count_message(message, o200k)
+    assert tokens < counted < tokens + 80
+    assert tokens == media_tokens(message)
+
+
+def test_texts_in_nested_places_count_as_texts(o200k: TokenCounter) -> None:
+    """A document that holds plain text is text, and so is what an assistant said aloud, by its transcript."""
+    short, long = fetched(plain("all the words")), fetched(plain("all the words " * 101))
+    assert 300 <= count_message(long, o200k) - count_message(short, o200k) <= 310
+    assert 0 == media_tokens(long)
+    audio = {"id": "a", "data": "", "expires_at": 1, "transcript": "all the words " * 100}
+    assert 300 < count_message({"role": "assistant", "content": None, "audio": audio}, o200k) < 360
+
+
+def test_media_of_results_and_thinking_apart(o200k: TokenCounter) -> None:
+    """Pictures and files inside results are media; redacted thinking is not."""
+    nested = {"type": "tool_result", "tool_use_id": "t", "content": [SCREEN, FETCHED, {"type": "text", "text": "see"}]}
+    assert 361 + 3_001 == media_tokens({"role": "user", "content": [nested, {"type": "text", "text": "so"}]})
+    assert 361 + 3_001 == media_tokens({"role": "tool", "tool_call_id": "t", "content": nested["content"]})
+    redacted = {"role": "assistant", "content": [{"type": "redacted_thinking", "data": PDF}]}
+    assert 0 == media_tokens(redacted)
+    assert 10_000 < count_message(redacted, o200k) < 10_010
 
 
 def test_no_tools_cost_nothing(o200k: TokenCounter) -> None:

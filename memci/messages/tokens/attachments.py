@@ -1,11 +1,13 @@
 """What attachments and encrypted texts cost, by an estimate from their size: base64 is never counted as the text that it is."""
 
 from collections.abc import Mapping
-from typing import Any
 
 _AUDIO_BYTES_A_TOKEN = 400
 """OpenAI counts a token for each 100 ms of a user's audio (source: OpenAI's guide on realtime costs); this is 32 kbit/s, the
 least that speech is commonly coded with, so that richer files count too high rather than too low."""
+
+_SPOKEN_BYTES_A_TOKEN = 200
+"""OpenAI counts a token for each 50 ms of the assistant's audio (source: as above), at the same 32 kbit/s."""
 
 _FILE_BYTES_A_TOKEN = 10
 """No rule is published for files by size. A PDF page of 30 kB comes to 1,500 to 3,000 tokens of text and picture; pages of bare
@@ -19,7 +21,8 @@ _OPAQUE_CHARACTERS_A_TOKEN = 4
 """Of encrypted text in base64. No rule is published; a token of English is about four bytes, which base64 writes as 5.3
 characters, so that this is high for most texts."""
 
-_OPAQUE_KEYS = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature"})
+OPAQUE_KEYS = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature"})
+"""Under which keys encrypted texts stand."""
 
 
 def attachment_tokens(block: Mapping[str, object]) -> int | None:
@@ -39,8 +42,6 @@ def attachment_tokens(block: Mapping[str, object]) -> int | None:
             | {"type": "file", "file": {"file_id": str()}}
         ):
             return _FILE_TOKENS
-        case {"type": "redacted_thinking", "data": str(data)}:
-            return 1 + len(data) // _OPAQUE_CHARACTERS_A_TOKEN
         case _:
             return None
 
@@ -61,19 +62,11 @@ def bytes_mark(block: object) -> str:
             return ""
 
 
-def opaque_tokens(value: object) -> int:
-    """Estimate the encrypted texts in a JSON value: reasoning, signatures, the pages behind search results. O(its size)."""
-    if isinstance(value, Mapping):
-        tokens = 0
-        for key, item in value.items():
-            opaque = key in _OPAQUE_KEYS and isinstance(item, str)
-            tokens += -(-len(item) // _OPAQUE_CHARACTERS_A_TOKEN) if opaque else opaque_tokens(item)
-        return tokens
-    return sum(map(opaque_tokens, value)) if isinstance(value, list) else 0
+def spoken_tokens(base64: str) -> int:
+    """Estimate what the assistant said aloud, in base64."""
+    return 1 + len(base64) * 3 // 4 // _SPOKEN_BYTES_A_TOKEN
 
 
-def without_opaque(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
-    """Return a JSON value without its encrypted texts. O(its size)."""
-    if isinstance(value, Mapping):
-        return {key: without_opaque(item) for key, item in value.items() if key not in _OPAQUE_KEYS or not isinstance(item, str)}
-    return list(map(without_opaque, value)) if isinstance(value, list) else value
+def encrypted_tokens(text: str) -> int:
+    """Estimate an encrypted text: reasoning, signatures, the pages behind search results."""
+    return -(-len(text) // _OPAQUE_CHARACTERS_A_TOKEN)

@@ -9,9 +9,9 @@ from typing import Any
 
 from memci.messages import codec
 from memci.messages.parts import Part, PartKind, parts
-from memci.messages.tokens.attachments import attachment_tokens, opaque_tokens, without_opaque
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.images import image_tokens
+from memci.messages.tokens.media import weigh
 
 REPLY_TOKENS = 3
 """What opens the model's reply, once a window."""
@@ -30,8 +30,8 @@ _ENUM_ITEM_TOKENS = 3
 def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
     """Return the tokens of one message as it is sent, framing included. O(its size); one count for a plain message.
 
-    Counted are the texts of the content, names, tool calls (id, name, arguments), the id of an answered call, images by their
-    size, and the JSON text of keys and blocks that memci does not know.
+    Counted are the texts of the content, names, tool calls (id, name, arguments), the id of an answered call, pictures, sound and
+    files by their size wherever they stand, and the JSON text of keys and blocks that memci does not know.
     """
     content = value.get("content")
     if len(value) == 2 and isinstance(content, str):  # noqa: PLR2004 (role and content: nearly all messages)
@@ -44,6 +44,23 @@ def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
     if answered is not None:
         tokens += counter.count(str(answered))
     return tokens + sum(_count_part(part, counter) for part in parts(value))
+
+
+def media_tokens(value: dict[str, Any]) -> int:
+    """Return how many of the tokens of a message its pictures, sound and files are; the same by every counter. O(its size)."""
+    return sum(map(_media_tokens, parts(value)))
+
+
+def _media_tokens(part: Part) -> int:
+    match part.kind:
+        case PartKind.IMAGE:
+            return image_tokens(part.value)
+        case PartKind.RESULT | PartKind.OTHER if part.inner:
+            return sum(map(_media_tokens, part.inner))
+        case PartKind.OTHER:
+            return weigh(part.value).media_tokens
+        case _:
+            return 0
 
 
 def count_tools(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> int:
@@ -74,7 +91,7 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
         case PartKind.TEXT:
             return counter.count(part.text)
         case PartKind.THOUGHT:
-            return _BLOCK_TOKENS + max(counter.count(part.text), opaque_tokens(part.value))
+            return _BLOCK_TOKENS + max(counter.count(part.text), weigh(part.value).opaque_tokens)
         case _:
             return _BLOCK_TOKENS + _count_other(part, counter)
 
@@ -96,16 +113,14 @@ def _count_inner(inner: Sequence[Part], counter: TokenCounter) -> int:
 
 
 def _count_other(part: Part, counter: TokenCounter) -> int:
-    if not isinstance(part.value, dict):
-        return counter.count(part.text)
     if part.inner:
         keys = {key: item for key, item in part.value.items() if key not in ("type", "source")}
         return _count_inner(part.inner, counter) + (counter.count(codec.encode(keys).decode()) if keys else 0)
-    estimate = attachment_tokens(part.value)
-    if estimate is not None:
-        return estimate
-    opaque = opaque_tokens(part.value)
-    return counter.count(codec.encode(without_opaque(part.value)).decode() if opaque else part.text) + opaque
+    weighed = weigh(part.value)
+    tokens = weighed.media_tokens + weighed.opaque_tokens
+    if not tokens:
+        return counter.count(part.text)
+    return tokens if weighed.rest is None else tokens + counter.count(codec.encode(weighed.rest).decode())
 
 
 def _enum_items(schema: object) -> int:
