@@ -167,6 +167,7 @@ def _message_events(core: Core, state: State, message: Message, at: str, key: st
         at=at,
         answers=[list(pair) for pair in place.answers],
         key=key,
+        media_tokens=core.count_media(node),
     )
     if place.turn == state.turn:
         return [event]

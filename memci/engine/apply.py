@@ -84,7 +84,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
 
 def _append(state: State, event: MessageAppended, seq: int) -> None:
     message = state.wire.facts(event.message)
-    node = MessageNode(message=message, tokens=event.tokens, seq=seq, stub_tokens=event.stub_tokens, at=event.at)
+    sizes = {name: getattr(event, name) for name in ("tokens", "stub_tokens", "media_tokens")}
+    node = MessageNode(message=message, seq=seq, at=event.at, **sizes)
     newest = state.active.open_page
     goes_on = message.partial and newest is not None and newest.tail is not None and newest.tail.message.partial
     calls = state.traffic.calls + (message.role == "assistant" and not goes_on)

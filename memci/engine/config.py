@@ -56,7 +56,7 @@ class Active:
         high_water: Share of the budget at which a fold begins.
         low_water: Share of the budget down to which it folds, below ``high_water``; ``"auto"`` derives it from prices and sizes.
         page_tokens: Tokens at which a long turn is cut into a continuation page.
-        entry_tokens: Tokens above which a single entry is shown as a stub.
+        entry_tokens: Tokens of text above which a single entry is shown as a stub.
     """
 
     min_pages: int = attrs.field(default=2, validator=checks.integer("active.min_pages", at_least=1))

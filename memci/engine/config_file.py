@@ -26,7 +26,7 @@ active:                   # the recent pages, shown word for word
   high_water: 1.0         # share of the budget at which a fold begins
   low_water: auto         # share of the budget down to which it folds, below high_water; auto: from prices and sizes
   page_tokens: 8000       # tokens at which a long turn is cut into a continuation page
-  entry_tokens: 4000      # tokens above which a single entry is shown as a stub
+  entry_tokens: 4000      # tokens of text above which a single entry is shown as a stub
 
 prices:                   # relative to plain input; used by low_water: auto
   write: 1.25             # a token written to the provider's prompt cache

@@ -58,6 +58,7 @@ class MessageAppended:
         at: When, in UTC, as ISO 8601.
         answers: For each call that it answers: the id, and the sequence number of the message that made the call.
         key: The idempotency key of the command.
+        media_tokens: How many of its tokens are pictures, sound and files; 0 where it is too small for a stub.
     """
 
     kind: ClassVar = "appended"
@@ -72,6 +73,7 @@ class MessageAppended:
     at: str
     answers: list[list[Any]]
     key: str | None = None
+    media_tokens: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -267,7 +269,8 @@ class WindowSettled:
         tools_sha256: Of the tool schemas, in hex; empty for none.
         tools_tokens: Size of the tool schemas.
         renderer: Version of the renderer.
-        stub_tokens: Verbatim entries larger than this are shown as stubs; ``None`` for those over ``active.entry_tokens`` only.
+        stub_tokens: Verbatim entries larger than this are shown as stubs; ``None`` for those whose text is over
+            ``active.entry_tokens`` only.
     """
 
     kind: ClassVar = "settled"

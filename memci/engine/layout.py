@@ -60,11 +60,10 @@ def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = No
     Args:
         state: The state.
         tools_tokens: Size of the tool schemas that go with it.
-        stub_tokens: Verbatim entries above this are shown as stubs; ``None`` for those over ``active.entry_tokens`` only.
+        stub_tokens: Verbatim entries above this are shown as stubs; ``None`` for those whose text is over ``active.entry_tokens``
+            only. Pictures, sound and files are no reason for a stub as long as a window has room: no tool can show them.
     """
-    limit = state.config.active.entry_tokens
-    limit = limit if stub_tokens is None else min(limit, stub_tokens)
-    pieces = tuple(_opened(state, _pieces(state, limit)))
+    pieces = tuple(_opened(state, _pieces(state, stub_tokens)))
     counted = dict.fromkeys(PARTS, 0)
     pages: dict[str, int] = {}
     for piece in pieces:
@@ -94,7 +93,7 @@ def _opened(state: State, pieces: Iterator[Piece]) -> Iterator[Piece]:
         yield piece
 
 
-def _pieces(state: State, limit: int) -> Iterator[Piece]:
+def _pieces(state: State, limit: int | None) -> Iterator[Piece]:
     for page in state.system.pages():
         for node in page.nodes():
             yield Piece("system", node.message, node.tokens)
@@ -124,7 +123,7 @@ def _anchored(state: State) -> dict[str, list[Piece]]:
     return anchored
 
 
-def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
+def _page(state: State, page: Page, part: str, limit: int | None) -> Iterator[Piece]:
     missing: list[Piece] = []
     expected: set[str] = set()
     for position, node in enumerate(page.nodes(), start=1):
@@ -141,9 +140,10 @@ def _page(state: State, page: Page, part: str, limit: int) -> Iterator[Piece]:
     yield from missing
 
 
-def _verbatim(state: State, part: str, entry: Entry, limit: int) -> Piece:
+def _verbatim(state: State, part: str, entry: Entry, limit: int | None) -> Piece:
     node = entry.node
-    if node.tokens <= limit or not 0 < node.stub_tokens < node.tokens:
+    large = node.tokens - node.media_tokens > state.config.active.entry_tokens or (limit is not None and node.tokens > limit)
+    if not large or not 0 < node.stub_tokens < node.tokens:
         return Piece(part, node.message, node.tokens, entry.page.index)
     stub = state.wire.shortened(node.message, blocks.stub_text(entry.page, entry.position, node))
     return Piece(part, stub, node.stub_tokens, entry.page.index)

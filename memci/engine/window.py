@@ -149,9 +149,12 @@ def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, 
     return layout
 
 
-def _stub_limits(state: State) -> Iterator[int]:
-    """Yield ever smaller sizes above which entries are shown as stubs."""
+def _stub_limits(state: State, layout: Layout) -> Iterator[int]:
+    """Yield ever smaller sizes above which entries are shown as stubs, beginning with one that the largest of a window has."""
     limit = state.config.active.entry_tokens
+    largest = max((piece.tokens for piece in layout.pieces if piece.part in ("active", "open")), default=0)
+    while limit < largest:  # pictures and files
+        limit *= 2
     while limit > STUB_MIN_TOKENS:
         limit = max(limit // 2, STUB_MIN_TOKENS)
         yield limit
@@ -164,8 +167,9 @@ def _unavoidable_stubs(state: State, wanted: WindowSettled) -> int | None:
         BudgetError: The system part and the open page alone are larger, with all large entries as stubs. It is raised before
             any step is taken, as the steps last and would bring nothing.
     """
-    for limit in (None, *_stub_limits(state)):
-        layout = _lay_out(state, wanted, limit)
+    whole = _lay_out(state, wanted, None)
+    for limit in (None, *_stub_limits(state, whole)):
+        layout = whole if limit is None else _lay_out(state, wanted, limit)
         least = {part: tokens if part in ("tools", "open", "reply") else 0 for part, tokens in layout.breakdown.items()}
         least["system"] = math.ceil(state.system.tokens * state.scale)
         tokens = sum(least.values())
@@ -178,7 +182,7 @@ def _stubbed(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
     """Show ever smaller entries as stubs until the window fits, or there is no smaller one."""
     limit = None
     layout = _lay_out(core.state, wanted, limit)
-    for limit in _stub_limits(core.state):
+    for limit in _stub_limits(core.state, layout):
         layout = _lay_out(core.state, wanted, limit)
         if layout.tokens <= wanted.budget:
             break

@@ -1,6 +1,8 @@
 """What a window holds: the budget, the ladder, stubs, and a prefix that only grows."""
 
+import base64
 import json
+import struct
 from typing import Any
 
 import pytest
@@ -136,6 +138,62 @@ def test_large_entries_of_the_open_page_become_stubs() -> None:
     assert "usr-1/3" in stub["content"]
     assert result("x", "row " * 3_000) == session.page(1).messages[2]
     assert "row " * 3_000 == session.window(5_000).messages[2]["content"]
+
+
+SCREEN = base64.b64encode(b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 1400, 1200) + bytes(400)).decode()
+PICTURES = {
+    "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": SCREEN}},
+    "openai": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{SCREEN}", "detail": "high"}},
+    "responses": {"type": "input_image", "image_url": f"data:image/png;base64,{SCREEN}", "detail": "high"},
+}
+WORDS = {"anthropic": "text", "openai": "text", "responses": "input_text"}
+
+
+def shown_pictures(name: str, pictures: int, words: int = 5) -> Value:
+    text = {"type": WORDS[name], "text": "what is it? " * words}
+    return {"role": "user", "content": [*[PICTURES[name]] * pictures, text]}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_and_files_are_no_reason_for_a_stub(name: str) -> None:
+    """However many tokens they have, they are shown while the window has room, also after a fold was undone and a reopening."""
+    store = MemoryStore()
+    session = open_session(store, format=name, snapshot_every=3)
+    message = shown_pictures(name, 7)
+    session.append(message)
+    assert message == session.window().messages[0]
+    assert session.window().tokens > 4_000
+    session.extend([{"role": "assistant", "content": "A boiler."}, *(user(f"and {number}?") for number in range(9))])
+    session.fold("all")
+    assert message not in session.window().messages
+    session.undo_fold()
+    again = open_session(store, format=name, snapshot_every=3)
+    assert message == again.window().messages[0]
+    assert () == session.verify().problems
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_much_text_beside_pictures_is_a_stub(name: str) -> None:
+    """What counts for the size of an entry is its text, whatever counter the session goes over to."""
+    store = MemoryStore()
+    session = open_session(store, format=name, active={"entry_tokens": 300})
+    session.append(shown_pictures(name, 2, words=200))
+    assert "[usr-1/1: " in str(session.window().messages[0]["content"])
+    session.append(shown_pictures(name, 2))
+    for counter in ("o200k_base", "cl100k_base"):
+        session = open_session(store, format=name, active={"entry_tokens": 300}, counter=counter)
+        assert [True, False] == ["[usr-1/" in str(message["content"]) for message in session.window().messages]
+
+
+def test_pictures_are_stubs_where_a_budget_has_no_room() -> None:
+    """The largest entries first: a small budget shows stubs of pictures as of texts, and no more of them than it must."""
+    session = open_session(format="openai")
+    session.extend([shown_pictures("openai", 9), shown_pictures("openai", 2)])
+    window = session.window(4_000)
+    assert [True, False] == ["[usr-1/" in str(message["content"]) for message in window.messages]
+    assert window.to_json() == session.render(at=window.seq).to_json()
+    assert [True, True] == ["[usr-1/" in str(message["content"]) for message in session.window(1_000).messages]
+    assert [False, False] == ["[usr-1/" in str(message["content"]) for message in session.window().messages]
 
 
 def test_an_entry_over_its_size_is_a_stub_at_once() -> None:
