@@ -115,6 +115,8 @@ def test_the_forms_are_the_providers() -> None:
             "cache_control",
         ),
         ({"role": "user", "content": "x", "name": "Ada"}, "openai", "anthropic", "name"),
+        ({"role": "tool", "tool_call_id": "a", "content": "x", "name": "find"}, "openai", "anthropic", "name"),
+        ({"role": "tool", "tool_call_id": "a", "content": "x", "name": "find"}, "openai", "responses", "name"),
         ({"role": "user", "content": ""}, "openai", "anthropic", "without words"),
     ],
 )
@@ -123,6 +125,80 @@ def test_what_is_lost_is_named(value: Value, from_: str, to: str, what: str) -> 
     (lost,) = memci.convert([value], from_=from_, to=to).lost
     assert lost.place.startswith("messages[0]")
     assert what in str(lost)
+
+
+LATE: dict[str, list[Value]] = {
+    "openai": [
+        {"role": "user", "content": "go"},
+        {**CHAT[2], "content": None},
+        CHAT[3],
+        CHAT[5],
+        CHAT[4],
+        {"role": "user", "content": "and?"},
+    ],
+    "anthropic": [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": each, "name": "look", "input": {}} for each in "ab"]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "two"}]},
+        {"role": "assistant", "content": "Done."},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "a", "content": "one"}, {"type": "text", "text": "and?"}],
+        },
+    ],
+    "responses": [
+        {"role": "user", "content": "go"},
+        *({"type": "function_call", "call_id": each, "name": "look", "arguments": "{}"} for each in "ab"),
+        {"type": "function_call_output", "call_id": "b", "output": "two"},
+        {"type": "message", "role": "assistant", "content": "Done."},
+        {"type": "function_call_output", "call_id": "a", "output": "one"},
+        {"role": "user", "content": "and?"},
+    ],
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(FORMATS, 2)))
+def test_a_late_result_comes_behind_its_call(first: str, second: str) -> None:
+    """Each result stands behind its call, and what was said between them after both, as the provider wants it."""
+    done = memci.convert(LATE[first], from_=first, to=second)
+    assert () == done.lost
+    assert [] == memci.validate(done.messages, second)
+    words = [word for value in done.messages for word in ("two", "one", "Done.", "and?") if f"'{word}'" in str(value)]
+    assert ["two", "one", "Done.", "and?"] == words
+
+
+def test_results_of_calls_with_one_id_keep_their_calls() -> None:
+    """A result answers the newest call of its id that has none, and free text stays free in between other calls."""
+    calls = [{"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": str(number)} for number in range(2)]
+    found = [{"type": "custom_tool_call_output", "call_id": "c", "output": f"row {number}"} for number in range(2)]
+    user = {"type": "message", "role": "user", "content": "on"}
+    items = [user, calls[0], user, calls[1], user, found[1], found[0]]
+    chat = memci.convert(items, from_="responses", to="openai").messages
+    assert [] == memci.validate(chat, "openai")
+    again = memci.convert(chat, from_="openai", to="responses").messages
+    assert [user, calls[0], found[0], user, calls[1], found[1], user] == again
+
+
+def test_losses_are_named_in_the_order_of_the_messages() -> None:
+    """Also where one is found when the messages are read and another when they are written."""
+    use = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
+    failed = {"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": True}
+    messages = [
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [failed]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": "y"}]},
+    ]
+    lost = memci.convert(messages, from_="anthropic", to="openai").lost
+    assert ["messages[1]", "messages[2].content[0]"] == [problem.place for problem in lost]
+
+
+@pytest.mark.parametrize("first", [[{"role": "user", "content": ""}], []], ids=["empty", "none"])
+def test_a_conversation_for_anthropic_begins_with_the_user(first: list[Value]) -> None:
+    """A short message stands where the user said nothing before the assistant, behind the system prompt."""
+    done = memci.convert([CHAT[0], *first, CHAT[5], {"role": "user", "content": "x"}], from_="openai", to="anthropic")
+    assert ["system", "user", "assistant", "user"] == [value["role"] for value in done.messages]
+    assert [] == memci.validate(done.messages[1:], "anthropic")
+    assert len(first) == len(done.lost)
 
 
 def test_an_error_in_a_result_is_kept_or_named() -> None:
@@ -188,7 +264,7 @@ def test_free_text_of_a_custom_tool_is_told() -> None:
     assert {"name": "sql", "input": "SELECT 1"} == chat["tool_calls"][0]["custom"]
     assert [item] == memci.convert([chat], from_="openai", to="responses").messages
     done = memci.convert([item], from_="responses", to="anthropic")
-    assert {"input": "SELECT 1"} == done.messages[0]["content"][0]["input"]
+    assert {"input": "SELECT 1"} == done.messages[-1]["content"][0]["input"]
     assert 1 == len(done.lost)
 
 

@@ -9,6 +9,7 @@ import attrs
 
 from memci.messages import codec
 from memci.messages.conversion.neutral import File, Image, Losses, Piece, Said, Text, ToolCall, ToolResult, unsayable
+from memci.messages.formats import anthropic
 
 _NOT_OF_AN_ID = re.compile("[^a-zA-Z0-9_-]")
 _PDF = "application/pdf"
@@ -24,7 +25,21 @@ def parse(messages: Sequence[dict[str, Any]], losses: Losses) -> Iterator[Said]:
 
 
 def write(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, Any]]:
-    """Yield the messages that say it; results that follow each other are one message, and empty texts are left out."""
+    """Yield the messages that say it, the first one after the system prompt the user's.
+
+    Results that follow each other are one message, and empty texts are left out.
+    """
+    begun = False
+    for message in _messages(conversation, losses):
+        if not begun and message["role"] != "system":
+            begun = True
+            opening = anthropic.opening(anthropic.facts(message))
+            if opening is not None:
+                yield opening.value()
+        yield message
+
+
+def _messages(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, Any]]:
     names = _Names()
     results: list[dict[str, Any]] = []
     for said in conversation:

@@ -8,6 +8,7 @@ import attrs
 
 from memci.errors import InvalidMessageError
 from memci.messages.conversion.neutral import Losses
+from memci.messages.conversion.order import answered
 from memci.messages.formats import format as formats
 from memci.messages.rules.problem import Problem
 
@@ -31,8 +32,9 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
 
     What both formats can say comes through: roles, texts, pictures, PDF files, calls and their results. What only one provider
     understands does not, and is listed in ``lost``: thinking and reasoning, tools that the provider runs itself, citations,
-    breakpoints, ids of items, whether a result is an error, and keys that memci does not know. In Anthropic's format ids of calls
-    that it would refuse get others, and a message without words is left out.
+    breakpoints, ids of items, whether a result is an error, and other keys. A result that came late stands directly behind its
+    call. In Anthropic's format ids of calls that it would refuse get others, a message without words is left out, and where the
+    conversation would begin with the assistant, a short message of the user stands before it.
 
     Args:
         messages: Such as ``session.messages()``, or the messages of a call; Anthropic's system prompt as messages of role
@@ -57,5 +59,5 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
         return Conversion(messages=values, lost=())
     losses = Losses()
     said = import_module(f"memci.messages.conversion.{from_}").parse(values, losses)
-    written = list(import_module(f"memci.messages.conversion.{to}").write(said, losses))
-    return Conversion(messages=written, lost=tuple(losses.found))
+    written = list(import_module(f"memci.messages.conversion.{to}").write(answered(said), losses))
+    return Conversion(messages=written, lost=losses.in_order())

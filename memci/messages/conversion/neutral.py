@@ -62,7 +62,7 @@ class ToolCall:
 
 @attrs.frozen
 class ToolResult:
-    """A result; ``free`` where its call is."""
+    """A result; ``free`` where its call is, as far as the message tells."""
 
     id: str
     content: tuple["Text | Image | File", ...]
@@ -87,11 +87,16 @@ class Said:
 class Losses:
     """Collects what does not come through."""
 
-    found: list[Problem] = attrs.field(factory=list)
+    _found: list[tuple[int, Problem]] = attrs.field(factory=list)
 
     def add(self, place: str, what: str) -> None:
-        """Note one."""
-        self.found.append(Problem(place, what))
+        """Note one; the place begins with that of the message, ``messages[3]``."""
+        number = int(place.partition("]")[0].removeprefix("messages["))
+        self._found.append((number, Problem(place, what)))
+
+    def in_order(self) -> tuple[Problem, ...]:
+        """Return all in the order of the messages."""
+        return tuple(problem for _, problem in sorted(self._found, key=lambda found: found[0]))
 
     def keys(self, place: str, value: dict[str, Any], known: Iterable[str]) -> None:
         """Note the keys of a message or block beyond those that are read."""

@@ -22,21 +22,18 @@ _KEYS = ("role", "content", "tool_calls", "tool_call_id", "function_call", "refu
 
 def parse(messages: Sequence[dict[str, Any]], losses: Losses) -> Iterator[Said]:
     """Yield what each message says."""
-    free: set[str] = set()
     for number, value in enumerate(messages):
         place = f"messages[{number}]"
         role = value["role"]
-        losses.keys(place, value, (*_KEYS, "name") if role in ("tool", "function") else _KEYS)
+        losses.keys(place, value, (*_KEYS, "name") if role == "function" else _KEYS)
         content = tuple(_content(place, value.get("content"), losses))
         if role in ("tool", "function"):
             identity = str(value["tool_call_id"] if role == "tool" else f"function_{value['name']}")
             plain = tuple(piece for piece in content if isinstance(piece, Text | Image | File))
-            yield Said(place, "user", (ToolResult(identity, plain, free=identity in free),))
+            yield Said(place, "user", (ToolResult(identity, plain),))
             continue
         refusal = (Text(value["refusal"]),) if value.get("refusal") else ()
-        calls = tuple(_calls(place, value))
-        free = {call.id for call in calls if call.free} if calls else free
-        yield Said(place, role, (*content, *refusal, *calls))
+        yield Said(place, role, (*content, *refusal, *_calls(place, value)))
 
 
 def write(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, Any]]:
