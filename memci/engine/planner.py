@@ -10,7 +10,7 @@ from memci.engine.config import Config
 from memci.engine.layout import Layout, lay_out
 from memci.engine.state import State
 
-VERBATIM_SHARE = 0.45
+VERBATIM_SHARE = 0.47
 """Share of the budget that verbatim pages are to have on average, with ``low_water`` and ``contents.max_tokens`` at ``auto``.
 
 Messages come in pieces, so that a window is seldom full when it folds: what is measured is a few hundredths less.

@@ -87,7 +87,7 @@ def test_the_gap_between_auto_marks_is_the_cheapest_one() -> None:
 
 
 def test_the_gap_leaves_pages_verbatim() -> None:
-    """However dear writes are, 45% of the budget are verbatim on average between two folds, and 25% behind one."""
+    """However dear writes are, 47% of the budget are verbatim on average between two folds, and 25% behind one."""
     after, mean = [], []
     for words in (1, 320):
         session = open_session(prices={"write": 100, "read": 0.1}, contents={"max_tokens": 100})
@@ -99,7 +99,7 @@ def test_the_gap_leaves_pages_verbatim() -> None:
         after.append(round(marks.low - fixed))
         mean.append(round((marks.low + marks.high) / 2 - fixed))
     assert 250 == after[0] < after[1]
-    assert 450 == mean[1] < mean[0]
+    assert 470 == mean[1] < mean[0]
 
 
 def test_contents_get_what_verbatim_pages_leave() -> None:
