@@ -12,8 +12,8 @@ from memci.errors import CorruptError, UnavailableError
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 4
-"""Raise it with every change of the tables, of ``words`` or of ``search.term``: older files are then made anew."""
+SCHEMA_VERSION = 5
+"""Raise it with every change of the tables, of ``words`` or of ``search.page_text``: older files are then made anew."""
 
 _SCHEMA = """
 CREATE TABLE meta (

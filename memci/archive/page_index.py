@@ -241,7 +241,8 @@ class PageIndex:
         """Return the pages that answer a query best, best first; none where the query holds no word.
 
         The query is plain text: any of its words counts, and nothing in it is syntax. Costs about what the one full-text query
-        costs, and no more than a bounded number of pages beside it; limited to roles, it may look through all pages that match.
+        costs, and no more than a bounded number of pages beside it. Where the filter admits too few of the best, each match is
+        looked up; limited to roles, the text of each match where one of them speaks may be read.
 
         With an embedder, pages that are like the query in meaning are found too, except where roles limit the search. Missing
         vectors are made first, of the youngest 256 pages or 100,000 characters, and all vectors are read:

@@ -9,6 +9,7 @@ from memci.archive.page_filter import Filter
 from memci.archive.passage import SNIPPET_CHARS, snippet
 from memci.archive.search import (
     LEAST_COSINE,
+    NEIGHBOUR_TERMS,
     REACH,
     Candidate,
     ExtraPage,
@@ -17,6 +18,7 @@ from memci.archive.search import (
     page_text,
     query_terms,
     rank,
+    role_mark,
     weigh,
 )
 
@@ -31,13 +33,21 @@ _CANDIDATES = 30
 _POSTINGS = 20_000
 _PAGE_TERMS = 2_000
 _ALL_TERMS = 400_000
-
-# The user's words count twice.
+_BATCH = 200
 _BESIDE = 3  # entries on each side of one that a passage goes on to
+_FEW = 3_000  # pages, all of which can be listed at less than what it saves
+
 _ENDS = "SELECT role, substr(text, ?), substr(text, 1, ?) FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
 _FACTS = "SELECT id, name, state, turn FROM page WHERE id IN"
+_COUNT_UP_TO = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
+_NAMES = "SELECT id, name FROM page WHERE id IN"
+_PAGES = "SELECT id, page FROM text WHERE id IN"
 _ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
-_MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, 2.0, 1.0, 1.0) LIMIT ?"
+_MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {conditions} ORDER BY bm25(search, {weights}) LIMIT ?"
+_WEIGHTS = "2.0, 1.0, 1.0"  # the user's words count twice
+_WEIGHTS_OF_USER = "1.0, 0.1, 0.0"  # beside them the words of the time
+_WEIGHTS_OF_OTHERS = "-1.0, 1.0, 0.0"  # a page holds the user's words too
+_JOIN = "CROSS JOIN page ON page.id = search.rowid"
 
 
 class PageSearch:
@@ -71,22 +81,24 @@ class PageSearch:
             for name, stored in self._stored_counts.items()
         }
         self._weights = weigh(self._pages, {name: count for name, count in counts.items() if count})
+        self._holders = self._all_holders()
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
         """Return the best pages that the filter admits, best first."""
-        if limit < 1:
+        if limit < 1 or (only.roles is not None and not only.roles):
             return []
         likeness = self._likeness(only)
         if not self._weights and likeness is None:
             return []
-        most = max(_CANDIDATES, 2 * limit)
-        while True:
-            found = self._matching(most, only)
-            alike = [] if likeness is None else likeness.best(most + len(only.exclude), LEAST_COSINE)
-            hits = self._best(found, alike, likeness, limit, only)
-            if not only.looks_closer or len(hits) == limit or max(len(found), len(alike)) < most:
-                return hits
-            most *= 4
+        asked = max(_CANDIDATES, 2 * limit) + len(only.exclude)
+        found = self._matching(asked, only)
+        alike = [] if likeness is None else likeness.best(asked, LEAST_COSINE)
+        hits = self._best(found, alike, likeness, limit, only)
+        if len(hits) < limit and only.looks_closer and asked in {len(found), len(alike)}:
+            # Too few of the best are admitted: look at all.
+            alike = [] if likeness is None else self._admitted_by_index(likeness.best(self._pages, LEAST_COSINE), only)[:asked]
+            hits = self._best(self._admitted(asked, only), alike, likeness, limit, only)
+        return hits
 
     def _likeness(self, only: Filter) -> "Likeness | None":
         """Compare the query with the vectors of the pages; ``None`` for one without words, and where roles limit the search.
@@ -129,33 +141,76 @@ class PageSearch:
 
     def _limit_to(self, candidates: Sequence[Candidate], roles: frozenset[str]) -> dict[int, list[int]]:
         """Take out of the candidates what other roles said; return by place which lines are left, counted from 1."""
-        known: dict[int, list[str]] = {place: [role for _, role, _ in page.entries] for place, page in self._extra.items()}
-        stored = [candidate.place for candidate in candidates if candidate.place not in known]
-        for place, role in self._chosen(_ROLES, stored, order="ORDER BY page.id, position"):
-            known.setdefault(place, []).append(role)
-        left = {place: [line for line, role in enumerate(said, start=1) if role in roles] for place, said in known.items()}
+        left = self._lines([candidate.place for candidate in candidates], roles)
         for candidate in candidates:
-            kept = {0, *left.get(candidate.place, ())}
-            lines = [line if number in kept else " " for number, line in enumerate(candidate.text.page.split("\n"))]
-            candidate.text = PageText(candidate.text.user if "user" in roles else " ", "\n".join(lines), " ")
+            page = _limited(candidate.text.page, left[candidate.place])
+            candidate.text = PageText(candidate.text.user if "user" in roles else " ", page, " ")
         return left
+
+    def _lines(self, places: Sequence[int], roles: frozenset[str]) -> dict[int, list[int]]:
+        """Return by place which lines of a page are what some roles said, counted from 1."""
+        said: dict[int, list[str]] = {place: [] for place in places}
+        said |= {place: [role for _, role, _ in page.entries] for place, page in self._extra.items()}
+        stored = [place for place in places if place not in self._extra]
+        for place, role in self._chosen(_ROLES, stored, order="ORDER BY page.id, position"):
+            said[place].append(role)
+        return {place: [line for line, role in enumerate(spoken, start=1) if role in roles] for place, spoken in said.items()}
 
     def _count(self, name: str) -> int:
         """Return how many stored pages hold a term; a tenth of the cost of scoring them."""
         return int(self._all("SELECT count(*) FROM search WHERE search MATCH ?", _quoted(name))[0][0])
 
-    def _matching(self, most: int, only: Filter) -> list[int]:
-        """Return the ids of so many stored pages that match best, by BM25 over their own words, best first."""
+    def _all_holders(self) -> set[int] | None:
+        """Return the ids of all stored pages that hold a word of the query; ``None`` where they are many.
+
+        Where these are few, no other page has to be read as a neighbour of one. Of a longer query ``None``, as it finds
+        pages beside its words too.
+        """
+        if sum(self._stored_counts.values()) > _FEW or len(self._weights) >= NEIGHBOUR_TERMS:
+            return None
+        match = self._match()
+        return {row[0] for row in self._all("SELECT rowid FROM search WHERE search MATCH ?", match)} if match else set()
+
+    def _matching(self, most: int, only: Filter, *, closely: bool = False) -> list[int]:
+        """Return the ids of stored pages that match best, by BM25 over their own words, best first; all for a *most* of -1.
+
+        They are of the turns that the filter names. Looked at *closely*, all of them have an index that it admits, and one of
+        its roles speaks in them; else only where it speaks in few pages. A lookup for each match costs half of scoring it.
+        """
         match = self._match()
         if not match:
             return []
-        most += len(only.exclude)
-        found = [row[0] for row in self._all(_MATCH.format(join="", condition=""), match, most)]
-        if only.turns is None or len(found) < most:
-            return found
-        # Too few of the best may be of these turns: look each match up, at a tenth of the cost of scoring it.
-        join, condition = "CROSS JOIN page ON page.id = search.rowid", "AND page.turn BETWEEN ? AND ?"
-        return [row[0] for row in self._all(_MATCH.format(join=join, condition=condition), match, *only.turns, most)]
+        if only.roles is not None:
+            marks = " OR ".join(_quoted(role_mark(role)) for role in sorted(only.roles))
+            if closely or self._all(_COUNT_UP_TO, marks, _FEW)[0][0] < _FEW:
+                match = f"({match}) AND ({marks})"
+        conditions = [] if only.turns is None else ["AND page.turn BETWEEN ? AND ?"]
+        if closely and only.where is not None:
+            conditions.append("AND admits(page.name)")
+            self._connection.create_function("admits", 1, only.where)
+        sql = _MATCH.format(join=_JOIN if conditions else "", conditions=" ".join(conditions), weights=_weights(only.roles))
+        return [row[0] for row in self._all(sql, match, *(only.turns or ()), most)]
+
+    def _admitted(self, most: int, only: Filter) -> list[int]:
+        """Return the ids of the best matches that the filter admits, whatever stands before them; that may be all matches."""
+        if only.roles is None:
+            return self._matching(most, only, closely=True)
+        needles = [f" {name} " for name in self._weights]
+        matching = self._matching(-1, only, closely=True)
+        found: list[int] = []
+        for start in range(0, len(matching), _BATCH):
+            part = matching[start : start + _BATCH]
+            left = self._lines(part, only.roles)
+            texts = {place: _limited(text, left[place]) for place, text in self._chosen(_PAGES, part)}
+            found += [place for place in part if any(needle in texts[place] for needle in needles)]
+            if len(found) >= most:
+                break
+        return found[:most]
+
+    def _admitted_by_index(self, places: Sequence[int], only: Filter) -> list[int]:
+        """Return those of some places whose index the filter admits, in order."""
+        names = dict(self._chosen(_NAMES, places)) | {place: page.index for place, page in self._extra.items()}
+        return [place for place in places if only.where is None or only.where(names[place])]
 
     def _match(self) -> str:
         """Return the query for the database: the rarest terms, quoted, any of which may match.
@@ -182,7 +237,8 @@ class PageSearch:
                 read.append(place)
         columns = "SELECT id, user, page, contents FROM text WHERE"
         stored = self._chosen(f"{columns} id IN", read)
-        stored += self._chosen(f"{columns} terms <= {_PAGE_TERMS} AND id IN", sorted(near.difference(found)))
+        neighbours = near.difference(found) if self._holders is None else near.intersection(self._holders).difference(found)
+        stored += self._chosen(f"{columns} terms <= {_PAGE_TERMS} AND id IN", sorted(neighbours))
         if not all(isinstance(text, str) for _, *texts in stored for text in texts):
             message = "its texts are none"
             raise damaged(message)
@@ -232,5 +288,18 @@ class PageSearch:
         return self._connection.execute(sql, values).fetchall()
 
 
+def _weights(roles: frozenset[str] | None) -> str:
+    """Return what a word in each column counts, so that pages where one of the roles says it come first."""
+    if roles is None or roles > {"user"}:
+        return _WEIGHTS
+    return _WEIGHTS_OF_USER if "user" in roles else _WEIGHTS_OF_OTHERS
+
+
 def _quoted(name: str) -> str:
     return f'"{name}"'
+
+
+def _limited(page: str, left: Sequence[int]) -> str:
+    """Return the lines of a page's text with only its first and some others; the rest is empty."""
+    kept = {0, *left}
+    return "\n".join(line if number in kept else " " for number, line in enumerate(page.split("\n")))

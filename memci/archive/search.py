@@ -21,18 +21,22 @@ _MONTHS = (  # not from strftime or calendar, which speak the language of the ma
 _VOWELS = frozenset("aeiouy")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 
+_MARK = "§"  # no part of any word; the database, which cuts texts into terms too, takes it for a letter
+
 # The weights below were chosen together on English and Chinese conversations, with short and with long answers; recall
 # within the first five pages moves by less than a point when one of them is changed by a third.
 _SATURATION = 1.2  # k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009)
 _LENGTH_SHARE = 0.5  # b of BM25, for one entry
 _NEIGHBOUR_DECAY = 0.4  # what a word counts that stands one page further away
-_NEIGHBOUR_TERMS = 4  # of the query that its neighbours hold, for a page without any; fewer would surprise in a short query
 _COVER_WEIGHT = 0.1
 _USER_WEIGHT = 0.2
 _COSINE_WEIGHT = 0.35
 _UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
 LEAST_COSINE = 0.3
 """How like a query a page without any word of it has to be; the best page of a query has 0.3 to 0.8."""
+
+NEIGHBOUR_TERMS = 4
+"""How many words of the query its neighbours have to hold for a page without any; fewer would surprise in a short query."""
 
 REACH = 2
 """How many pages before and after a page count as its neighbours."""
@@ -80,7 +84,7 @@ class PageText:
 
     Attributes:
         user: The terms of what the user said.
-        page: One line for the time, then one for each entry, in order.
+        page: One line for the time and a mark for each role that speaks, then one for each entry, in order.
         contents: The terms of its contents entry.
     """
 
@@ -154,13 +158,21 @@ def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> Pa
         contents: The terms of its contents entry, as ``term_line`` gives them.
     """
     user, lines, times = [], [], []
+    marks: dict[str, None] = {}
     for role, text, at in entries:
         line = term_line(text)
         lines.append(line)
+        marks[role_mark(role)] = None
         if role == "user":
             user.append(line)
         times.append(at)
-    return PageText("".join(user), "\n".join([term_line(_time_words(times)), *lines]), contents)
+    first = f"{term_line(_time_words(times))}{' '.join(marks)} " if marks else " "
+    return PageText("".join(user), "\n".join([first, *lines]), contents)
+
+
+def role_mark(role: str) -> str:
+    """Return the term of a page where a role speaks; no query holds it. Roles of the same letters and digits share one."""
+    return _MARK + _MARK.join(words(role))
 
 
 def weigh(pages: int, page_counts: Mapping[str, int]) -> dict[str, float]:
@@ -208,7 +220,7 @@ def rank(
     for place, candidate in by_place.items():
         sums = near.get(place, {})
         cosine = cosines.get(place, 0.0)
-        if candidate.counts or len(sums) >= _NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
+        if candidate.counts or len(sums) >= NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
             said = sum(weights[name] * count / (count + _SATURATION) for name, count in sums.items())
             cover = sum(weights[name] for name in sums)
             like = _COSINE_WEIGHT * max(0.0, cosine - _UNLIKE_COSINE)

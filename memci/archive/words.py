@@ -41,6 +41,10 @@ def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
 
     Positions count characters of *text* itself, so that a word can be shown as it was written.
     """
+    if text.isascii():
+        for match in _ASCII_RUN.finditer(text.lower()):
+            yield match.start(), match.end(), [match.group()]
+        return
     for match in _RUN.finditer(text):
         run = match.group().lower()
         if run.isascii() or unicodedata.is_normalized("NFKC", run):

@@ -1,6 +1,6 @@
 """Memory: full-text search over all pages."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import attrs
@@ -17,7 +17,8 @@ from memci.messages.formats.format import ROLES
 
 if TYPE_CHECKING:
     from memci.archive.embedding import Embedder
-    from memci.archive.search import ExtraPage
+    from memci.archive.page_index import PageIndex
+    from memci.archive.search import ExtraPage, IndexHit
 
 
 MOST_HITS = 10_000
@@ -70,19 +71,39 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     only = Filter(
         turns=None if turns is None else _turns(turns),
         roles=None if roles is None else _roles(roles),
-        where=None if wanted is None else lambda index: core.state.page_state(index) in wanted,
+        where=None if wanted is None else _in_states(core.state, wanted),
         exclude=frozenset() if include_visible or wanted is not None else _visible(core.state),
     )
     extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()
     embedder = _embedder() if vectors else None
-    hits = core.ask(lambda index: index.search(query, limit=limit, only=only, extra=extra, embedder=embedder))
-    found = []
-    for hit in hits:
-        facts = core.facts(hit.index)
-        if facts is not None:
-            address = f"{hit.index}/{hit.entry}"
-            found.append(Hit(index=hit.index, entry=address, score=hit.score, snippet=hit.snippet, state=facts.state))
-    return found
+
+    def answer(index: "PageIndex") -> list["IndexHit"]:
+        hits = index.search(query, limit=limit, only=only, extra=extra, embedder=embedder)
+        return [hit for hit in hits if core.state.active.find_page(hit.index) or index.find_page(hit.index) is not None]
+
+    return [
+        Hit(
+            index=hit.index,
+            entry=f"{hit.index}/{hit.entry}",
+            score=hit.score,
+            snippet=hit.snippet,
+            state=core.state.page_state(hit.index),
+        )
+        for hit in core.ask(answer)
+    ]
+
+
+def _in_states(state: State, wanted: Collection[PageState]) -> Callable[[str], bool]:
+    """Return what tells whether a page is in one of some states.
+
+    It is asked for each page that matches: where hidden and evicted pages, which a state does not list, are wanted
+    together or not at all, a lookup answers.
+    """
+    if (PageState.HIDDEN in wanted) != (PageState.EVICTED in wanted):
+        return lambda index: state.page_state(index) in wanted
+    shown = [page.index for chapter in state.verbatim() for page in chapter.pages()]
+    listed = {index: state.page_state(index) in wanted for index in (*shown, *(entry.index for entry in state.archive.entries))}
+    return lambda index: listed.get(index, PageState.EVICTED in wanted)
 
 
 def _embedder() -> "Embedder":

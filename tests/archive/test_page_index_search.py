@@ -215,17 +215,30 @@ def _number(index: str) -> int:
     return int(index.partition("-")[2])
 
 
-def test_a_search_asks_the_database_a_fixed_number_of_times(index: PageIndex) -> None:
-    """The number of statements of a search does not grow with the history."""
+@pytest.mark.parametrize(
+    "only",
+    [
+        Filter(),
+        Filter(turns=(1, 50)),
+        Filter(exclude=frozenset({"usr-1", "usr-2"})),
+        Filter(where=lambda _: False),
+        Filter(where=lambda name: name == "usr-7"),
+        Filter(roles=frozenset({"user"})),
+        Filter(roles=frozenset({"tool"})),
+        Filter(roles=frozenset({"nobody"})),
+    ],
+)
+def test_a_search_asks_the_database_a_fixed_number_of_times(index: PageIndex, only: Filter) -> None:
+    """The number of statements of a search does not grow with the history, also where few pages are admitted or none."""
 
     def statements() -> int:
         asked: list[str] = []
         index._connection().set_trace_callback(asked.append)
-        index.search("zebra lion", limit=5)
+        index.search("zebra lion", limit=5, only=only)
         index._connection().set_trace_callback(None)
         return sum(statement.startswith("SELECT") and "%_" not in statement for statement in asked)
 
-    add(index, [[("user", "a zebra and a lion")] for _ in range(100)])
+    add(index, [[("user", "a zebra"), ("tool", "a lion")], *[[("user", "a zebra and a lion")]] * 99])
     few = statements()
     add(index, [[("user", "a zebra and a lion")] for _ in range(900)])
     assert few == statements()
@@ -245,6 +258,21 @@ def test_a_passage_goes_on_within_its_page_only(index: PageIndex) -> None:
     add(index, [[*page[:4], ("user", "a zebra"), *page[4:]], [("user", "next page")]])
     (hit,) = index.search("zebra", limit=1)
     assert "entry 1\nentry 2\nentry 3\na zebra\nentry 4\nentry 5\nentry 6" == hit.snippet
+
+
+def test_few_texts_are_read_where_few_pages_are_admitted(index: PageIndex) -> None:
+    """Of a thousand pages with the words, those that the filter does not admit are looked up, not read."""
+    add(index, [[("user", "a zebra and a lion")] for _ in range(1_000)])
+    read: list[str] = []
+
+    def admits(name: str) -> bool:
+        return name in {"usr-500", "usr-900"}
+
+    index._connection().set_trace_callback(read.append)
+    assert ["usr-500", "usr-900"] == sorted(names(index, "zebra lion", only=Filter(where=admits)))
+    index._connection().set_trace_callback(None)
+    places = sum(statement.count(",") for statement in read if statement.startswith("SELECT id, user, page, contents"))
+    assert places < 500
 
 
 def test_only_pages_of_some_turns(index: PageIndex) -> None:
@@ -269,6 +297,32 @@ def test_what_a_role_said_is_found_behind_any_number_of_others(index: PageIndex)
     """Pages in which somebody else said the words, and said them better, do not hide the one that is asked for."""
     add(index, [*[[("user", "zebra zebra")]] * 700, [("user", "hello"), ("tool", "a zebra in a long story of other things")]])
     assert ["usr-701"] == names(index, "zebra", limit=1, only=Filter(roles=frozenset({"tool"})))
+
+
+def test_what_a_role_said_is_found_where_it_speaks_in_each_page(index: PageIndex) -> None:
+    """Among pages in which both speak, those are found where the one that is asked for says the words."""
+    add(index, [[("user", "zebra zebra"), ("assistant", "well")]] * 700)
+    add(index, [[("user", "hello"), ("assistant", "a zebra in a long story of other things")]])
+    add(index, [[("user", "hello"), ("assistant", "a lion")]] * 700)
+    add(index, [[("user", "one lion in a long story of other things"), ("assistant", "lion lion")]])
+    assert ["usr-701"] == names(index, "zebra", only=Filter(roles=frozenset({"assistant"})))
+    assert ["usr-1402"] == names(index, "lion", only=Filter(roles=frozenset({"user"})))
+
+
+def test_what_a_role_said_is_found_by_its_day(index: PageIndex) -> None:
+    """The time of a page counts for whatever role speaks in it."""
+    add(index, [[("user", "hello"), ("assistant", "well")]], at="2023-05-08T13:56:00+00:00")
+    for role in ("user", "assistant"):
+        assert ["usr-1"] == names(index, "8 May", only=Filter(roles=frozenset({role})))
+    assert [] == names(index, "8 May", only=Filter(roles=frozenset({"tool"})))
+
+
+@pytest.mark.parametrize("role", ["tool", "tool-result", "Tool", "工具", "", "§", 'a"b'])
+def test_any_role_is_told_from_others(index: PageIndex, role: str) -> None:
+    """A role is told by its exact name, whatever it is made of, and no query finds a page by the name of a role."""
+    add(index, [[("user", "hello"), ("toolresult", "a zebra")], [(role, "a zebra")]])
+    assert ["usr-2"] == names(index, "zebra", only=Filter(roles=frozenset({role})))
+    assert [] == names(index, f"user §user {role}")
 
 
 def test_what_is_open_is_filtered_too(index: PageIndex) -> None:

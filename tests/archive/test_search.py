@@ -51,17 +51,17 @@ def test_query_of_function_words_only() -> None:
 
 
 def test_page_text_holds_time_and_entries() -> None:
-    """A page's searchable form begins with its time, as people and machines write it, and has a line for each entry."""
+    """A page's searchable form begins with its time, as people and machines write it, and who speaks; each entry is a line."""
     at = "2023-05-08T13:56:00+00:00"
     text = page_text([("user", "My bikes", at), ("tool", "", at), ("assistant", "Two!", "2023-05-09T00:00:00Z")])
-    expected = " 8 may 2023 13 56 2023 05 08 9 may 2023 2023 05 09 \n my bik \n \n two "
+    expected = " 8 may 2023 13 56 2023 05 08 9 may 2023 2023 05 09 §user §tool §assistant \n my bik \n \n two "
     assert PageText(" my bik ", expected, "") == text
     assert (3, 3) == text.size()
 
 
 def test_page_text_keeps_a_time_of_another_form() -> None:
     """A time that is not in ISO 8601 is indexed in its own words."""
-    assert " 1 56 pm on 8 may 2023 \n hi " == page_text([("user", "hi", "1:56 pm on 8 May, 2023")]).page
+    assert " 1 56 pm on 8 may 2023 §user \n hi " == page_text([("user", "hi", "1:56 pm on 8 May, 2023")]).page
 
 
 def _rank(pages: list[list[tuple[str, str]]], query: str) -> list[int]:
