@@ -55,9 +55,20 @@ def stub_text(page: Page, position: int, node: MessageNode) -> str:
     text = " ".join(text_of(node.message.value()).split())
     address = f"{page.index}/{position}"
     note = f"[{address}: {node.tokens} tokens, kept whole; read it with read_page({address!r})]"
-    if len(text) <= _STUB_HEAD + _STUB_TAIL:
+    head, tail = _fitting(text, _STUB_HEAD), _fitting(text[::-1], _STUB_TAIL)[::-1]
+    if len(text) <= len(head) + len(tail):
         return f"{note} {text}".rstrip()
-    return f"{note} {text[:_STUB_HEAD]} […] {text[-_STUB_TAIL:]}"
+    return f"{note} {head} […] {tail}"
+
+
+def _fitting(text: str, room: int) -> str:
+    """Return how a text begins, at most *room* characters; fewer in scripts whose characters take more tokens."""
+    kept = text[:room]
+    for place, character in enumerate(kept):
+        room -= 1 if character.isascii() else 2 if character < "\U00010000" else 4
+        if room < 0:
+            return kept[:place]
+    return kept
 
 
 def no_result_tokens(call: Call) -> int:

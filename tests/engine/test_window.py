@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.engine import Engine
 from memci.engine.monitor import Fold, Zone
 from memci.errors import BudgetError, ConfigError
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools
-from tests.engine.sessions import heard, open_session, talk, turn
+from tests.engine.sessions import NEVER, heard, open_session, talk, turn
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
 
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "Look something up", "parameters": {}}}]
@@ -194,6 +195,14 @@ def test_pictures_are_stubs_where_a_budget_has_no_room() -> None:
     assert window.to_json() == session.render(at=window.seq).to_json()
     assert [True, True] == ["[usr-1/" in str(message["content"]) for message in session.window(1_000).messages]
     assert [False, False] == ["[usr-1/" in str(message["content"]) for message in session.window().messages]
+
+
+@pytest.mark.parametrize("text", ["🧵🪡", "龘靐", "ẑ͗̇", "-_", "word "])
+def test_a_stub_is_short_in_any_script(text: str) -> None:
+    """Whatever an entry is written in, its stub takes at most 400 tokens, and mostly far fewer."""
+    with Engine("memory:", NEVER) as engine, engine.session("script") as session:
+        entry = session.append(user(text * 20_000))
+        assert 0 < entry.node.stub_tokens <= 400
 
 
 def test_an_entry_over_its_size_is_a_stub_at_once() -> None:
