@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import memci
+from memci.archive.contents import entries_text
 from memci.chapters.page import Entry, Page
 from memci.cli import output
 from memci.cli.exit_code import CommandError, ExitCode
@@ -15,7 +16,7 @@ from memci.engine.pages import entry_address
 
 IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Such as usr-12, or the number alone.")]
 AddressArgument = Annotated[
-    str, typer.Argument(metavar="INDEX", help="A page such as usr-12 or 12, or one entry of it: usr-12/3.")
+    str, typer.Argument(metavar="INDEX", help="A page such as usr-12 or 12, one entry of it: usr-12/3, or a range: usr-12..40.")
 ]
 
 
@@ -29,7 +30,7 @@ def show(
 ) -> None:
     """Show a raw page, or one entry of it.
 
-    All of it is shown, wherever the page is, and it does not count as a recall.
+    All of it is shown, wherever the page is, and it does not count as a recall. Of a range, it is the list of its pages.
     """
     index, position = _parsed(address)
     with opened(Place(store, tenant, session)) as found:
@@ -39,7 +40,7 @@ def show(
         output.document({"index": page.index, "turn": page.turn, "tokens": page.tokens, "entries": list(map(_mapping, entries))})
         return
     if position is None:
-        output.heading(f"{page.index} · turn {page.turn} · {count(len(entries))} entries · {count(page.tokens)} tokens")
+        output.heading(f"{page.index} · turn {page.turn} · {entries_text(len(entries))} · {count(page.tokens)} tokens")
     for entry in entries:
         output.heading(f"{entry.address} {entry.role} · {count(entry.tokens)} tokens · {entry.node.at}")
         output.text(message_text(entry.message))

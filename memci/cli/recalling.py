@@ -2,6 +2,7 @@
 
 import attrs
 
+from memci.archive.page_numbers import is_range
 from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.reading import IndexArgument, page_argument
@@ -17,15 +18,17 @@ def recall(
 ) -> None:
     """Bring a page back into the window (writes).
 
-    The page stays for some turns, as `recall.turns` says, and its recall count goes up. A process that has the session open
-    learns of it by refresh(), and until then gets a ConflictError when it writes.
+    The page stays for some turns, as `recall.turns` says, and its recall count goes up. Of a range such as usr-12..40 it is
+    the list of its pages. A process that has the session open learns of it by refresh(), and until then gets a ConflictError
+    when it writes.
     """
     with opened(Place(store, tenant, session), write=True) as found:
         page = found.recall(page_argument(index))
-        answer = found.explain(page.index)
+        answer = None if is_range(page.index) else found.explain(page.index)
         seq, session_id = found.seq, found.id
     if json:
-        output.document({"seq": seq, "tokens": page.tokens, **attrs.asdict(answer)})
+        facts = {"index": page.index} if answer is None else attrs.asdict(answer)
+        output.document({"seq": seq, "tokens": page.tokens, **facts})
     else:
-        output.text(str(answer))
+        output.text(f"The list of the pages of {page.index} is attached." if answer is None else str(answer))
         output.note(f"written to session {session_id!r}, now at event {seq}")
