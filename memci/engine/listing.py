@@ -1,5 +1,6 @@
 """Lists of pages: parts of the list of all pages, and what a range of pages, such as a directory, shows when it is opened."""
 
+import re
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -31,6 +32,9 @@ _TITLES = 3
 
 TITLE_CHARACTERS = 59
 """Where a longer title is cut."""
+
+_DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""The characters that only set the direction of what follows (Unicode Standard Annex 9, Bidi_Control)."""
 
 
 def page_state(state: PageState | str) -> PageState:
@@ -67,7 +71,7 @@ def range_page(core: Core, index: str) -> Page:
         PageNotFoundError: There are none.
     """
     ranges = _ranges(core, index)
-    groups = core.ask(lambda known: _groups(known, ranges))
+    groups = core.ask(lambda known: _groups(core, known, ranges))
     if not groups:
         problem = f"{index} holds no pages: pages() (tool: list_pages) lists those that there are"
         raise PageNotFoundError(problem, index=index)
@@ -80,15 +84,21 @@ def range_page(core: Core, index: str) -> Page:
     return page
 
 
-def shown_title(title: str) -> str:
-    """Return a title as a list of pages shows it."""
-    title = one_line(title)
-    return title if len(title) <= TITLE_CHARACTERS else title[:TITLE_CHARACTERS] + "…"
+def shown_title(title: str, most_characters: int = TITLE_CHARACTERS) -> str:
+    """Return a title as a list of pages shows it: on one line, cut where it is longer, and without controls of direction."""
+    title = one_line(_DIRECTION.sub("", title))
+    return title if len(title) <= most_characters else title[:most_characters] + "…"
 
 
 @attrs.frozen
 class _Group:
-    """Neighbouring pages that share a line."""
+    """Neighbouring pages that share a line.
+
+    Attributes:
+        title: What the line says when it is of one page: its title, or its name.
+        titles: What it says when it is of several: titles of contents entries. An erasure does not look there for the names of
+            pages that never folded.
+    """
 
     first: str
     last: str
@@ -97,6 +107,7 @@ class _Group:
     pages: int
     entries: int
     tokens: int
+    title: str
     titles: tuple[str, ...]
 
 
@@ -116,17 +127,21 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
     return joined
 
 
-def _groups(index: "PageIndex", ranges: Sequence[tuple[int, int]]) -> list[_Group]:
+def _groups(core: Core, index: "PageIndex", ranges: Sequence[tuple[int, int]]) -> list[_Group]:
     count = sum(index.count_pages(first, last) for first, last in ranges)
     step = -(-count // MOST_LINES) or 1
     known = (facts for first, last in ranges for facts in index.pages(numbers=(first, last)))
     groups = []
-    while some := [_group(facts) for facts in islice(known, step)]:
+    while some := [_group(core, facts) for facts in islice(known, step)]:
         groups.append(_joined(some))
     return groups
 
 
-def _group(facts: PageFacts) -> _Group:
+def _group(core: Core, known: PageFacts) -> _Group:
+    """Return the line of one page by what the index knows, which of a page in the window is less than the state does. O(1)."""
+    page = core.state.active.find_page(known.index)
+    facts = known if page is None else core.page_facts(page, known.title)
+    title = "" if page is not None and page.name else shown_title(known.title)
     return _Group(
         first=facts.index,
         last=facts.index,
@@ -135,7 +150,8 @@ def _group(facts: PageFacts) -> _Group:
         pages=1,
         entries=facts.entries,
         tokens=facts.tokens,
-        titles=(shown_title(facts.title),),
+        title=shown_title(facts.title),
+        titles=(title,) if title else (),
     )
 
 
@@ -159,6 +175,6 @@ def _message(core: Core, index: str, groups: Sequence[_Group]) -> Message:
 def _line(group: _Group) -> str:
     tokens = tokens_text(group.tokens)
     if group.pages == 1:
-        return f"[{group.first}] {' · '.join(filter(None, (group.titles[0], entries_text(group.entries), tokens)))}"
+        return f"[{group.first}] {' · '.join(filter(None, (group.title, entries_text(group.entries), tokens)))}"
     index = range_index(USER, page_number(group.first), page_number(group.last))
-    return f"[{index}] {group.pages} pages · {tokens}: {'; '.join(group.titles)}; …"
+    return f"[{index}] {group.pages} pages · {tokens}: {'; '.join((*group.titles, '…'))}"

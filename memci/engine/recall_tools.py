@@ -11,6 +11,7 @@ from memci.attp.toolbox import Toolbox
 from memci.engine import pages
 from memci.engine.answer_limit import answer_limit
 from memci.engine.config_checks import MOST
+from memci.engine.listing import shown_title
 from memci.engine.state import USER
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError
 from memci.messages import codec
@@ -188,7 +189,7 @@ def _recall_page(session: "Session") -> Callable[..., Receipt]:
         facts = _find_facts(session, page.index)
         shown = facts is not None and facts.state in (PageState.OPEN, PageState.ACTIVE)
         where = "in full, where it was said" if shown else "in a block before the newest page"
-        title = f"directory {page.index}" if facts is None else facts.title[:_TITLE_CHARACTERS]
+        title = f"directory {page.index}" if facts is None else shown_title(facts.title, _TITLE_CHARACTERS)
         return Receipt(index=page.index, title=title, tokens=page.tokens, stands=where)
 
     return recall_page
@@ -265,7 +266,7 @@ def _list_pages(session: "Session", core: "Core") -> Callable[..., PageList]:
         rows = [
             PageRow(
                 index=page.index,
-                title=page.title[:_TITLE_CHARACTERS],
+                title=shown_title(page.title, _TITLE_CHARACTERS),
                 state=str(page.state),
                 entries=page.entries,
                 tokens=page.tokens,
