@@ -3,11 +3,13 @@
 import attrs
 
 from memci.archive.page_facts import PageState
+from memci.archive.page_numbers import segment_of
 from memci.chapters.recalled import Attachment
 from memci.engine import pages, planner
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.folding import layout
+from memci.engine.state import USER
 
 
 @attrs.frozen(kw_only=True)
@@ -18,7 +20,7 @@ class Explanation:
         index: The page's index.
         state: Where it is.
         in_window: Whether its messages stand in the window, verbatim or as a recalled block.
-        in_contents: Whether the contents page that the window shows lists it.
+        in_contents: Whether the contents page that the window shows lists it, for itself or in a directory.
         reasons: The rules that put it there, with their numbers; a sentence each.
         facts: The numbers in the reasons, by name.
     """
@@ -67,7 +69,7 @@ def explain(core: Core, index: str) -> Explanation:
         index=index,
         state=facts.state,
         in_window=shown,
-        in_contents=index in state.archive.published,
+        in_contents=segment_of(index) == USER and state.archive.shows(index),
         reasons=tuple(_reasons(core, index, facts.state, numbers)),
         facts=numbers,
     )
@@ -110,6 +112,8 @@ def _reasons(  # noqa: C901 (one branch a state)
             reasons += [archived, used, "Its entry left the contents page; search finds it, restore puts it back."]
             if index in state.archive.published:
                 reasons.append("The window still shows its entry, until the next fold.")
+            elif state.archive.shows(index):
+                reasons.append("The window still shows its entry in a directory, until the next fold.")
     if numbers["pinned"]:
         reasons.append("It is pinned: its entry is never evicted.")
     return reasons

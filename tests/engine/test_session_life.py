@@ -354,6 +354,23 @@ def test_explain_says_why_a_page_is_where_it_is() -> None:
     assert {"open", "active", "archived", "hidden", "attached", "evicted"} == seen
 
 
+def test_explain_knows_what_a_directory_shows() -> None:
+    """A page in a directory is in the contents page; evicted, it is told for as long as the window shows the directory."""
+    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 260, "low_share": 0.8})
+    session.append(system("be brief"))
+    talk(session, 14)
+    session.fold("all")
+    session.window()
+    hidden = [index for index, state in states(session).items() if state == "hidden"]
+    assert all(session.explain(index).in_contents for index in hidden)
+    assert not session.explain("sys-1").in_contents
+    session.evict(hidden[0])
+    explanation = session.explain(hidden[0])
+    assert ("evicted", True) == (explanation.state.value, explanation.in_contents)
+    assert "The window still shows its entry" in str(explanation)
+    assert hidden[0] == session.recall(hidden[0]).index
+
+
 def test_settings_of_the_system_part() -> None:
     """``set_system`` replaces the system part, by nothing too, and refuses other roles."""
     session = open_session()
