@@ -7,8 +7,11 @@ from typing import Any
 import attrs
 
 from memci.cli.exit_code import CommandError, ExitCode
+from memci.engine.appending import utc_text
+from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
 from memci.messages.formats import format as formats
+from memci.quality.timestamp import iso_time
 
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -19,12 +22,12 @@ class Said:
 
     Attributes:
         message: As the file holds it.
-        at: When it was said, ``None`` where the file does not tell.
+        at: When it was said, as ISO 8601 in UTC, ``None`` where the file does not tell.
         place: File and number of the message, for error texts.
     """
 
     message: dict[str, Any]
-    at: object
+    at: str | None
     place: str
 
 
@@ -48,7 +51,7 @@ def read_conversation(paths: Sequence[Path]) -> Conversation:
     JSON list of messages, or a message a line.
 
     Raises:
-        CommandError: A file cannot be read as one of these, or there is no message.
+        CommandError: A file cannot be read as one of these, there is no message, or a timestamp is no time.
     """
     wire, conversation = _read(paths[0])
     for path in paths[1:]:
@@ -72,7 +75,19 @@ def _said(path: Path, messages: list[Any], times: list[Any]) -> Iterator[Said]:
         if not isinstance(value, dict):
             message = f"{path}: message {number} is no JSON object, but a {type(value).__name__}"
             raise CommandError(message, ExitCode.USAGE)
-        yield Said(value, at, f"{path}: message {number}")
+        place = f"{path}: message {number}"
+        yield Said(value, None if at is None else _time(at, place), place)
+
+
+def _time(at: object, place: str) -> str:
+    try:
+        return utc_text(iso_time(at))
+    except InvalidMessageError as error:
+        message = (
+            f"{place}: the timestamp {shown(at)} is not a time: give ISO 8601 text such as 2026-03-01T12:30:00+00:00, "
+            "text such as 1:56 pm on 8 May, 2023, or null where it is not known"
+        )
+        raise CommandError(message, ExitCode.USAGE) from error
 
 
 def _parse(path: Path) -> tuple[str | None, list[Any], list[Any]]:

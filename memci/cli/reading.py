@@ -1,5 +1,6 @@
 """Commands that give raw messages back."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -13,10 +14,17 @@ from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.wording import count, message_text
 from memci.engine.pages import entry_address
+from memci.engine.state import USER
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_NUMBERS = re.compile(r"[0-9]+\.\.[0-9]+")
 
 IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Such as usr-12, or the number alone.")]
 AddressArgument = Annotated[
-    str, typer.Argument(metavar="INDEX", help="A page such as usr-12 or 12, one entry of it: usr-12/3, or a range: usr-12..40.")
+    str,
+    typer.Argument(
+        metavar="INDEX", help="A page such as usr-12 or 12, one entry of it: usr-12/3, or a range: usr-12..40 or 12..40."
+    ),
 ]
 
 
@@ -70,8 +78,10 @@ def export(
 
 
 def page_argument(text: str) -> str | int:
-    """Return a page index as the library takes it: a bare number is one of the common segment."""
-    return int(text) if text.isascii() and text.isdecimal() else text
+    """Return a page index as the library takes it: a bare number, or two as in ``12..40``, is one of the common segment."""
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    return f"{USER}-{text}" if _NUMBERS.fullmatch(text) else text
 
 
 def _parsed(address: str) -> tuple[str | int, int | None]:
@@ -79,7 +89,7 @@ def _parsed(address: str) -> tuple[str | int, int | None]:
         return page_argument(address), None
     page, _, position = address.rpartition("/")
     number = page_argument(page)
-    return entry_address(f"usr-{number}/{position}" if isinstance(number, int) else address)
+    return entry_address(f"{USER}-{number}/{position}" if isinstance(number, int) else f"{number}/{position}")
 
 
 def _entry(page: Page, position: int) -> Entry:

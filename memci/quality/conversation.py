@@ -1,8 +1,6 @@
 """Conversations to measure with: messages, times and questions with the places of their answers."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import attrs
@@ -19,8 +17,6 @@ SYSTEM_ROLES = ("system", "developer")
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "km"})
 """Languages that put no spaces between words: an answer is looked for as it is written, not word by word."""
 
-_SPOKEN_TIME = re.compile(r"(\d{1,2}):(\d\d) ([ap])m on (\d{1,2}) ([A-Z][a-z]+),? (\d{4})")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _RULES = (
     "Answer in the language in which the user writes, and in the fewest words that are complete.",
     "When a request can be read in two ways, say which one you take and why.",
@@ -150,18 +146,3 @@ def full_text(message: dict[str, Any]) -> str:
 def content_words(text: str) -> set[str]:
     """Return the distinct words of a text, lower-cased, without the words that say nothing."""
     return set(words(text)) - STOPWORDS
-
-
-def iso_time(text: str) -> str | None:
-    """Return a time in ISO 8601, taken from that or from a form such as ``1:56 pm on 8 May, 2023``; ``None`` for any other."""
-    try:
-        return datetime.fromisoformat(text).isoformat()
-    except ValueError:
-        spoken = _SPOKEN_TIME.fullmatch(text)
-    if spoken is None or spoken[5][:3] not in _MONTHS:
-        return None
-    hour = int(spoken[1]) % 12 + (12 if spoken[3] == "p" else 0)
-    try:
-        return datetime(int(spoken[6]), _MONTHS.index(spoken[5][:3]) + 1, int(spoken[4]), hour, int(spoken[2])).isoformat()  # noqa: DTZ001 (no zone is said)
-    except ValueError:
-        return None

@@ -11,7 +11,8 @@ from memci.messages import codec, item_parts
 from memci.messages.formats import format as formats
 from memci.messages.formats import openai
 from memci.messages.tokens.counter import TokenCounter
-from memci.quality.conversation import Conversation, Question, iso_time, joined, with_system
+from memci.quality.conversation import Conversation, Question, joined, with_system
+from memci.quality.timestamp import iso_time
 
 _QUESTION = '{"question": "…", "answer": "…", "evidence": [numbers of messages]}'
 
@@ -116,7 +117,7 @@ def _times(values: object, messages: int) -> tuple[str | None, ...]:
     if len(values) != messages:
         reason = f"{len(values)} timestamps for {messages} messages: give one for each message, null where it is not known"
         raise ValueError(reason)
-    return tuple(None if at is None else iso_time(str(at)) for at in values)
+    return tuple(map(iso_time, values))
 
 
 def _check_format(declared: object, messages: Sequence[dict[str, Any]]) -> None:

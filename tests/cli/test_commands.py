@@ -242,6 +242,16 @@ def test_the_list_of_a_range_is_recalled(run: Run, tmp_path: Path) -> None:
     assert run("window", "--store", store, "--json").json()["breakdown"]["recalled"] > 0
 
 
+@pytest.mark.parametrize("address", ["3..6", "3..6/1", "usr-3..6/1"])
+def test_a_range_of_bare_numbers_is_one_of_the_common_segment(run: Run, store: str, address: str) -> None:
+    """Two bare numbers are a range as the index with the segment is, and so is its entry."""
+    shown = run("show", address, "--store", store, "--json").json()
+    assert ("usr-3..6", run("show", "usr-3..6", "--store", store, "--json").json()["entries"]) == (
+        shown["index"],
+        shown["entries"],
+    )
+
+
 def test_recall_says_that_it_writes(run: Run, tmp_path: Path) -> None:
     """People are told in which turn the page fades, and that the session was written to."""
     ran = run("recall", 3, "--store", store_chat(tmp_path, "s", chat(30)))

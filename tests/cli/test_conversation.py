@@ -43,10 +43,21 @@ def test_one_line_is_one_message(tmp_path: Path) -> None:
 
 
 def test_times_are_kept(tmp_path: Path) -> None:
-    """Timestamps go with their messages."""
-    times = ["2026-03-02T10:00:00Z", "2026-03-02T10:01:00Z", None]
+    """Timestamps go with their messages, in UTC, whichever of the two forms they have."""
+    times = ["2026-03-02T10:00:00+01:00", "11:01 am on 17 December, 2022", None]
     found = read_conversation([written(tmp_path / "chat.json", json.dumps({"messages": SAID, "timestamps": times}))]).said
-    assert times == [said.at for said in found]
+    assert ["2026-03-02T09:00:00+00:00", "2022-12-17T11:01:00+00:00", None] == [said.at for said in found]
+
+
+@pytest.mark.parametrize("at", ["yesterday", "", 1_671_274_860, True, "0001-01-01T00:00:00+05:00"])
+def test_timestamps_that_are_no_times_are_refused(tmp_path: Path, at: object) -> None:
+    """A timestamp in no known form is refused with the message it belongs to, and with the forms that there are."""
+    path = written(tmp_path / "chat.json", json.dumps({"messages": SAID, "timestamps": [None, at, None]}))
+    with pytest.raises(CommandError) as caught:
+        read_conversation([path])
+    assert ExitCode.USAGE is caught.value.code
+    assert f"{path}: message 2: the timestamp {at!r} is not a time" in str(caught.value)
+    assert "1:56 pm on 8 May, 2023" in str(caught.value)
 
 
 def test_files_are_joined(tmp_path: Path) -> None:

@@ -171,6 +171,17 @@ def test_existing_session_is_refused(run: Run, file: Path, settings: Path, tmp_p
     assert "session 'replay' has messages already" in again.err
 
 
+def test_a_wrong_timestamp_leaves_no_session(run: Run, settings: Path, tmp_path: Path) -> None:
+    """A file with a timestamp that is no time stores nothing, so that the same session takes the corrected file."""
+    path, store = tmp_path / "chat.json", f"file:{tmp_path / 'store'}"
+    arguments = ("replay", path, "--config", settings, "--store", store, "--policy", "spill")
+    for last, code in (("noon", ExitCode.USAGE), ("11:01 am on 17 December, 2022", ExitCode.OK)):
+        times = ["2022-12-17T11:00:00", *[None] * (len(chat(2)) - 2), last]
+        path.write_text(json.dumps({"messages": chat(2), "timestamps": times}), encoding="utf-8")
+        assert code == run(*arguments).code
+    assert "2022-12-17T11:01:00+00:00" == run("export", "--format", "json", "--store", store).json()["timestamps"][-1]
+
+
 def test_spilling_alone(run: Run, file: Path, settings: Path) -> None:
     """With --policy spill the session itself spills one page a turn, and nothing stands beside it."""
     found = run("replay", file, "--config", settings, *BUDGET, "--policy", "spill", "--json").json()

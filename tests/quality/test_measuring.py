@@ -8,7 +8,7 @@ import pytest
 from memci.engine.config import Active, Config
 from memci.quality.cache import Cache, code_hash
 from memci.quality.catalogue import engines
-from memci.quality.conversation import SYSTEM_TOKENS, content_words, iso_time, joined, turns_of, with_system
+from memci.quality.conversation import SYSTEM_TOKENS, content_words, joined, turns_of, with_system
 from memci.quality.conversation_set import ConversationSet
 from memci.quality.engines import EngineSpec
 from memci.quality.faults import Faults
@@ -18,6 +18,7 @@ from memci.quality.picture import draw
 from memci.quality.playing import Played
 from memci.quality.report import Figures, category_rows, figures
 from memci.quality.search import Recall
+from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
 TALK = conversation(question("What does Tango weigh?", "nine pounds", 1), messages=MESSAGES * 2)
