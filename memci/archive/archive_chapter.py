@@ -75,11 +75,12 @@ class ArchiveChapter(Chapter):
     def put(self, entry: ContentsEntry | Directory) -> None:
         """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""
         newest = next(reversed(self._entries.values()), None)
-        in_order = newest is None or newest.first_seq <= entry.first_seq
+        in_order = newest is None or page_number(newest.index) <= page_number(entry.index)
         known = entry.index in self._entries
         self._entries[entry.index] = entry
         if not (known or in_order):
-            self._entries = {each.index: each for each in sorted(self._entries.values(), key=lambda each: each.first_seq)}
+            entries = sorted(self._entries.values(), key=lambda each: page_number(each.index))
+            self._entries = {each.index: each for each in entries}
 
     def drop(self, index: str) -> ContentsEntry | Directory | None:
         """Take an entry out and return it, or ``None`` where there is none. O(1)."""

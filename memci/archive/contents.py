@@ -7,7 +7,9 @@ from typing import Any
 
 import attrs
 
-_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+from memci.archive.page_numbers import range_index, segment_of
+
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
 
 
 class Detail(StrEnum):
@@ -113,13 +115,12 @@ class Directory:
     """A contents page inside the contents page: neighbouring pages under one heading, each with a line where there is room.
 
     Attributes:
-        index: The range of the pages that it was made of, such as ``usr-12..43``.
+        index: The range from the first to the last of its pages, such as ``usr-12..43``.
         spans: Short stretches of the pages' text, each with the number of its page; most telling first.
         covers: The pages it groups, as ranges of numbers of the segment, both ends included; pages that stand in the
             contents page for themselves (a pinned one, a restored one) are not in it.
         pages: How many pages it groups.
         turn: The turn of its oldest page.
-        first_seq: Sequence number of the first entry in it.
         archived_turn: The latest turn in which a page of it was folded.
         last_recall_turn: The latest turn in which a page of it was recalled.
         shown_tokens: Size of ``render()``, in tokens.
@@ -130,7 +131,6 @@ class Directory:
     covers: tuple[tuple[int, int], ...]
     pages: int
     turn: int
-    first_seq: int
     archived_turn: int
     last_recall_turn: int | None = None
     shown_tokens: int = 0
@@ -159,6 +159,10 @@ class Directory:
         """Return whether a page of this number is in its ranges."""
         return any(first <= number <= last for first, last in self.covers)
 
+    def encloses(self, number: int) -> bool:
+        """Return whether a number is between those of its pages, whether or not a page of that number is in its ranges."""
+        return self.covers[0][0] <= number <= self.covers[-1][1]
+
     def without(self, number: int) -> "Directory | None":
         """Return the directory without one of its pages; ``None`` when nothing is left."""
         if self.pages <= 1:
@@ -172,8 +176,10 @@ class Directory:
         return self.narrowed(covers, self.pages - 1)
 
     def narrowed(self, covers: Iterable[tuple[int, int]], pages: int) -> "Directory":
-        """Return the directory with some of its pages only, and what it says of them."""
-        left = attrs.evolve(self, covers=tuple(covers), pages=pages)
+        """Return the directory with some of its pages only, one at least, and what it says of them."""
+        ranges = tuple(covers)
+        index = range_index(segment_of(self.index), ranges[0][0], ranges[-1][1])
+        left = attrs.evolve(self, index=index, covers=ranges, pages=pages)
         return attrs.evolve(left, spans=tuple(span for span in self.spans if left.holds(span[0])))
 
     def render(self) -> str:
@@ -224,7 +230,7 @@ class ContentsPage:
 
 
 def one_line(text: str) -> str:
-    """Return the text with every run of line breaks and control characters as one space."""
+    """Return the text with every run of line breaks and control characters, those of direction too, as one space."""
     return _BREAKS.sub(" ", text).strip()
 
 

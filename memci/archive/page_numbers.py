@@ -17,8 +17,8 @@ def segment_of(index: str) -> str:
 
 
 def range_index(segment: str, first: int, last: int) -> str:
-    """Return the index of the pages from one number to another, of a single page where they are the same."""
-    return f"{segment}-{first}" if first == last else f"{segment}-{first}..{last}"
+    """Return the index of the pages from one number to another, both included."""
+    return f"{segment}-{first}..{last}"
 
 
 def is_range(index: str) -> bool:

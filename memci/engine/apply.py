@@ -189,9 +189,8 @@ def _restore(state: State, event: PageRestored) -> None:
     directory = state.archive.find_directory(event.page)
     if directory is not None:
         rest = directory.without(page_number(event.page))
-        if rest is None:
-            state.archive.drop(directory.index)
-        else:
+        state.archive.drop(directory.index)
+        if rest is not None:
             state.archive.put(rest)
     if state.last_fold is not None:
         state.last_fold = attrs.evolve(state.last_fold, entries=_ungrouped(state.last_fold.entries, page_number(event.page)))

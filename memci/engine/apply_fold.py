@@ -134,13 +134,16 @@ def entries_before_fold(state: State) -> list[Item]:
     known = {entry.index for entry in last.entries}
     before = [_counts_of(entry, now.get(entry.index)) for entry in last.entries if entry.index not in undone]
     since = [entry for entry in now.values() if entry.index not in known | undone and isinstance(entry, ContentsEntry)]
-    return sorted((*before, *since), key=lambda entry: entry.first_seq)
+    return sorted((*before, *since), key=lambda entry: page_number(entry.index))
 
 
 def _counts_of(entry: Item, now: Item | None) -> Item:
+    """Return an entry as it was before a fold, with how often it was recalled since."""
     if isinstance(entry, ContentsEntry) and isinstance(now, ContentsEntry):
         return attrs.evolve(now, detail=entry.detail)
-    return now if now is not None else entry
+    if isinstance(entry, Directory) and isinstance(now, Directory):
+        return attrs.evolve(entry, last_recall_turn=now.last_recall_turn)
+    return entry
 
 
 def rewind(state: State, event: Rewound) -> None:
@@ -163,8 +166,8 @@ def rewind(state: State, event: Rewound) -> None:
         recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
         if recalled_later or last_number(index) >= number or attachment.prefetched > (last.seq if last else 0):
             state.recalled.fade(index)
-    directories = map(Directory.from_mapping, event.directories)
-    state.archive.replace(entries_before_page(state, number, {directory.index: directory for directory in directories}))
+    left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
+    state.archive.replace(entries_before_page(state, number, left))
     state.pinned = {index for index in state.pinned if page_number(index) <= number}
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
@@ -177,9 +180,15 @@ def rewind(state: State, event: Rewound) -> None:
         _publish(state, event.contents_tokens)
 
 
-def entries_before_page(state: State, number: int, left: Mapping[str, Directory]) -> list[Item]:
-    """Return the entries of the contents page for pages below a number, with what is left of directories. O(entries)."""
-    entries = (left.get(entry.index, entry) for entry in state.archive.entries)
+def entries_before_page(state: State, number: int, left: Mapping[int, Directory]) -> list[Item]:
+    """Return the entries of the contents page for pages below a number, with what is left of directories. O(entries).
+
+    Args:
+        state: The state.
+        number: The number.
+        left: What is left of directories that go on beyond it, by the number of their first page.
+    """
+    entries = (left.get(page_number(entry.index), entry) for entry in state.archive.entries)
     return [entry for entry in entries if _last_number(entry) < number]
 
 

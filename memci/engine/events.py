@@ -271,6 +271,7 @@ class WindowSettled:
         renderer: Version of the renderer.
         stub_tokens: Verbatim entries larger than this are shown as stubs; ``None`` for those whose text is over
             ``active.entry_tokens`` only.
+        contents: Whether the contents page is shown, where there is one.
     """
 
     kind: ClassVar = "settled"
@@ -281,6 +282,7 @@ class WindowSettled:
     tools_tokens: int
     renderer: int
     stub_tokens: int | None
+    contents: bool = True
 
 
 @attrs.frozen(kw_only=True)

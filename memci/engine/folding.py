@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 import attrs
 
 from memci.archive.contents import ContentsEntry, Detail
+from memci.archive.page_numbers import page_number
 from memci.archive.summary import Summary
 from memci.chapters.page import Page
 from memci.engine import blocks, pages, planner
@@ -143,7 +144,7 @@ def layout(core: Core) -> Layout:
     settled = core.state.settled
     if settled is None:
         return lay_out(core.state)
-    return lay_out(core.state, tools_tokens=settled.tools_tokens, stub_tokens=settled.stub_tokens)
+    return lay_out(core.state, tools_tokens=settled.tools_tokens, stub_tokens=settled.stub_tokens, contents=settled.contents)
 
 
 def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
@@ -158,10 +159,11 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
     messages = [node.message for node in page.nodes()]
     summary = _summary(core, page, messages, planner.entry_room(limit, page.tokens))
     head, tail = page.head, page.tail
+    if page.name:
+        summary = attrs.evolve(summary, title=page.name, spans=(page.name, *summary.spans))
     entry = _of_summary(
         summary,
         index=page.index,
-        title=page.name or summary.title,
         entries=len(page),
         tokens=page.tokens,
         turn=page.turn,
@@ -188,10 +190,10 @@ def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: in
         raise SummaryError(message) from error
 
 
-def _of_summary(summary: Summary, *, title: str, **facts: object) -> ContentsEntry:
+def _of_summary(summary: Summary, **facts: object) -> ContentsEntry:
     make: Callable[..., ContentsEntry] = ContentsEntry
     return make(
-        title=title,
+        title=summary.title,
         summary=summary.summary,
         lines=summary.lines,
         outcome=summary.outcome,
@@ -230,7 +232,7 @@ def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collect
     made = {entry.index: entry for entry in entries}
     items: list[Item] = [made.pop(item.index, item) for item in core.state.archive.entries]
     items += [entry for index, entry in made.items() if index in folded]
-    return sorted(items, key=lambda item: item.first_seq)
+    return sorted(items, key=lambda item: page_number(item.index))
 
 
 def _block_tokens(core: Core, page: Page) -> int:

@@ -61,14 +61,16 @@ class Grouping:
             covers=covers,
             pages=sum(map(page_count, items)),
             turn=min(item.turn for item in items),
-            first_seq=min(item.first_seq for item in items),
             archived_turn=max(item.archived_turn for item in items),
             last_recall_turn=max(recalls, default=None),
         )
         return self.thinned(directory, room)
 
     def thinned(self, directory: Directory, room: float) -> Directory:
-        """Return a directory with as many of its stretches as there is room for, the most telling ones. O(its words)."""
+        """Return a directory with as many of its stretches as there is room for, the most telling ones. O(its words).
+
+        One at least, but where there is no room at all.
+        """
         left = room * min(directory.pages, COUNTED_PAGES)
         kept: list[tuple[int, str]] = []
         said: set[int] = set()
@@ -78,7 +80,7 @@ class Grouping:
                 break
             kept.append((number, span))
             said.add(number)
-        directory = attrs.evolve(directory, spans=tuple(kept or directory.spans[:1]))
+        directory = attrs.evolve(directory, spans=tuple(kept or directory.spans[: 1 if room else 0]))
         return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
 
     def _spans(self, items: Sequence[Item]) -> tuple[tuple[int, str], ...]:

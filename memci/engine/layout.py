@@ -54,7 +54,7 @@ class Layout:
     pages: dict[str, int]
 
 
-def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = None) -> Layout:
+def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = None, contents: bool = True) -> Layout:
     """Return the window that the state makes. O(visible).
 
     Args:
@@ -62,8 +62,9 @@ def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = No
         tools_tokens: Size of the tool schemas that go with it.
         stub_tokens: Verbatim entries above this are shown as stubs; ``None`` for those whose text is over ``active.entry_tokens``
             only. Pictures, sound and files are no reason for a stub as long as a window has room: no tool can show them.
+        contents: Whether the contents page is shown, where there is one.
     """
-    pieces = tuple(_opened(state, _pieces(state, stub_tokens)))
+    pieces = tuple(_opened(state, _pieces(state, stub_tokens, contents=contents)))
     counted = dict.fromkeys(PARTS, 0)
     pages: dict[str, int] = {}
     for piece in pieces:
@@ -93,12 +94,12 @@ def _opened(state: State, pieces: Iterator[Piece]) -> Iterator[Piece]:
         yield piece
 
 
-def _pieces(state: State, limit: int | None) -> Iterator[Piece]:
+def _pieces(state: State, limit: int | None, *, contents: bool) -> Iterator[Piece]:
     for page in state.system.pages():
         for node in page.nodes():
             yield Piece("system", node.message, node.tokens)
     shown = state.archive.message_list.head
-    if shown is not None:
+    if contents and shown is not None:
         if state.instructions:
             message = state.wire.facts({"role": "system", "content": state.instructions})
             yield Piece("system", message, state.instruction_tokens)

@@ -73,15 +73,15 @@ def _recalls(core: Core, index: str) -> list[int] | None:
     return None if facts.last_recall_turn is None else [facts.recall_count, facts.last_recall_turn]
 
 
-def _directories_before(core: Core, number: int) -> dict[str, Directory]:
-    """Return, by index, what is left of the directories that list pages from a number on, where something is left."""
+def _directories_before(core: Core, number: int) -> dict[int, Directory]:
+    """Return what is left of the directories that list pages from a number on, by the number of their first page."""
     left = {}
     for entry in core.state.archive.entries:
         if isinstance(entry, Directory) and entry.covers[0][0] < number <= entry.covers[-1][1]:
             covers = tuple((first, min(last, number - 1)) for first, last in entry.covers if first < number)
             directory = entry.narrowed(covers, _count_pages(core, covers))
             if directory.pages:
-                left[entry.index] = attrs.evolve(directory, shown_tokens=core.count_text(directory.render()) + 1)
+                left[page_number(entry.index)] = attrs.evolve(directory, shown_tokens=core.count_text(directory.render()) + 1)
     return left
 
 

@@ -6,6 +6,7 @@ import attrs
 
 from memci.archive.contents import ContentsEntry, Detail, Directory
 from memci.archive.eviction import LeastRecentlyRecalled, evictions
+from memci.archive.page_numbers import page_number
 from memci.engine.grouping import MOST_PAGES, ROOMS, Grouping, page_count
 from memci.engine.state import Item
 
@@ -73,6 +74,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         shrinking.group_oldest(goal)
         shrinking.thin(goal)
         shrinking.merge(goal)
+        shrinking.strip(limit)
     result = shrinking.result()
     if evict and shrinking.total > limit:
         _evict(result, LeastRecentlyRecalled(max_tokens=limit, low_share=low_share), shrinking.members, turn)
@@ -107,7 +109,7 @@ class _Shrinking:
         older = self._older(LISTED_SHARE * goal)
         run: list[Item] = []
         for entry in [*self.entries[:older], None]:
-            if entry is not None and _is_short(entry):
+            if entry is not None and _is_short(entry) and self._around(entry) is None:
                 run.append(entry)
                 if len(run) < MOST_PAGES:
                     continue
@@ -147,7 +149,14 @@ class _Shrinking:
                 return
 
     def _group_from(self, place: int) -> bool:
-        """Group an entry with its next neighbours, or where these are a full directory, with the one before."""
+        """Group an entry with its next neighbours, or where these are a full directory, with the one before.
+
+        One that was taken out of the midst of a directory goes back into it.
+        """
+        around = self._around(self.entries[place])
+        if around is not None:
+            self._group([around, self.entries[place]])
+            return True
         chosen = [self.entries[place]]
         for entry in self.entries[place + 1 :]:
             if entry.pinned or sum(map(page_count, (*chosen, entry))) > MOST_PAGES:
@@ -160,6 +169,11 @@ class _Shrinking:
             return False
         self._group(chosen)
         return True
+
+    def _around(self, entry: Item) -> Directory | None:
+        """Return the directory that has pages before and behind a page."""
+        number = page_number(entry.index)
+        return next((each for each in self.entries if isinstance(each, Directory) and each.encloses(number)), None)
 
     def thin(self, goal: float) -> None:
         """Leave directories fewer words for each page, all alike, until the page is short enough."""
@@ -178,12 +192,27 @@ class _Shrinking:
                 return
             self._group(oldest, ROOMS[-1])
 
+    def strip(self, limit: float) -> None:
+        """Leave pinned and newest entries their title, then directories their range, the oldest first, until the page fits."""
+        for kind in (ContentsEntry, Directory):
+            for place, entry in enumerate(self.entries):
+                if self.total <= limit:
+                    return
+                if isinstance(entry, kind):
+                    self.entries[place] = self._least(entry)
+
+    def _least(self, entry: Item) -> Item:
+        if isinstance(entry, Directory):
+            return self._grouping.thinned(entry, 0.0)
+        bare = attrs.evolve(entry, detail=Detail.BARE)
+        return bare if bare.contents_tokens < entry.contents_tokens else entry
+
     def _group(self, items: Sequence[Item], room: float = ROOMS[0]) -> None:
         directory = self._grouping.group(items, room)
         grouped = {item.index for item in items}
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
         rest = [entry for entry in self.entries if entry.index not in grouped]
-        self.entries = sorted([*rest, directory], key=lambda entry: entry.first_seq)
+        self.entries = sorted([*rest, directory], key=lambda entry: page_number(entry.index))
 
 
 def _is_short(entry: Item) -> bool:

@@ -65,8 +65,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
         raise ConfigError(message, path="budget")
     wanted = _settling(core, budget, _checked_tools(tools))
     prefetch(core, budget)
-    layout, stub_tokens = _fitted(core, wanted)
-    wanted = attrs.evolve(wanted, stub_tokens=stub_tokens)
+    layout, wanted = _fitted(core, wanted)
     if wanted != core.state.settled:
         core.commit([wanted])
     core.last_counted = layout.counted
@@ -84,7 +83,7 @@ def render_at(core: Core, seq: int) -> Window:
     if settled.renderer != RENDERER:
         message = f"the window was laid out by renderer {settled.renderer}, which this memci does not know: upgrade memci"
         raise StoreError(message)
-    return _rendered(state, _lay_out(state, settled, settled.stub_tokens), settled.budget, seq)
+    return _rendered(state, _lay_out(state, settled), settled.budget, seq)
 
 
 def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
@@ -117,76 +116,72 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> Wi
     )
 
 
-def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
-    """Climb the ladder until the window fits, and return it with the size above which its entries are stubs."""
-    stub_tokens = wanted.stub_tokens
-    layout = _lay_out(core.state, wanted, stub_tokens)
+def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
+    """Climb the ladder until the window fits, and return it with what is shown as a stub, and whether the contents page is."""
+    layout = _lay_out(core.state, wanted)
     if layout.tokens <= wanted.budget:
-        return layout, stub_tokens
-    stub_tokens = _unavoidable_stubs(core.state, wanted)
+        return layout, wanted
+    wanted = _unavoidable_stubs(core.state, wanted)
     for steps in ((_fold, _fade_prefetched, _shorten_contents), (_fade, _shorten_contents)):
-        layout = _climbed(core, attrs.evolve(wanted, stub_tokens=stub_tokens), steps)
+        layout = _climbed(core, wanted, steps)
         if layout.tokens <= wanted.budget:
-            return layout, stub_tokens
-    layout, stub_tokens = _stubbed(core, wanted)
-    if layout.tokens > wanted.budget:
-        _cut_contents(core, layout, wanted.budget)
-        layout, stub_tokens = _stubbed(core, wanted)
-    if layout.tokens > wanted.budget:
-        raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
-    return layout, stub_tokens
+            return layout, wanted
+    for contents in (True, False):  # without it in one window, nothing is lost for later ones
+        layout, wanted = _stubbed(core.state, attrs.evolve(wanted, contents=contents))
+        if layout.tokens <= wanted.budget:
+            return layout, wanted
+    raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
 
 
 def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, Layout, int], None]]) -> Layout:
     """Take the steps in turn, again and again, until the window fits or none of them makes any more room."""
-    layout, before = _lay_out(core.state, wanted, wanted.stub_tokens), None
+    layout, before = _lay_out(core.state, wanted), None
     while layout.tokens > wanted.budget and core.state.seq != before:
         before = core.state.seq
         for step in steps:
             if layout.tokens > wanted.budget:
                 step(core, layout, wanted.budget)
-                layout = _lay_out(core.state, wanted, wanted.stub_tokens)
+                layout = _lay_out(core.state, wanted)
     return layout
 
 
-def _stub_limits(state: State, layout: Layout) -> Iterator[int]:
-    """Yield ever smaller sizes above which entries are shown as stubs, beginning with one that the largest of a window has."""
+def _stub_steps(state: State, wanted: WindowSettled) -> Iterator[tuple[Layout, WindowSettled]]:
+    """Yield the window with no entry as a stub but those that are always one, then with ever smaller entries as stubs."""
+    wanted = attrs.evolve(wanted, stub_tokens=None)
+    layout = _lay_out(state, wanted)
+    yield layout, wanted
     limit = state.config.active.entry_tokens
     largest = max((piece.tokens for piece in layout.pieces if piece.part in ("active", "open")), default=0)
     while limit < largest:  # pictures and files
         limit *= 2
     while limit > STUB_MIN_TOKENS:
         limit = max(limit // 2, STUB_MIN_TOKENS)
-        yield limit
+        wanted = attrs.evolve(wanted, stub_tokens=limit)
+        yield _lay_out(state, wanted), wanted
 
 
-def _unavoidable_stubs(state: State, wanted: WindowSettled) -> int | None:
-    """Return the largest size above which entries have to be stubs whatever else gives way; ``None`` for no such size.
+def _unavoidable_stubs(state: State, wanted: WindowSettled) -> WindowSettled:
+    """Return it with the largest size above which entries have to be stubs whatever else gives way; ``None`` for no such size.
 
     Raises:
         BudgetError: The system part and the open page alone are larger, with all large entries as stubs. It is raised before
             any step is taken, as the steps last and would bring nothing.
     """
-    whole = _lay_out(state, wanted, None)
-    for limit in (None, *_stub_limits(state, whole)):
-        layout = whole if limit is None else _lay_out(state, wanted, limit)
+    for layout, stubbed in _stub_steps(state, wanted):
         least = {part: tokens if part in ("tools", "open", "reply") else 0 for part, tokens in layout.breakdown.items()}
         least["system"] = math.ceil(state.system.tokens * state.scale)
         tokens = sum(least.values())
         if tokens <= wanted.budget:
-            return limit
+            return stubbed
     raise BudgetError(budget=wanted.budget, tokens=tokens, breakdown=least)
 
 
-def _stubbed(core: Core, wanted: WindowSettled) -> tuple[Layout, int | None]:
+def _stubbed(state: State, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     """Show ever smaller entries as stubs until the window fits, or there is no smaller one."""
-    limit = None
-    layout = _lay_out(core.state, wanted, limit)
-    for limit in _stub_limits(core.state, layout):
-        layout = _lay_out(core.state, wanted, limit)
-        if layout.tokens <= wanted.budget:
+    for step in _stub_steps(state, wanted):
+        if step[0].tokens <= wanted.budget:
             break
-    return layout, limit
+    return step
 
 
 def _fold(core: Core, layout: Layout, budget: int) -> None:
@@ -201,11 +196,6 @@ def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
     room = _contents_room(core, layout, budget)
     if room > 0:
         folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=room, evict=False)
-
-
-def _cut_contents(core: Core, layout: Layout, budget: int) -> None:
-    """Leave the contents page what the other parts leave, down to nothing."""
-    folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=max(_contents_room(core, layout, budget), 0))
 
 
 def _contents_room(core: Core, layout: Layout, budget: int) -> int:
@@ -234,8 +224,8 @@ def _let_go(core: Core, over: int, *, prefetched: bool) -> None:
         core.commit([PagesFaded(pages=faded, reason="budget")])
 
 
-def _lay_out(state: State, wanted: WindowSettled, stub_tokens: int | None) -> Layout:
-    return lay_out(state, tools_tokens=wanted.tools_tokens, stub_tokens=stub_tokens)
+def _lay_out(state: State, wanted: WindowSettled) -> Layout:
+    return lay_out(state, tools_tokens=wanted.tools_tokens, stub_tokens=wanted.stub_tokens, contents=wanted.contents)
 
 
 def _segment_ends(layout: Layout) -> set[int]:

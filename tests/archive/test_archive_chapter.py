@@ -19,7 +19,6 @@ def directory(*covers: tuple[int, int]) -> Directory:
         covers=covers,
         pages=sum(last - first + 1 for first, last in covers),
         turn=1,
-        first_seq=10 * covers[0][0],
         archived_turn=9,
     )
 

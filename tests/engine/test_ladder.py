@@ -59,3 +59,17 @@ def test_what_was_prefetched_goes_before_the_contents_page_is_shortened() -> Non
     session.window(session.window().tokens - 5)
     assert before == session.contents
     assert len(attached) - 1 == len(indexes(session, PageState.ATTACHED))
+
+
+def test_a_window_without_room_for_the_contents_page_goes_without_it() -> None:
+    """Tools that leave no room for the contents page in one window take nothing from later ones."""
+    session = booked()
+    before = session.window()
+    tools = [{"type": "function", "function": {"name": "t", "description": " word" * 1_520, "parameters": {}}}]
+    without = session.window(tools=tools)
+    assert (0, before.budget) == (without.breakdown["contents"], without.budget)
+    assert without.tokens <= without.budget
+    assert without.to_json() == session.render(at=without.seq).to_json()
+    assert [] == indexes(session, PageState.EVICTED)
+    assert 0 < session.window().breakdown["contents"]
+    assert "usr-12" == session.recall("usr-12").index

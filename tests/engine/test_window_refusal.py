@@ -34,4 +34,5 @@ def test_the_smallest_budget_is_the_one_that_is_named() -> None:
         session.window(10)
     window = session.window(refused.value.tokens)
     assert refused.value.tokens == window.tokens
-    assert 6 == len(indexes(session, PageState.EVICTED))
+    assert 0 == window.breakdown["contents"]
+    assert [] == indexes(session, PageState.EVICTED)
