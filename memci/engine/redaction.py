@@ -131,8 +131,8 @@ class Redaction:
     def _entry(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is left of a contents entry. It is never longer than it was, so that its sizes still hold."""
         self._held = True
-        if value["title"]:
-            self._titles.add(shown_title(value["title"]))
+        if title := shown_title(value["title"]):
+            self._titles.add(title)
         if self._record.kind == "folded":
             self.files.add(file_name(self.page, value["revision"]))
             self._sha256[value["sha256"]] = self.trace.sha256()
