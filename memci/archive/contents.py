@@ -9,7 +9,8 @@ import attrs
 
 from memci.archive.page_numbers import range_index, segment_of
 
-_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bidi_Control of Unicode Standard Annex 9
 
 
 class Detail(StrEnum):
@@ -230,8 +231,8 @@ class ContentsPage:
 
 
 def one_line(text: str) -> str:
-    """Return the text with every run of line breaks and control characters, those of direction too, as one space."""
-    return _BREAKS.sub(" ", text).strip()
+    """Return the text with every run of line breaks and control characters as one space, and no controls of direction."""
+    return _BREAKS.sub(" ", _DIRECTION.sub("", text)).strip()
 
 
 def entries_text(entries: int) -> str:

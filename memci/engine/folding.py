@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
-from memci.archive.contents import ContentsEntry, Detail
+from memci.archive.contents import ContentsEntry, Detail, one_line
 from memci.archive.page_numbers import page_number
 from memci.archive.summary import Summary
 from memci.chapters.page import Page
@@ -20,6 +20,9 @@ from memci.engine.shrink import shrink
 from memci.engine.state import Item
 from memci.errors import ConflictError, MemciError, SummaryError
 from memci.messages.message import Message
+
+NAME_CHARACTERS = 120
+"""What an entry shows at most of the name that the application gave a page."""
 
 
 def fold_at_marks(core: Core) -> None:
@@ -160,7 +163,8 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
     summary = _summary(core, page, messages, planner.entry_room(limit, page.tokens))
     head, tail = page.head, page.tail
     if page.name:
-        summary = attrs.evolve(summary, title=page.name, spans=(page.name, *summary.spans))
+        name = one_line(page.name)[:NAME_CHARACTERS]
+        summary = attrs.evolve(summary, title=name, spans=(name, *summary.spans))
     entry = _of_summary(
         summary,
         index=page.index,

@@ -1,6 +1,5 @@
 """Lists of pages: parts of the list of all pages, and what a range of pages, such as a directory, shows when it is opened."""
 
-import re
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,9 +31,6 @@ _TITLES = 3
 
 TITLE_CHARACTERS = 59
 """Where a longer title is cut."""
-
-_DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""The characters that only set the direction of what follows (Unicode Standard Annex 9, Bidi_Control)."""
 
 
 def page_state(state: PageState | str) -> PageState:
@@ -85,8 +81,8 @@ def range_page(core: Core, index: str) -> Page:
 
 
 def shown_title(title: str, most_characters: int = TITLE_CHARACTERS) -> str:
-    """Return a title as a list of pages shows it: on one line, cut where it is longer, and without controls of direction."""
-    title = one_line(_DIRECTION.sub("", title))
+    """Return a title as a list of pages shows it: on one line, and cut where it is longer."""
+    title = one_line(title)
     return title if len(title) <= most_characters else title[:most_characters] + "…"
 
 
