@@ -58,8 +58,8 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         core: The session.
         plan: What is to fold.
         limit: A tighter limit for the contents page, which is then brought down to it and no further.
-        evict: Whether entries of the contents page may be evicted for that; where not, it is left as it is if it cannot be
-            brought down to the limit otherwise.
+        evict: Whether entries of the contents page may lose all their lines and be evicted for that; where not, it is left as it
+            is if it cannot be brought down to the limit otherwise.
 
     Raises:
         SummaryError: A page could not be summarised; nothing was folded.

@@ -61,7 +61,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         turn: The turn.
         count: Counts the tokens of a text.
         has_pages: Whether any page has a number from one to another.
-        evict: Whether entries may be evicted in the end.
+        evict: Whether entries may lose all their lines, and be evicted in the end.
     """
     if sum(entry.contents_tokens for entry in entries) <= limit:
         return Shrinkage(entries=list(entries))
@@ -74,7 +74,8 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         shrinking.group_oldest(goal)
         shrinking.thin(goal)
         shrinking.merge(goal)
-        shrinking.strip(limit)
+        if evict:
+            shrinking.strip(limit)
     result = shrinking.result()
     if evict and shrinking.total > limit:
         _evict(result, LeastRecentlyRecalled(max_tokens=limit, low_share=low_share), shrinking.members, turn)

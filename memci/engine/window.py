@@ -189,7 +189,7 @@ def _fold(core: Core, layout: Layout, budget: int) -> None:
 
 
 def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
-    """Leave the contents page what the other parts leave, where that is enough for all its pages to stay in it.
+    """Leave the contents page what the other parts leave, where that is enough to say something of its pages.
 
     Otherwise nothing happens: what it lost would be lost for good, and another step is needed anyway.
     """
