@@ -152,20 +152,21 @@ class _Shrinking:
     def _group_from(self, place: int) -> bool:
         """Group an entry with its next neighbours, or where these are a full directory, with the one before.
 
-        One that was taken out of the midst of a directory goes back into it.
+        One that was taken out of the midst of a directory goes back into it. Pinned entries are passed over.
         """
         around = self._around(self.entries[place])
         if around is not None:
             self._group([around, self.entries[place]])
             return True
         chosen = [self.entries[place]]
-        for entry in self.entries[place + 1 :]:
-            if entry.pinned or sum(map(page_count, (*chosen, entry))) > MOST_PAGES:
+        following = [entry for entry in self.entries[place + 1 :] if not entry.pinned]
+        for entry in following:
+            if sum(map(page_count, (*chosen, entry))) > MOST_PAGES:
                 break
             chosen.append(entry)
         if len(chosen) < _FEWEST_PAGES:
-            near = [entry for entry in self.entries[max(place - 1, 0) : place + 2] if not entry.pinned]
-            chosen = near[:_FEWEST_PAGES]
+            before = [entry for entry in self.entries[:place] if not entry.pinned]
+            chosen = [*before[-1:], *chosen, *following[:1]][:_FEWEST_PAGES]
         if len(chosen) < _FEWEST_PAGES:
             return False
         self._group(chosen)

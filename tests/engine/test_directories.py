@@ -110,6 +110,23 @@ def test_a_named_page_is_known_by_its_name() -> None:
         assert session.verify().ok
 
 
+@pytest.mark.parametrize("pinned", [[2], [3, 5], [1], [2, 4, 6, 8]])
+def test_pinned_pages_do_not_keep_others_apart(pinned: list[int]) -> None:
+    """Neighbours of pinned pages are grouped in one directory around them, and no page is evicted."""
+    config = {"budget": {"window": 2_000, "reserve": 0}, "eviction": {"zero_recall_turns": None, "stale_turns": None}}
+    with Engine("memory:", config) as engine, engine.session("paid") as session:
+        for number in range(1, 60):
+            text = f"Day {number}: we paid {7 * number} euros. " + f"word{number} " * 60
+            session.append({"role": "user", "content": text})
+            session.append({"role": "assistant", "content": f"Noted: day {number}, {7 * number} euros."})
+            if number in pinned:
+                session.pin(number)
+        assert [] == session.pages("evicted")
+        assert any(directory.encloses(7) for directory in directories(session))
+        assert all(session.facts(number).pinned for number in pinned)
+        assert session.verify().ok
+
+
 def test_restored_pages_go_back_to_where_they_were() -> None:
     """Whichever pages are taken out of directories, each is listed once when they are grouped again, in ranges apart."""
     for taken in ([1, 7], [1, 2, 3, 5, 6, 7], [2], [4], [3, 4, 5]):
