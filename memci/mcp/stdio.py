@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, cast
 
 import anyio
@@ -31,6 +31,7 @@ class _Input(io.RawIOBase):
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._wait, self._wake = os.pipe()
+        self._open = [self._wait, self._wake]
 
     def readable(self) -> bool:
         return True
@@ -49,9 +50,9 @@ class _Input(io.RawIOBase):
         os.write(self._wake, b"\n")
 
     def close(self) -> None:
-        if not self.closed:
-            os.close(self._wait)
-            os.close(self._wake)
+        with suppress(IndexError):  # the buffer around it is collected in any thread, and closes it at the same time
+            while True:
+                os.close(self._open.pop())
         super().close()
 
 
