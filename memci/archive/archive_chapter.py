@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import filterfalse
 
 from memci.archive.contents import ContentsEntry, ContentsPage, Directory
-from memci.archive.page_numbers import is_range, page_number
+from memci.archive.page_numbers import is_range, page_number, segment_of
 from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
@@ -70,7 +70,8 @@ class ArchiveChapter(Chapter):
     def shows(self, index: str) -> bool:
         """Return whether the window shows a page's index, or a directory with the page in its ranges. O(directories)."""
         number = page_number(index)
-        return index in self.published or any(directory.holds(number) for directory in self.shown_directories)
+        grouped = any(directory.holds(number) for directory in self.shown_directories)
+        return index in self.published or (grouped and segment_of(index) == segment_of(self.root))
 
     def put(self, entry: ContentsEntry | Directory) -> None:
         """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""

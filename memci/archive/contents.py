@@ -121,7 +121,6 @@ class Directory:
         covers: The pages it groups, as ranges of numbers of the segment, both ends included; pages that stand in the
             contents page for themselves (a pinned one, a restored one) are not in it.
         pages: How many pages it groups.
-        turn: The turn of its oldest page.
         archived_turn: The latest turn in which a page of it was folded.
         last_recall_turn: The latest turn in which a page of it was recalled.
         shown_tokens: Size of ``render()``, in tokens.
@@ -131,7 +130,6 @@ class Directory:
     spans: tuple[tuple[int, str], ...]
     covers: tuple[tuple[int, int], ...]
     pages: int
-    turn: int
     archived_turn: int
     last_recall_turn: int | None = None
     shown_tokens: int = 0

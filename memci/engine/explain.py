@@ -3,13 +3,11 @@
 import attrs
 
 from memci.archive.page_facts import PageState
-from memci.archive.page_numbers import segment_of
 from memci.chapters.recalled import Attachment
 from memci.engine import pages, planner
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.folding import layout
-from memci.engine.state import USER
 
 
 @attrs.frozen(kw_only=True)
@@ -69,7 +67,7 @@ def explain(core: Core, index: str) -> Explanation:
         index=index,
         state=facts.state,
         in_window=shown,
-        in_contents=segment_of(index) == USER and state.archive.shows(index),
+        in_contents=state.archive.shows(index),
         reasons=tuple(_reasons(core, index, facts.state, numbers)),
         facts=numbers,
     )

@@ -60,7 +60,6 @@ class Grouping:
             spans=self._spans(items),
             covers=covers,
             pages=sum(map(page_count, items)),
-            turn=min(item.turn for item in items),
             archived_turn=max(item.archived_turn for item in items),
             last_recall_turn=max(recalls, default=None),
         )

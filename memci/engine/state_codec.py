@@ -17,7 +17,7 @@ from memci.engine.events import WindowSettled, entry_of
 from memci.engine.page_codec import page_from_value, page_value
 from memci.engine.state import LastFold, LateResult, OpenTurn, State, Traffic
 
-VERSION = 5
+VERSION = 6
 
 
 def to_mapping(state: State) -> dict[str, Any]:

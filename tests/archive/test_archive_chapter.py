@@ -18,7 +18,6 @@ def directory(*covers: tuple[int, int]) -> Directory:
         spans=(),
         covers=covers,
         pages=sum(last - first + 1 for first, last in covers),
-        turn=1,
         archived_turn=9,
     )
 

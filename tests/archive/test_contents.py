@@ -36,7 +36,6 @@ directories = st.builds(
     spans=st.lists(st.tuples(st.integers(1, 99), st.text(max_size=20)), max_size=9).map(tuple),
     covers=st.lists(st.tuples(st.integers(1, 50), st.integers(51, 99)), min_size=1, max_size=3).map(tuple),
     pages=st.integers(2, 99),
-    turn=st.integers(0, 9),
     archived_turn=st.integers(1, 99),
     last_recall_turn=st.none() | st.integers(1, 99),
     shown_tokens=st.integers(1, 99),
@@ -115,7 +114,6 @@ def test_a_directory_says_what_it_groups() -> None:
         spans=((4, "invoice of March"), (2, "parcel 7"), (4, "412 rows")),
         covers=((1, 4), (6, 6)),
         pages=5,
-        turn=1,
         archived_turn=9,
     )
     assert "[usr-1..6] 5 pages\n2 parcel 7\n4 invoice of March, 412 rows" == directory.render()
@@ -148,7 +146,7 @@ def test_sizes_are_for_people(tokens: int, text: str) -> None:
 
 def test_a_directory_that_lost_a_page_says_nothing_of_it() -> None:
     """Without one of its pages a directory keeps its index, and what it says of the others."""
-    directory = Directory(index="usr-1..3", spans=((1, "kite"), (2, "boat")), covers=((1, 3),), pages=3, turn=1, archived_turn=9)
+    directory = Directory(index="usr-1..3", spans=((1, "kite"), (2, "boat")), covers=((1, 3),), pages=3, archived_turn=9)
     left = directory.without(2)
     assert left is not None
     assert (((1, 1), (3, 3)), "[usr-1..3] 2 pages\n1 kite") == (left.covers, left.render())

@@ -107,7 +107,6 @@ def test_directories_age_like_entries() -> None:
         spans=(),
         covers=((1, 4),),
         pages=4,
-        turn=1,
         archived_turn=8,
         shown_tokens=9,
     )

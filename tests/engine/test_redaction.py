@@ -83,7 +83,7 @@ def test_what_a_directory_says_of_a_page_leaves_it(words: list[str], others: lis
     """What a directory says of the page leaves it, and the line that shows it; what it says of others stays as it is."""
     said, rest = [(3, word) for word in words], [(13, word) for word in others]
     spans = tuple([*said, *rest] if first else [*rest, *said])
-    directory = Directory(index="usr-1..13", spans=spans, covers=((1, 13),), pages=13, turn=1, archived_turn=9)
+    directory = Directory(index="usr-1..13", spans=spans, covers=((1, 13),), pages=13, archived_turn=9)
     shown = openai.block(ContentsPage(index="usr-0", entries=(directory,), tokens=9).render())
     redaction = Redaction(page="usr-3", wire=formats.get("openai"), count=lambda message: len(message.raw), count_text=len)
     left = told(redaction, 1, "folded", {"directories": [directory.to_mapping()]})
