@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Prefetch,
         PrefetchFailed,
         Recall,
+        SummaryFailed,
         Zone,
         ZoneChange,
     )
@@ -106,6 +107,7 @@ __all__ = [
     "SessionClosedError",
     "StoreError",
     "SummaryError",
+    "SummaryFailed",
     "ToolArgumentError",
     "ToolDefinitionError",
     "ToolNotFoundError",
@@ -143,6 +145,7 @@ _MODULES = {
     "Recall": "memci.engine.monitor",
     "Report": "memci.engine.verify",
     "Session": "memci.engine.session",
+    "SummaryFailed": "memci.engine.monitor",
     "Window": "memci.engine.window",
     "Zone": "memci.engine.monitor",
     "ZoneChange": "memci.engine.monitor",

@@ -66,19 +66,19 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description="Ask the questions of conversations, with and without prefetch.")
     arguments.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     arguments.add_argument("--budget", type=int, default=8_000)
-    arguments.add_argument("--tokens", default="0,500,1000,2000", help="values of recall.prefetch_tokens")
+    arguments.add_argument("--tokens", default="0,500,1000,2000", help="values of recall.passages_tokens")
     given = arguments.parse_args()
     for path in given.paths:
         conversations = read_set(path, get_counter(COUNTER)).conversations
         for tokens in map(int, given.tokens.split(",")):
-            config = Config(budget=Budget(window=given.budget, reserve=0), recall=Recall(prefetch_tokens=tokens))
+            config = Config(budget=Budget(window=given.budget, reserve=0), recall=Recall(passages_tokens=tokens))
             asked: list[Asked] = []
             for conversation in conversations:
                 with Engine("memory:", config) as engine, engine.session("asked") as session:
                     asked += ask_all(session, conversation, played(session, conversation))
             shown, attached = sum(each.shown for each in asked), sum(each.tokens for each in asked)
             sys.stdout.write(
-                f"{path.name}, window of {given.budget}, recall.prefetch_tokens {tokens}: {len(asked)} questions, "
+                f"{path.name}, window of {given.budget}, recall.passages_tokens {tokens}: {len(asked)} questions, "
                 f"{shown / len(asked):.1%} of the evidence in the window, {attached / len(asked):.0f} tokens attached\n"
             )
 

@@ -16,7 +16,6 @@ class MessageNode:
         tokens: Its size as it is sent.
         seq: Sequence number of the event that brought it.
         stub_tokens: At most so many tokens has the stub that can stand for it; 0 where it is too small for one.
-        media_tokens: How many of its tokens are pictures, sound and files; 0 where it is too small for a stub.
         at: When the message came in, in UTC, as ISO 8601.
         previous: The link before, ``None`` at the head.
         next: The link after, ``None`` at the tail.
@@ -26,7 +25,6 @@ class MessageNode:
     tokens: int
     seq: int = 0
     stub_tokens: int = 0
-    media_tokens: int = 0
     at: str = ""
     previous: "MessageNode | None" = attrs.field(default=None, repr=False)
     next: "MessageNode | None" = attrs.field(default=None, repr=False)

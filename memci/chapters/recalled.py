@@ -18,6 +18,7 @@ class Attachment:
         tokens: Size of the block.
         prefetched: Where nobody asked for it, the sequence number of the user's message that it matches, else 0. It then fades
             with the next turn.
+        used_seq: The event that attached it, or renewed it last: the least recently used one fades first.
     """
 
     anchor: str
@@ -25,6 +26,7 @@ class Attachment:
     block: Message
     tokens: int
     prefetched: int = 0
+    used_seq: int = 0
 
 
 class RecallChapter(Chapter):
@@ -39,6 +41,10 @@ class RecallChapter(Chapter):
         if page.index not in self:
             self.add_page(page)
         self.attachments[page.index] = attachment
+
+    def least_used(self) -> list[tuple[str, Attachment]]:
+        """Return the attachments by index, the least recently used one first. O(attached)."""
+        return sorted(self.attachments.items(), key=lambda item: item[1].used_seq)
 
     def fade(self, index: str) -> None:
         """Let a page go; nothing happens when it is not here. O(1)."""

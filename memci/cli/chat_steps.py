@@ -8,7 +8,18 @@ import attrs
 from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.cli import output
 from memci.cli.wording import breakdown, count
-from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, PageRebuilt, Prefetch, PrefetchFailed, Recall, ZoneChange
+from memci.engine.monitor import (
+    Eviction,
+    Fold,
+    FoldFailed,
+    Notice,
+    PageRebuilt,
+    Prefetch,
+    PrefetchFailed,
+    Recall,
+    SummaryFailed,
+    ZoneChange,
+)
 
 _MOST_SHOWN = 160
 
@@ -67,8 +78,10 @@ def _notice_lines(notice: Notice) -> list[str]:
             lines = [f"fold   failed, and is tried again later: {error}"]
         case Eviction(pages=evicted):
             lines = [f"evict  {', '.join(index for index, _ in evicted)}"]
-        case Recall():
-            lines = [f"recall {notice.page}"]
+        case SummaryFailed(page=page, error=error):
+            lines = [f"page   {page} could not be summarised, extracts are shown: {error}"]
+        case Recall(page=page, refused=refused):
+            lines = [f"recall {page}{': too large to be attached' if refused else ''}"]
         case Prefetch(pages=pages):
             lines = [f"prefetch {', '.join(pages)}: {count(notice.tokens)} tokens"]
         case PrefetchFailed(error=error):
@@ -87,7 +100,7 @@ def _document(step: Step) -> None:
         case WindowSent(window=window):
             facts = {"tokens": window.tokens, "budget": window.budget, "seq": window.seq, "breakdown": dict(window.breakdown)}
             output.document({"step": "window", **facts})
-        case FoldFailed(error=error) | PrefetchFailed(error=error):
+        case FoldFailed(error=error) | SummaryFailed(error=error) | PrefetchFailed(error=error):
             output.document({"step": _NAMES[type(step)], "error": str(error)})
         case _:
             output.document({"step": _NAMES[type(step)], **attrs.asdict(step)})
@@ -99,6 +112,7 @@ _NAMES: dict[type, str] = {
     Faded: "fade",
     Fold: "fold",
     FoldFailed: "fold_failed",
+    SummaryFailed: "summary_failed",
     Eviction: "evict",
     Recall: "recall",
     Prefetch: "prefetch",

@@ -71,14 +71,13 @@ class AnswerLimit:
 
 
 def answer_limit(core: Core) -> AnswerLimit:
-    """Return what a tool of a session may answer: a message that is no stub, and at most a quarter of the budget.
+    """Return what a tool of a session may answer: at most a quarter of the budget.
 
-    The budget is that of the last window, before the first the configured one. Entries of up to 256 tokens are no stubs in any
+    The budget is that of the last window, before the first the configured one. Entries of up to 256 tokens are stubs in no
     window: an answer always has so many.
     """
     with core.lock:
         settled = core.state.settled
         budget = core.config.budget.tokens if settled is None else settled.budget
         share = int(BUDGET_SHARE * budget / core.state.scale)
-        tokens = max(STUB_MIN_TOKENS, min(core.state.config.active.entry_tokens, share)) - _FRAMING_TOKENS
-        return AnswerLimit(tokens=tokens, counter=core.counter)
+        return AnswerLimit(tokens=max(STUB_MIN_TOKENS, share) - _FRAMING_TOKENS, counter=core.counter)

@@ -167,7 +167,6 @@ def _message_events(core: Core, state: State, message: Message, at: str, key: st
         at=at,
         answers=[list(pair) for pair in place.answers],
         key=key,
-        media_tokens=core.count_media(node),
     )
     if place.turn == state.turn:
         return [event]
@@ -196,7 +195,8 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
         return None
     if page.tail is not None and page.tail.message.partial and message.role == "assistant":
         return None  # one answer of the model
-    if page.only_user or (page.open_calls and message.role != "assistant"):  # the assistant goes past a call without a result
+    waits = page.open_calls and message.role != "assistant"  # the assistant goes past a call without a result
+    if waits or (page.only_user and not message.from_user):  # an answer stands with what it answers
         return None
     full = page.tokens * core.state.scale >= planner.cut_tokens(core.config)
     return Opening.CONTINUATION if full else None

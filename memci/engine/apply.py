@@ -45,7 +45,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
         case WindowSettled():
             state.settled = event
         case PageRecalled():
-            _recall(state, event)
+            _recall(state, event, seq)
         case PagesFaded():
             for index in event.pages:
                 state.recalled.fade(index)
@@ -84,9 +84,9 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
 
 def _append(state: State, event: MessageAppended, seq: int) -> None:
     message = state.wire.facts(event.message)
-    sizes = {name: getattr(event, name) for name in ("tokens", "stub_tokens", "media_tokens")}
-    node = MessageNode(message=message, seq=seq, at=event.at, **sizes)
+    node = MessageNode(message=message, tokens=event.tokens, seq=seq, stub_tokens=event.stub_tokens, at=event.at)
     newest = state.active.open_page
+    only_user = newest is not None and newest.only_user
     goes_on = message.partial and newest is not None and newest.tail is not None and newest.tail.message.partial
     calls = state.traffic.calls + (message.role == "assistant" and not goes_on)
     state.traffic = Traffic(tokens=state.traffic.tokens + event.tokens, calls=calls)
@@ -99,7 +99,7 @@ def _append(state: State, event: MessageAppended, seq: int) -> None:
     if event.opens is not None:
         page = _numbered(state, event.page, Opening(event.opens))
         state.active.add_page(page)
-        if page.opened_by is Opening.TURN or not state.turn_page:
+        if page.opened_by is Opening.TURN or only_user or not state.turn_page:  # the newest part of what the user says
             state.turn_page = page.index
     found = state.active.find_page(event.page)
     if found is None:
@@ -134,19 +134,25 @@ def _set_system(state: State, event: SystemSet, seq: int) -> None:
     state.system.replace(pages)
 
 
-def _recall(state: State, event: PageRecalled) -> None:
+def _recall(state: State, event: PageRecalled, seq: int) -> None:
+    state.passages_seq = max(state.passages_seq, event.prefetched)
     if not event.prefetched:
         _count_recall(state, event)
     if event.content is None:
         page = state.recalled.find_page(event.page)
         assert page is not None, event.page
-        renewed = attrs.evolve(state.recalled.attachments[event.page], turn=event.turn, prefetched=0)
+        renewed = attrs.evolve(state.recalled.attachments[event.page], turn=event.turn, prefetched=0, used_seq=seq)
         state.recalled.attach(page, renewed)
         return
     page = page_from_value(event.content, state.wire.facts)
     block = state.wire.block(blocks.page_block(page))
     attachment = Attachment(
-        anchor=event.anchor, turn=event.turn, block=block, tokens=event.block_tokens, prefetched=event.prefetched
+        anchor=event.anchor,
+        turn=event.turn,
+        block=block,
+        tokens=event.block_tokens,
+        prefetched=event.prefetched,
+        used_seq=seq,
     )
     state.recalled.attach(page, attachment)
 
@@ -219,7 +225,7 @@ def _configure(state: State, event: SessionConfigured) -> None:
         state.scale = event.scale
         if state.settled is not None:  # tools are counted anew by the next window
             state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0)
-    state.config = Config.from_mapping(event.config)
+    state.config = Config.from_stored(event.config)
     state.configured = event.config
     state.instructions = event.instructions
     state.instruction_tokens = event.instruction_tokens

@@ -18,11 +18,13 @@ def fold(state: State, event: PagesFolded) -> None:
     """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
     state.last_fold = LastFold(tuple(event.folded), state.archive.entries)
     _drop_old_opening(state)
+    gone: set[int] = set()
     for index in event.folded:
         page = state.active.find_page(index)
         assert page is not None, index
         if index == state.turn_page and page is not state.active.open_page:
             state.opening = OpenTurn(index, opening_nodes(page))
+        gone.update(node.seq for node in page.nodes())
         page.detach()
         state.pinned.discard(index)
         state.recalls.pop(index, None)
@@ -41,7 +43,9 @@ def fold(state: State, event: PagesFolded) -> None:
     for index, _ in event.evicted:
         state.archive.drop(index)
     if state.settled is not None:
-        state.settled = attrs.evolve(state.settled, stub_tokens=None)
+        kept = {node.seq for node in state.opening.nodes} if state.opening is not None else set()
+        stubs = [seq for seq in state.settled.stubs if seq not in gone or seq in kept]
+        state.settled = attrs.evolve(state.settled, stubs=stubs)
     _publish(state, event.contents_tokens)
 
 

@@ -50,11 +50,19 @@ def page_block(page: Page) -> str:
     return "\n".join(lines)
 
 
-def stub_text(page: Page, position: int, node: MessageNode) -> str:
-    """Return what stands for an entry that is too large: how large it is, how to read it, how it begins and ends."""
+def stub_text(page: Page, position: int, node: MessageNode, *, offered: bool) -> str:
+    """Return what stands for an entry that is too large: how large it is, how it begins and ends.
+
+    Args:
+        page: The page that it belongs to.
+        position: Its place in the page.
+        node: The entry.
+        offered: Whether the model is offered the tool that reads it, which is then named.
+    """
     text = " ".join(text_of(node.message.value()).split())
     address = f"{page.index}/{position}"
-    note = f"[{address}: {node.tokens} tokens, kept whole; read it with read_page({address!r})]"
+    read = f"; read it with read_page({address!r})" if offered else ""
+    note = f"[{address}: {node.tokens:,} tokens, kept whole{read}]"
     head, tail = _fitting(text, _STUB_HEAD), _fitting(text[::-1], _STUB_TAIL)[::-1]
     if len(text) <= len(head) + len(tail):
         return f"{note} {text}".rstrip()

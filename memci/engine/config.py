@@ -56,7 +56,6 @@ class Active:
         high_water: Share of the budget at which a fold begins.
         low_water: Share of the budget down to which it folds, below ``high_water``; ``"auto"`` derives it from prices and sizes.
         page_tokens: Tokens at which a long turn is cut into a continuation page.
-        entry_tokens: Tokens of text above which a single entry is shown as a stub.
     """
 
     min_pages: int = attrs.field(default=2, validator=checks.integer("active.min_pages", at_least=1))
@@ -66,7 +65,6 @@ class Active:
         default="auto", converter=checks.whole_as_float, validator=checks.share("active.low_water", otherwise="auto")
     )
     page_tokens: int = attrs.field(default=8_000, validator=checks.integer("active.page_tokens", at_least=1))
-    entry_tokens: int = attrs.field(default=4_000, validator=checks.integer("active.entry_tokens", at_least=1))
 
     @max_pages.validator
     def _not_below_the_floor(self, _attribute: object, value: int | None) -> None:
@@ -140,13 +138,15 @@ class Recall:
 
     Attributes:
         turns: Turns that a recalled page stays.
-        prefetch_tokens: Tokens of pages that are attached without being asked for, for one turn, since they match the user's new
-            message well; 0 for none. At most a quarter of the budget is used.
+        max_share: Share of the budget that recalled pages may take together; beyond it the least recently used ones fade.
+        passages_tokens: Tokens of pages that are attached without being asked for, for one turn, since they match the user's new
+            message well; 0 for none. They count as recalled.
         protocol: How the model is told to recall: not at all, by the provider's tool calling, or by ATTP.
     """
 
     turns: int = attrs.field(default=6, validator=checks.integer("recall.turns", at_least=1))
-    prefetch_tokens: int = attrs.field(default=0, validator=checks.integer("recall.prefetch_tokens", at_least=0))
+    max_share: float = attrs.field(default=0.25, converter=checks.whole_as_float, validator=checks.share("recall.max_share"))
+    passages_tokens: int = attrs.field(default=0, validator=checks.integer("recall.passages_tokens", at_least=0))
     protocol: Literal["none", "native", "attp"] = attrs.field(
         default="native", validator=checks.one_of("recall.protocol", PROTOCOLS)
     )
@@ -252,6 +252,15 @@ class Config:
             if given is not _ABSENT:
                 values[name] = section(**_check_keys(section, given, name))
         return cls(**values)  # type: ignore[arg-type]  # the validators check what mypy cannot see
+
+    @classmethod
+    def from_stored(cls, mapping: Mapping[str, Any]) -> Self:
+        """Make a config of what a journal holds, which an older memci with other keys may have written."""
+        stored = {key: dict(value) if isinstance(value, Mapping) else value for key, value in mapping.items()}
+        stored.get("active", {}).pop("entry_tokens", None)
+        if "prefetch_tokens" in (recall := stored.get("recall", {})):
+            recall["passages_tokens"] = recall.pop("prefetch_tokens")
+        return cls.from_mapping(stored)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:

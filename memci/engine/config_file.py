@@ -26,7 +26,6 @@ active:                   # the recent pages, shown word for word
   high_water: 1.0         # share of the budget at which a fold begins
   low_water: auto         # share of the budget down to which it folds, below high_water; auto: from prices and sizes
   page_tokens: 8000       # tokens at which a long turn is cut into a continuation page
-  entry_tokens: 4000      # tokens of text above which a single entry is shown as a stub
 
 prices:                   # relative to plain input; used by low_water: auto
   write: 1.25             # a token written to the provider's prompt cache
@@ -43,7 +42,8 @@ eviction:                 # when entries leave the contents page for their age; 
 
 recall:                   # pages brought back by their index
   turns: 6                # turns that a recalled page stays
-  prefetch_tokens: 0      # tokens of pages attached unasked, for a turn, as they match the user's message; 0 for none
+  max_share: 0.25         # share of the budget for recalled pages; beyond it the least recently used ones fade
+  passages_tokens: 0      # tokens of pages attached unasked, for a turn, as they match the user's message; 0 for none
   protocol: native        # how the model is told to recall: none, native (tool calling) or attp
 
 search:                   # session.search

@@ -27,7 +27,7 @@ from memci.errors import ConflictError, CorruptError, StoreError, UnavailableErr
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
-from memci.messages.tokens.message_tokens import count_message, media_tokens
+from memci.messages.tokens.message_tokens import count_message
 
 if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
@@ -295,12 +295,8 @@ class Core:
         """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
         if node.tokens <= blocks.STUB_MIN_TOKENS:
             return 0
-        stub = self.state.wire.shortened(node.message, blocks.stub_text(page, position, node))
+        stub = self.state.wire.shortened(node.message, blocks.stub_text(page, position, node, offered=True))
         return self.count(stub) + _STUB_SLACK
-
-    def count_media(self, node: MessageNode) -> int:
-        """Return how many tokens of an entry are pictures, sound and files; 0 for an entry that is never shown as a stub."""
-        return 0 if node.tokens <= blocks.STUB_MIN_TOKENS else media_tokens(node.message.value())
 
     def now(self) -> str:
         """Return the time, in UTC, as ISO 8601."""

@@ -58,7 +58,6 @@ class MessageAppended:
         at: When, in UTC, as ISO 8601.
         answers: For each call that it answers: the id, and the sequence number of the message that made the call.
         key: The idempotency key of the command.
-        media_tokens: How many of its tokens are pictures, sound and files; 0 where it is too small for a stub.
     """
 
     kind: ClassVar = "appended"
@@ -73,7 +72,6 @@ class MessageAppended:
     at: str
     answers: list[list[Any]]
     key: str | None = None
-    media_tokens: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -269,20 +267,21 @@ class WindowSettled:
         tools_sha256: Of the tool schemas, in hex; empty for none.
         tools_tokens: Size of the tool schemas.
         renderer: Version of the renderer.
-        stub_tokens: Verbatim entries larger than this are shown as stubs; ``None`` for those whose text is over
-            ``active.entry_tokens`` only.
         contents: Whether the contents page is shown, where there is one.
+        stubs: Sequence numbers of the messages that are shown as stubs, in order.
+        reads: Whether the model is offered the tool that reads what a stub stands for.
     """
 
     kind: ClassVar = "settled"
-    version: ClassVar = 1
+    version: ClassVar = 2
     budget: int
     format: str
     tools_sha256: str
     tools_tokens: int
     renderer: int
-    stub_tokens: int | None
     contents: bool = True
+    stubs: list[int] = attrs.field(factory=list)
+    reads: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -325,6 +324,10 @@ Event: TypeAlias = (
 )
 
 _KINDS: dict[tuple[str, int], Callable[..., Event]] = {(kind.kind, kind.version): kind for kind in get_args(Event)}
+_KINDS["settled", 1] = WindowSettled
+
+_GONE = {("appended", 1): "media_tokens", ("settled", 1): "stub_tokens"}
+"""Fields of older records that nothing reads any more."""
 
 
 def to_record(event: Event) -> NewRecord:
@@ -345,7 +348,14 @@ def from_record(record: Record) -> Event:
             f"record {record.seq} is a {record.kind!r} of version {record.version}, which this memci does not know: upgrade memci"
         )
         raise StoreError(message)
-    return make(**codec.decode(record.body))
+    body = codec.decode(record.body)
+    body.pop(_GONE.get((record.kind, record.version)), None)
+    return make(**body)
+
+
+def settled_of(value: Mapping[str, Any]) -> WindowSettled:
+    """Read how windows are asked for from a snapshot, of an older memci too."""
+    return WindowSettled(**{name: item for name, item in value.items() if name != "stub_tokens"})
 
 
 def entry_of(value: Mapping[str, Any]) -> ContentsEntry | Directory:

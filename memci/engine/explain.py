@@ -7,7 +7,7 @@ from memci.chapters.recalled import Attachment
 from memci.engine import pages, planner
 from memci.engine.config import Config
 from memci.engine.core import Core
-from memci.engine.folding import layout
+from memci.engine.layout import lay_out
 
 
 @attrs.frozen(kw_only=True)
@@ -43,7 +43,7 @@ def explain(core: Core, index: str) -> Explanation:
     """
     facts = pages.get_facts(core, index)
     state, config = core.state, core.config
-    now = layout(core)
+    now = lay_out(state, state.settled)
     marks = planner.marks(state, config, now, config.budget.tokens)
     numbers: dict[str, float | int | str | bool | None] = {
         "turn": facts.turn,

@@ -12,8 +12,8 @@ from memci.engine import blocks, pages, planner
 from memci.engine.apply_fold import entries_before_fold
 from memci.engine.core import Core
 from memci.engine.events import FoldUndone, PagesFolded
-from memci.engine.layout import Layout, lay_out
-from memci.engine.monitor import Eviction, Fold, FoldFailed, logger
+from memci.engine.layout import lay_out
+from memci.engine.monitor import Eviction, Fold, FoldFailed, SummaryFailed, logger
 from memci.engine.page_codec import file_name, page_file, page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.shrink import shrink
@@ -62,11 +62,10 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
             is if it cannot be brought down to the limit otherwise.
 
     Raises:
-        SummaryError: A page could not be summarised; nothing was folded.
         StoreError: A page file or the event could not be written; nothing was folded.
     """
     state = core.state
-    before = layout(core)
+    before = lay_out(state, state.settled)
     folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
     usual = planner.contents_limit(state, core.config, core.config.budget.tokens)
     low_share = core.config.contents.low_share if limit is None or limit >= usual else 1.0
@@ -108,7 +107,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     )
     seq = state.seq
     core.catch_up()
-    after = layout(core)
+    after = lay_out(state, state.settled)
     done = Fold(
         pages=tuple(page.index for page in folded),
         evicted=tuple(index for index, _ in shrinkage.evicted),
@@ -133,21 +132,13 @@ def undo_fold(core: Core) -> Fold:
     if last is None:
         message = "there is no fold to undo: none happened since the session began, was rewound, or undid its last fold"
         raise MemciError(message)
-    before = layout(core)
+    before = lay_out(core.state, core.state.settled)
     values = [page_value(pages.load(core, index)) for index in last.folded]
     core.commit([FoldUndone(pages=values, contents_tokens=contents_tokens(core, entries_before_fold(core.state)))])
-    after = layout(core)
+    after = lay_out(core.state, core.state.settled)
     done = Fold(pages=last.folded, tokens_before=before.tokens, tokens_after=after.tokens, reason="undo", seq=core.state.seq)
     core.monitor.tell(done)
     return done
-
-
-def layout(core: Core) -> Layout:
-    """Return the window as it was asked for last."""
-    settled = core.state.settled
-    if settled is None:
-        return lay_out(core.state)
-    return lay_out(core.state, tools_tokens=settled.tools_tokens, stub_tokens=settled.stub_tokens, contents=settled.contents)
 
 
 def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
@@ -184,14 +175,26 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
 
 
 def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: int) -> Summary:
-    """Return the summary of a page; whatever goes wrong in a summariser is a ``SummaryError``, so that it harms no append."""
-    try:
-        return core.summarizer.summarize(messages, max_tokens=max_tokens)
-    except MemciError:
-        raise
-    except Exception as error:
-        message = f"page {page.index} could not be summarised ({error!r}); it stays in view"
-        raise SummaryError(message) from error
+    """Return the summary of a page. Where the summariser fails, extracts take its place; where they fail too, nothing does.
+
+    No failure stops a fold or a window: observers hear of it.
+    """
+    from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
+
+    for summarizer in (core.summarizer, ExtractiveSummarizer()):
+        try:
+            return _checked(summarizer.summarize(messages, max_tokens=max_tokens))
+        except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)
+            logger().warning("session %r: page %s could not be summarised: %s", core.session_id, page.index, type(error).__name__)
+            core.monitor.tell(SummaryFailed(page=page.index, error=error))
+    return Summary(title="")
+
+
+def _checked(summary: object) -> Summary:
+    if not isinstance(summary, Summary):
+        message = f"a summariser returns a Summary, not a {type(summary).__name__}"
+        raise SummaryError(message)
+    return summary
 
 
 def _of_summary(summary: Summary, **facts: object) -> ContentsEntry:

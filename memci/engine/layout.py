@@ -1,21 +1,26 @@
 """What stands in a window, part by part, in its order. Reads the state and nothing else."""
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
+from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Entry, Page
 from memci.engine import blocks
+from memci.engine.events import WindowSettled
 from memci.engine.state import State
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-RENDERER = 1
+RENDERER = 2
 """Version of the layout and of the texts in ``blocks``."""
 
 PARTS = ("system", "tools", "contents", "recalled", "active", "open", "reply")
 """The parts that a breakdown counts."""
+
+_STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 
 
 @attrs.frozen
@@ -54,24 +59,34 @@ class Layout:
     pages: dict[str, int]
 
 
-def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = None, contents: bool = True) -> Layout:
+def lay_out(state: State, settled: WindowSettled | None) -> Layout:
     """Return the window that the state makes. O(visible).
 
     Args:
         state: The state.
-        tools_tokens: Size of the tool schemas that go with it.
-        stub_tokens: Verbatim entries above this are shown as stubs; ``None`` for those whose text is over ``active.entry_tokens``
-            only. Pictures, sound and files are no reason for a stub as long as a window has room: no tool can show them.
-        contents: Whether the contents page is shown, where there is one.
+        settled: How it is asked for; ``None`` for no tools, and nothing shown as a stub.
     """
-    pieces = tuple(_opened(state, _pieces(state, stub_tokens, contents=contents)))
+    return _measured(state, _pieces(state, settled), settled)
+
+
+def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
+    """Return what is left when all that can leave the window has left: system part, open page, and what opened its turn."""
+    open_page = state.active.open_page
+    pieces = [*_system(state), *_opening(state, _lasting_opening(state), settled)]
+    if open_page is not None:
+        pieces += _page(state, open_page, "open", settled)
+    return _measured(state, pieces, settled)
+
+
+def _measured(state: State, parts: Iterable[Piece], settled: WindowSettled | None) -> Layout:
+    pieces = tuple(_opened(state, parts))
     counted = dict.fromkeys(PARTS, 0)
     pages: dict[str, int] = {}
     for piece in pieces:
         counted[piece.part] += piece.tokens
         if piece.page:
             pages[piece.page] = pages.get(piece.page, 0) + piece.tokens
-    counted["tools"], counted["reply"] = tools_tokens, REPLY_TOKENS
+    counted["tools"], counted["reply"] = settled.tools_tokens if settled is not None else 0, REPLY_TOKENS
     breakdown = {part: math.ceil(tokens * state.scale) for part, tokens in counted.items()}
     return Layout(
         pieces=pieces,
@@ -82,7 +97,28 @@ def lay_out(state: State, *, tools_tokens: int = 0, stub_tokens: int | None = No
     )
 
 
-def _opened(state: State, pieces: Iterator[Piece]) -> Iterator[Piece]:
+def stub_candidates(state: State) -> list[MessageNode]:
+    """Return the entries of the open turn that can be shown as stubs: results of tools first, what the user wrote last.
+
+    Those with more tokens go before smaller ones of their kind. O(open page).
+    """
+    open_page = state.active.open_page
+    nodes = [*_lasting_opening(state)[1], *(open_page.nodes() if open_page is not None else ())]
+    stubbed = [node for node in nodes if 0 < node.stub_tokens < node.tokens]
+    return sorted(stubbed, key=lambda node: (_STUB_ORDER.get(node.message.speaker, 1), -node.tokens, node.seq))
+
+
+def _lasting_opening(state: State) -> tuple[str, Sequence[MessageNode]]:
+    """Return the page and the messages that opened the turn, where they stand apart from the open page or would after a fold."""
+    if state.opening is not None and state.opening.page == state.turn_page:
+        return state.turn_page, state.opening.nodes
+    first = state.active.find_page(state.turn_page)
+    if first is None or first is state.active.open_page:
+        return "", ()
+    return first.index, list(itertools.takewhile(lambda node: node.message.from_user, first.nodes()))
+
+
+def _opened(state: State, pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Yield the pieces, and before the first message of the conversation what the format wants to stand there."""
     begun = False
     for piece in pieces:
@@ -94,26 +130,35 @@ def _opened(state: State, pieces: Iterator[Piece]) -> Iterator[Piece]:
         yield piece
 
 
-def _pieces(state: State, limit: int | None, *, contents: bool) -> Iterator[Piece]:
-    for page in state.system.pages():
-        for node in page.nodes():
-            yield Piece("system", node.message, node.tokens)
+def _pieces(state: State, settled: WindowSettled | None) -> Iterator[Piece]:
+    yield from _system(state)
     shown = state.archive.message_list.head
-    if contents and shown is not None:
+    if shown is not None and (settled is None or settled.contents):
         if state.instructions:
             message = state.wire.facts({"role": "system", "content": state.instructions})
             yield Piece("system", message, state.instruction_tokens)
         yield Piece("contents", shown.message, shown.tokens)
     if state.opening is not None:
-        opening = Page(index=state.opening.page, turn=0)
-        for position, node in enumerate(state.opening.nodes, start=1):
-            yield _verbatim(state, "open", Entry(opening, position, node), limit)
+        yield from _opening(state, (state.opening.page, state.opening.nodes), settled)
     anchored = _anchored(state)
     yield from anchored.pop("", ())
     open_page = state.active.open_page
     for page in state.active.pages():
         yield from anchored.pop(page.index, ())
-        yield from _page(state, page, "open" if page is open_page else "active", limit)
+        yield from _page(state, page, "open" if page is open_page else "active", settled)
+
+
+def _system(state: State) -> Iterator[Piece]:
+    for page in state.system.pages():
+        for node in page.nodes():
+            yield Piece("system", node.message, node.tokens)
+
+
+def _opening(state: State, opening: tuple[str, Sequence[MessageNode]], settled: WindowSettled | None) -> Iterator[Piece]:
+    index, nodes = opening
+    page = Page(index=index, turn=0)
+    for position, node in enumerate(nodes, start=1):
+        yield _verbatim(state, "open", Entry(page, position, node), settled)
 
 
 def _anchored(state: State) -> dict[str, list[Piece]]:
@@ -124,14 +169,14 @@ def _anchored(state: State) -> dict[str, list[Piece]]:
     return anchored
 
 
-def _page(state: State, page: Page, part: str, limit: int | None) -> Iterator[Piece]:
+def _page(state: State, page: Page, part: str, settled: WindowSettled | None) -> Iterator[Piece]:
     missing: list[Piece] = []
     expected: set[str] = set()
     for position, node in enumerate(page.nodes(), start=1):
         if missing and not expected & set(node.message.answers):
             yield from missing
             missing = []
-        yield _verbatim(state, part, Entry(page, position, node), limit)
+        yield _verbatim(state, part, Entry(page, position, node), settled)
         if node.message.calls:
             expected = {call.id for call in node.message.calls}
             missing = [
@@ -141,10 +186,9 @@ def _page(state: State, page: Page, part: str, limit: int | None) -> Iterator[Pi
     yield from missing
 
 
-def _verbatim(state: State, part: str, entry: Entry, limit: int | None) -> Piece:
+def _verbatim(state: State, part: str, entry: Entry, settled: WindowSettled | None) -> Piece:
     node = entry.node
-    large = node.tokens - node.media_tokens > state.config.active.entry_tokens or (limit is not None and node.tokens > limit)
-    if not large or not 0 < node.stub_tokens < node.tokens:
+    if settled is None or node.seq not in settled.stubs:
         return Piece(part, node.message, node.tokens, entry.page.index)
-    stub = state.wire.shortened(node.message, blocks.stub_text(entry.page, entry.position, node))
-    return Piece(part, stub, node.stub_tokens, entry.page.index)
+    text = blocks.stub_text(entry.page, entry.position, node, offered=settled.reads)
+    return Piece(part, state.wire.shortened(node.message, text), node.stub_tokens, entry.page.index)

@@ -66,6 +66,14 @@ class FoldFailed:
 
 
 @attrs.frozen(kw_only=True)
+class SummaryFailed:
+    """A summariser failed on a page: extracts take its place, and where these fail too, the page's title alone."""
+
+    page: str
+    error: Exception
+
+
+@attrs.frozen(kw_only=True)
 class Eviction:
     """Entries left the contents page: pairs of index and what evicted it."""
 
@@ -79,15 +87,17 @@ class Recall:
     Attributes:
         page: Its index.
         recall_count: How often so far.
+        refused: It was not attached, as it is too large for recalled pages; whoever asked has to read it in parts.
     """
 
     page: str
     recall_count: int
+    refused: bool = False
 
 
 @attrs.frozen(kw_only=True)
 class Prefetch:
-    """Pages were attached that match what the user said (``recall.prefetch_tokens``).
+    """Pages were attached that match what the user said (``recall.passages_tokens``).
 
     Attributes:
         pages: Their indexes, the best match first.
@@ -129,7 +139,7 @@ class PageRebuilt:
     page: str
 
 
-Notice: TypeAlias = Fold | FoldFailed | Eviction | Recall | Prefetch | PrefetchFailed | ZoneChange | PageRebuilt
+Notice: TypeAlias = Fold | FoldFailed | SummaryFailed | Eviction | Recall | Prefetch | PrefetchFailed | ZoneChange | PageRebuilt
 
 
 @attrs.define(eq=False)

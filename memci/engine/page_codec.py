@@ -25,7 +25,6 @@ def page_value(page: Page) -> dict[str, Any]:
                 "at": node.at,
                 "tokens": node.tokens,
                 "stub_tokens": node.stub_tokens,
-                **({"media_tokens": node.media_tokens} if node.media_tokens else {}),
                 "message": node.message.value(),
             }
             for node in page.nodes()
@@ -43,7 +42,6 @@ def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], 
             tokens=entry["tokens"],
             seq=entry["seq"],
             stub_tokens=entry["stub_tokens"],
-            media_tokens=entry.get("media_tokens", 0),
             at=entry["at"],
         )
         page.add(node)

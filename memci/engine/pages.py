@@ -200,7 +200,6 @@ def _add(core: Core, page: Page, value: dict[str, object], seq: int, at: str) ->
     node = MessageNode(message=message, tokens=core.count(message), seq=seq, at=at)
     position = page.add(node)
     node.stub_tokens = core.count_stub(page, position, node)
-    node.media_tokens = core.count_media(node)
     for call_id in message.answers:
         if call_id in page.open_calls:
             page.answer(call_id)

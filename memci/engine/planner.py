@@ -39,10 +39,12 @@ class FoldPlan:
     Attributes:
         pages: Indexes of the pages, oldest first; empty for nothing.
         reason: ``marks``, ``command`` or ``budget``.
+        contents_tokens: What the contents page is brought down to, where that evicts nothing; ``None`` for its usual limit.
     """
 
     pages: tuple[str, ...]
     reason: str
+    contents_tokens: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -65,12 +67,13 @@ def plan(state: State, config: Config) -> FoldPlan:
     over_pages = active.max_pages is not None and len(state.active) > active.max_pages
     if not over_pages and _raw_tokens(state) <= active.high_water * budget:
         return FoldPlan(pages=(), reason="marks")
-    layout = _lay_out(state)
+    layout = lay_out(state, state.settled)
     levels = marks(state, config, layout, budget)
-    if not over_pages and layout.tokens <= levels.high:
+    own = own_tokens(state, layout)
+    if not over_pages and own <= levels.high:
         return FoldPlan(pages=(), reason="marks")
     most = active.min_pages if over_pages else len(state.active)
-    goal = levels.low if layout.tokens > levels.high else math.inf
+    goal = levels.low if own > levels.high else math.inf
     return FoldPlan(pages=tuple(_oldest(state, config, layout, goal, most)), reason="marks")
 
 
@@ -79,17 +82,28 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None) ->
     if pages is not None:
         named = tuple(page.index for page in _complete(state) if page.index in pages)
         return FoldPlan(pages=named, reason="command")
-    layout = _lay_out(state)
+    layout = lay_out(state, state.settled)
     levels = marks(state, config, layout, config.budget.tokens)
     most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
     return FoldPlan(pages=tuple(_oldest(state, config, layout, levels.low, most)), reason="command")
 
 
 def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
-    """Return what makes room for a window: down to the low mark of its budget, and past the floor where that is not enough."""
-    levels = marks(state, config, layout, budget)
-    folded = set(_oldest(state, config, layout, levels.low, len(state.active)))
-    left = layout.tokens - sum(layout.pages[index] for index in folded)
+    """Return what makes room for a window: down to the low mark of its budget, and past the floor where that is not enough.
+
+    Recalled pages bring no fold to the low mark forward: where it is only they that do not fit, the oldest pages make room for
+    the share that recalled pages may have, and no more. The contents page then takes none of it: it does not grow.
+    """
+    contents, spared, goal = None, 0, float(budget)
+    if own_tokens(state, layout) > budget:
+        goal = marks(state, config, layout, budget).low
+    elif layout.breakdown["recalled"]:
+        now = state.archive.contents.tokens
+        contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
+        spared = math.floor((now - contents) * state.scale)
+        goal = budget * (1 - config.recall.max_share) + spared
+    folded = set(_oldest(state, config, layout, goal, len(state.active)))
+    left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.pages[index] for index in folded)
     for page in state.active.pages():
         if left <= budget or page is state.active.open_page:
             break
@@ -97,7 +111,17 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
             folded.add(page.index)
             left -= layout.pages[page.index]
     order = [page.index for page in state.active.pages() if page.index in folded]
-    return FoldPlan(pages=tuple(order), reason="budget")
+    return FoldPlan(pages=tuple(order), reason="budget", contents_tokens=contents)
+
+
+def own_tokens(state: State, layout: Layout) -> int:
+    """Return the size of a window without recalled pages, and without what opened a turn that ended: the next fold drops it."""
+    return layout.tokens - layout.breakdown["recalled"] - _stale_tokens(state, layout)
+
+
+def _stale_tokens(state: State, layout: Layout) -> int:
+    opening = state.opening
+    return layout.pages.get(opening.page, 0) if opening is not None and opening.page != state.turn_page else 0
 
 
 def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
@@ -157,11 +181,6 @@ def cut_tokens(config: Config) -> int:
     return max(1, min(config.active.page_tokens, int(OPEN_PAGE_SHARE * config.budget.tokens)))
 
 
-def _lay_out(state: State) -> Layout:
-    settled = state.settled
-    return lay_out(state, tools_tokens=settled.tools_tokens if settled else 0)
-
-
 def _raw_tokens(state: State) -> float:
     """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
     tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.active.tokens
@@ -179,7 +198,7 @@ def _complete(state: State) -> Iterator[Page]:
 
 def _oldest(state: State, config: Config, layout: Layout, goal: float, most: int) -> Iterator[str]:
     """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
-    left, tokens = len(state.active), layout.tokens
+    left, tokens = len(state.active), own_tokens(state, layout)
     behind_floor = left - config.active.min_pages
     foldable = {page.index for number, page in enumerate(state.active.pages()) if number < behind_floor}
     for page in _complete(state):

@@ -17,30 +17,29 @@ evidence above it; what is below is rarely about the same."""
 
 MOST_PAGES = 20
 
-BUDGET_SHARE = 0.25
-"""Share of a window's budget that may be taken."""
-
 
 def prefetch(core: Core, budget: int) -> None:
     """Attach the pages that match the user's new message well, before it is answered; once for each message.
 
-    Nothing happens where ``recall.prefetch_tokens`` is 0, or for an engine that only reads. Costs a search.
+    Nothing happens where ``recall.passages_tokens`` is 0, or for an engine that only reads. Costs a search.
 
     Raises:
         ConflictError: Somebody else wrote first.
     """
     state = core.state
     open_page = state.active.open_page
-    room = min(core.config.recall.prefetch_tokens, int(BUDGET_SHARE * budget))
-    if not room or core.read_only or open_page is None or open_page.tail is None or not open_page.only_user:
+    recall = core.config.recall
+    if not recall.passages_tokens or core.read_only or open_page is None or open_page.tail is None or not open_page.only_user:
         return
-    earlier = [attachment for attachment in state.recalled.attachments.values() if attachment.prefetched]
     message = open_page.tail.seq
-    if any(attachment.prefetched == message for attachment in earlier):
+    if message <= state.passages_seq:  # it has them, or had them until something else needed the room
         return
-    room -= sum(math.ceil(attachment.tokens * state.scale) for attachment in earlier)
-    heard = max((attachment.prefetched for attachment in earlier), default=0)
-    query = "\n".join(entry_text(node.message) for node in open_page.nodes() if node.seq > heard)
+    attached = [(math.ceil(each.tokens * state.scale), each.prefetched) for each in state.recalled.attachments.values()]
+    room = min(
+        recall.passages_tokens - sum(tokens for tokens, prefetched in attached if prefetched),
+        int(recall.max_share * budget) - sum(tokens for tokens, _ in attached),
+    )
+    query = "\n".join(entry_text(node.message) for node in open_page.nodes() if node.seq > state.passages_seq)
     try:
         events = _matching(core, query, room, message)
     except (UnavailableError, CorruptError) as error:

@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
-from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.page_facts import PageFacts
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
+from memci.chapters.page import Page
 from memci.engine import pages
 from memci.engine.answer_limit import answer_limit
 from memci.engine.config_checks import MOST
@@ -88,7 +89,7 @@ def make_toolbox(session: "Session", core: "Core") -> Toolbox:
     Every answer is bounded, so that the message that holds it is never shown as a stub.
     """
     toolbox = Toolbox()
-    functions = (_recall_page(session), _read_page(session, core), _list_pages(session, core), _search_pages(session, core))
+    functions = (_recall_page(session, core), _read_page(session, core), _list_pages(session, core), _search_pages(session, core))
     for function in functions:
         toolbox.register(_refreshing(session, function))
     return toolbox
@@ -172,7 +173,7 @@ def _error(kind: str, message: str) -> str:
     return codec.encode({"error": {"kind": kind, "message": message}}).decode()
 
 
-def _recall_page(session: "Session") -> Callable[..., Receipt]:
+def _recall_page(session: "Session", core: "Core") -> Callable[..., Receipt]:
     def recall_page(index: str) -> Receipt:
         """Bring an earlier page back into view for some turns; of a range such as usr-20..51, the list of its pages.
 
@@ -180,19 +181,28 @@ def _recall_page(session: "Session") -> Callable[..., Receipt]:
             index: An index as the contents page shows it, such as usr-12.
 
         Returns:
-            A receipt: the page itself stands in the next message list.
+            A receipt that says where the page stands in the next message list; a page that is too large has to be read in parts.
 
         Example:
             recall_page("usr-12")
         """
-        page = session.recall(_index(index))
+        with core.lock:
+            page = session.recall(_index(index))
+            where = _stands(core, page)
         facts = _find_facts(session, page.index)
-        shown = facts is not None and facts.state in (PageState.OPEN, PageState.ACTIVE)
-        where = "in full, where it was said" if shown else "in a block before the newest page"
         title = f"directory {page.index}" if facts is None else shown_title(facts.title, _TITLE_CHARACTERS)
         return Receipt(index=page.index, title=title, tokens=page.tokens, stands=where)
 
     return recall_page
+
+
+def _stands(core: "Core", page: Page) -> str:
+    """Return where a page stands in the next window, after it was recalled."""
+    if page.index in core.state.recalled:
+        return "in a block before the newest page"
+    if page.chapter is not None:
+        return "in full, where it was said"
+    return f'not in view, as it is too large: read it in parts with read_page("{page.index}", start=0)'
 
 
 def _index(text: str) -> str:

@@ -1,5 +1,7 @@
 """Pages that come back, leave again, and what the contents page lists."""
 
+import math
+
 import attrs
 
 from memci.archive.page_facts import PageFacts, PageState
@@ -8,15 +10,21 @@ from memci.chapters.page import Page
 from memci.engine import blocks, folding, pages, planner
 from memci.engine.core import Core
 from memci.engine.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
+from memci.engine.layout import lay_out, lay_out_least
 from memci.engine.monitor import Eviction, Recall
 from memci.engine.page_codec import page_value
+from memci.engine.planner import FoldPlan
 from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
+
+RECEIPT_TOKENS = 128
+"""What the answer to whoever recalled a page takes of the next window."""
 
 
 def recall(core: Core, index: str) -> Page:
     """Attach an archived page and return it; one that is attached stays longer, one in the window is just returned.
 
-    Of a range of pages, such as a directory, their list is attached.
+    Of a range of pages, such as a directory, their list is attached. Recalled pages have a share of the budget: beyond it the
+    least recently used ones fade. A page for which there is no room is returned and not attached, and observers hear of that.
 
     Raises:
         PageNotFoundError: No page has this index.
@@ -27,21 +35,73 @@ def recall(core: Core, index: str) -> Page:
         return _attach(core, index, recall_count=0)
     facts = pages.get_facts(core, index)
     if facts.state in (PageState.OPEN, PageState.ACTIVE):
-        return pages.load(core, index)
+        if not _folds_next(core, index):
+            return pages.load(core, index)
+        folding.fold(core, FoldPlan(pages=(index,), reason="budget"))
+        facts = pages.get_facts(core, index)
     if facts.state is PageState.ATTACHED and not state.recalled.attachments[index].prefetched:
         return _attach(core, index, recall_count=facts.recall_count)
     if facts.state is PageState.EVICTED and not state.archive.shows(index):
         raise PageEvictedError(index)
     page = _attach(core, index, recall_count=facts.recall_count + 1)
-    core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
+    if index in state.recalled:
+        core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
     return page
+
+
+def _folds_next(core: Core, index: str) -> bool:
+    """Return whether the next window folds a page, once it holds the answer to whoever recalls the page."""
+    state, budget = core.state, max(_budget(core) - RECEIPT_TOKENS, 1)
+    layout = lay_out(state, state.settled)
+    return layout.tokens > budget and index in planner.plan_budget(state, core.config, layout, budget).pages
+
+
+def _budget(core: Core) -> int:
+    """Return the budget of the next window, as far as it is known: that of the last one, or else the configured one."""
+    return core.config.budget.tokens if core.state.settled is None else core.state.settled.budget
 
 
 def _attach(core: Core, index: str, *, recall_count: int) -> Page:
-    """Attach a page or the list of a range, or renew how long it stays."""
+    """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room."""
     page = pages.load(core, index)
-    core.commit([attaching(core, page, recall_count=recall_count)])
+    event = attaching(core, page, recall_count=recall_count)
+    faded = _giving_way(core, event)
+    if faded is None:
+        core.monitor.tell(Recall(page=index, recall_count=max(recall_count - 1, 0), refused=True))
+        return page
+    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
     return page
+
+
+def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
+    """Return which recalled pages fade for another one, the least recently used first; ``None`` where it has no room."""
+    state = core.state
+    room, left, faded = _room(core), _scaled(core, event.block_tokens), []
+    others = [(index, each) for index, each in state.recalled.least_used() if index != event.page]
+    if event.page in state.recalled:
+        left = _scaled(core, state.recalled.attachments[event.page].tokens)
+    if left > room:
+        return None
+    left += sum(_scaled(core, each.tokens) for _, each in others)
+    for index, each in others:
+        if left > room:
+            faded.append(index)
+            left -= _scaled(core, each.tokens)
+    return faded
+
+
+def _room(core: Core) -> int:
+    """Return how many tokens recalled pages may have together in the next window: their share, where that is free or can be."""
+    state, config, budget = core.state, core.config, _budget(core)
+    layout = lay_out(state, state.settled)
+    contents = _scaled(core, planner.contents_limit(state, config, config.budget.tokens) + state.instruction_tokens)
+    folded = lay_out_least(state, state.settled).tokens + max(layout.breakdown["contents"], contents)
+    share = int(config.recall.max_share * budget)
+    return min(share, budget - RECEIPT_TOKENS - min(planner.own_tokens(state, layout), folded))
+
+
+def _scaled(core: Core, tokens: int) -> int:
+    return math.ceil(tokens * core.state.scale)
 
 
 def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int = 0) -> PageRecalled:

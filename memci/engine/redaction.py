@@ -83,7 +83,7 @@ class Redaction:
     def _message(self, value: dict[str, Any]) -> dict[str, Any]:
         left = self.message(value)
         self._held = True
-        return {"message": left, "tokens": self.count(self.wire.facts(left)), "stub_tokens": 0, "media_tokens": 0}
+        return {"message": left, "tokens": self.count(self.wire.facts(left)), "stub_tokens": 0}
 
     def _recount(self, counted: dict[str, Any]) -> None:
         """Put the sizes of what is left in the place of those that another counter gave."""

@@ -102,6 +102,7 @@ class State:
         late: Results that came late, by archived page.
         last_fold: For ``undo_fold``; ``None`` when there is none to undo.
         settled: How windows are asked for; ``None`` before the first.
+        passages_seq: The newest message of the user for which pages were attached unasked; 0 for none.
         scale: What token counts are multiplied by, as the provider's usage tells.
         traffic: How the session was used.
         erased_seq: The last event that took content out of those before it; 0 for none.
@@ -129,6 +130,7 @@ class State:
     late: dict[str, list[LateResult]] = attrs.field(factory=dict)
     last_fold: LastFold | None = None
     settled: WindowSettled | None = None
+    passages_seq: int = 0
     scale: float = 1.0
     traffic: Traffic = attrs.field(factory=Traffic)
     erased_seq: int = 0

@@ -13,11 +13,13 @@ from memci.archive.contents import Directory
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment
 from memci.engine.config import Config
-from memci.engine.events import WindowSettled, entry_of
+from memci.engine.events import entry_of, settled_of
 from memci.engine.page_codec import page_from_value, page_value
 from memci.engine.state import LastFold, LateResult, OpenTurn, State, Traffic
 
-VERSION = 6
+VERSION = 7
+
+_READ = (6, VERSION)
 
 
 def to_mapping(state: State) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def to_mapping(state: State) -> dict[str, Any]:
                 "tokens": attachment.tokens,
                 "block": attachment.block.value(),
                 "prefetched": attachment.prefetched,
+                "used_seq": attachment.used_seq,
             }
             for page in state.recalled.pages()
             for attachment in (state.recalled.attachments[page.index],)
@@ -71,6 +74,7 @@ def to_mapping(state: State) -> dict[str, Any]:
             "entries": [entry.to_mapping() for entry in last.entries],
         },
         "settled": None if state.settled is None else attrs.asdict(state.settled),
+        "passages_seq": state.passages_seq,
         "scale": state.scale,
         "traffic": attrs.asdict(state.traffic),
         "erased_seq": state.erased_seq,
@@ -87,14 +91,14 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     Raises:
         ValueError: Another version of this format wrote it.
     """
-    if value["v"] != VERSION:
-        message = f"a state of version {value['v']}, not {VERSION}"
+    if value["v"] not in _READ:
+        message = f"a state of version {value['v']}, not one of {_READ}"
         raise ValueError(message)
     state = State(
         session=value["session"],
         seq=value["seq"],
         turn=value["turn"],
-        config=Config.from_mapping(value["config"]),
+        config=Config.from_stored(value["config"]),
         configured=value["config"],
         next_number=dict(value["next_number"]),
         turn_page=value["turn_page"],
@@ -107,7 +111,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         instruction_tokens=value["instruction_tokens"],
         next_checkpoint=value["next_checkpoint"],
         detours=tuple((target, seq) for target, seq in value["detours"]),
-        settled=None if value["settled"] is None else WindowSettled(**value["settled"]),
+        settled=None if value["settled"] is None else settled_of(value["settled"]),
+        passages_seq=value.get("passages_seq", 0),
     )
     facts = state.wire.facts
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
@@ -115,7 +120,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
             chapter.add_page(page_from_value(item, facts))
     for item in value["recalled"]:
         stands = {name: item[name] for name in ("anchor", "turn", "tokens", "prefetched")}
-        attachment = Attachment(**stands, block=facts(item["block"]))
+        attachment = Attachment(**stands, block=facts(item["block"]), used_seq=item.get("used_seq", 0))
         state.recalled.attach(page_from_value(item["page"], facts), attachment)
     state.archive.replace(entry_of(item) for item in value["entries"])
     if (shown := value["published"]) is not None:

@@ -1,18 +1,17 @@
 """The window: what one call sends to the model, and the steps that make it fit."""
 
 import hashlib
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
+from memci.chapters.recalled import Attachment
 from memci.engine import folding, planner
-from memci.engine.blocks import STUB_MIN_TOKENS
 from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.events import PagesFaded, WindowSettled
-from memci.engine.layout import RENDERER, Layout, lay_out
+from memci.engine.layout import RENDERER, Layout, lay_out, lay_out_least, stub_candidates
 from memci.engine.monitor import Zone, zone
 from memci.engine.prefetching import prefetch
 from memci.engine.state import State
@@ -63,11 +62,14 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     if type(budget) is not int or not 0 < budget <= MOST:
         message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
-    wanted = _settling(core, budget, _checked_tools(tools))
+    schemas = _checked_tools(tools)
     prefetch(core, budget)
-    layout, wanted = _fitted(core, wanted)
-    if wanted != core.state.settled:
-        core.commit([wanted])
+    before = None
+    while core.state.seq != before:  # so that the same window is found when it is asked for again
+        before = core.state.seq
+        layout, settled = _fitted(core, _settling(core, budget, schemas))
+    if settled != core.state.settled:
+        core.commit([settled])
     core.last_counted = layout.counted
     rendered = _rendered(core.state, layout, budget, core.state.seq)
     core.monitor.window(layout.tokens, budget)
@@ -79,11 +81,11 @@ def render_at(core: Core, seq: int) -> Window:
     state = core.state if seq == core.state.seq else core.state_at(seq)
     settled = state.settled
     if settled is None:
-        return _rendered(state, lay_out(state), state.config.budget.tokens, seq)
+        return _rendered(state, lay_out(state, None), state.config.budget.tokens, seq)
     if settled.renderer != RENDERER:
-        message = f"the window was laid out by renderer {settled.renderer}, which this memci does not know: upgrade memci"
+        message = f"the window was laid out by renderer {settled.renderer}, and this memci has renderer {RENDERER} only"
         raise StoreError(message)
-    return _rendered(state, _lay_out(state, settled), settled.budget, seq)
+    return _rendered(state, lay_out(state, settled), settled.budget, seq)
 
 
 def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
@@ -112,80 +114,65 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> Wi
         tools_sha256=sha256,
         tools_tokens=tokens,
         renderer=RENDERER,
-        stub_tokens=last.stub_tokens if last is not None and last.budget == budget else None,
+        stubs=last.stubs if last is not None and last.budget == budget else [],
+        reads=core.config.recall.protocol == "attp" or any(_names_reader(tool) for tool in tools),
     )
+
+
+def _names_reader(tool: Mapping[str, Any]) -> bool:
+    """Return whether a tool's schema, of any format, is that of the tool which reads what a stub stands for."""
+    function = tool.get("function")
+    return "read_page" in (tool.get("name"), function.get("name") if isinstance(function, Mapping) else None)
 
 
 def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     """Climb the ladder until the window fits, and return it with what is shown as a stub, and whether the contents page is."""
-    layout = _lay_out(core.state, wanted)
+    layout = lay_out(core.state, wanted)
     if layout.tokens <= wanted.budget:
         return layout, wanted
-    wanted = _unavoidable_stubs(core.state, wanted)
-    for steps in ((_fold, _fade_prefetched, _shorten_contents), (_fade, _shorten_contents)):
+    least, wanted = _stubbed(core.state, wanted, lay_out_least)
+    if least.tokens > wanted.budget:  # before any step is taken, as steps last and would bring nothing
+        raise BudgetError(budget=wanted.budget, tokens=least.tokens, breakdown=least.breakdown)
+    for steps in ((_fade_excess, _fold, _fade_prefetched, _shorten_contents), (_fade, _shorten_contents)):
         layout = _climbed(core, wanted, steps)
         if layout.tokens <= wanted.budget:
             return layout, wanted
     for contents in (True, False):  # without it in one window, nothing is lost for later ones
-        layout, wanted = _stubbed(core.state, attrs.evolve(wanted, contents=contents))
+        layout, settled = _stubbed(core.state, attrs.evolve(wanted, contents=contents), lay_out)
         if layout.tokens <= wanted.budget:
-            return layout, wanted
+            return layout, settled
     raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
 
 
 def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, Layout, int], None]]) -> Layout:
     """Take the steps in turn, again and again, until the window fits or none of them makes any more room."""
-    layout, before = _lay_out(core.state, wanted), None
+    layout, before = lay_out(core.state, wanted), None
     while layout.tokens > wanted.budget and core.state.seq != before:
         before = core.state.seq
         for step in steps:
             if layout.tokens > wanted.budget:
                 step(core, layout, wanted.budget)
-                layout = _lay_out(core.state, wanted)
+                layout = lay_out(core.state, wanted)
     return layout
 
 
-def _stub_steps(state: State, wanted: WindowSettled) -> Iterator[tuple[Layout, WindowSettled]]:
-    """Yield the window with no entry as a stub but those that are always one, then with ever smaller entries as stubs."""
-    wanted = attrs.evolve(wanted, stub_tokens=None)
-    layout = _lay_out(state, wanted)
-    yield layout, wanted
-    limit = state.config.active.entry_tokens
-    largest = max((piece.tokens for piece in layout.pieces if piece.part in ("active", "open")), default=0)
-    while limit < largest:  # pictures and files
-        limit *= 2
-    while limit > STUB_MIN_TOKENS:
-        limit = max(limit // 2, STUB_MIN_TOKENS)
-        wanted = attrs.evolve(wanted, stub_tokens=limit)
-        yield _lay_out(state, wanted), wanted
-
-
-def _unavoidable_stubs(state: State, wanted: WindowSettled) -> WindowSettled:
-    """Return it with the largest size above which entries have to be stubs whatever else gives way; ``None`` for no such size.
-
-    Raises:
-        BudgetError: The system part and the open page alone are larger, with all large entries as stubs. It is raised before
-            any step is taken, as the steps last and would bring nothing.
-    """
-    for layout, stubbed in _stub_steps(state, wanted):
-        least = {part: tokens if part in ("tools", "open", "reply") else 0 for part, tokens in layout.breakdown.items()}
-        least["system"] = math.ceil(state.system.tokens * state.scale)
-        tokens = sum(least.values())
-        if tokens <= wanted.budget:
-            return stubbed
-    raise BudgetError(budget=wanted.budget, tokens=tokens, breakdown=least)
-
-
-def _stubbed(state: State, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
-    """Show ever smaller entries as stubs until the window fits, or there is no smaller one."""
-    for step in _stub_steps(state, wanted):
-        if step[0].tokens <= wanted.budget:
+def _stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSettled], Layout]) -> tuple[Layout, WindowSettled]:
+    """Show large entries of the open turn as stubs until what is laid out fits, or there is none left."""
+    layout = lay(state, wanted)
+    for node in stub_candidates(state):
+        if layout.tokens <= wanted.budget:
             break
-    return step
+        if node.seq not in wanted.stubs:
+            wanted = attrs.evolve(wanted, stubs=sorted([*wanted.stubs, node.seq]))
+            layout = lay(state, wanted)
+    return layout, wanted
 
 
 def _fold(core: Core, layout: Layout, budget: int) -> None:
-    folding.fold(core, planner.plan_budget(core.state, core.config, layout, budget))
+    plan = planner.plan_budget(core.state, core.config, layout, budget)
+    done = folding.fold(core, plan, limit=plan.contents_tokens, evict=plan.contents_tokens is None)
+    if plan.pages and not done.pages:
+        folding.fold(core, plan)
 
 
 def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
@@ -204,28 +191,30 @@ def _contents_room(core: Core, layout: Layout, budget: int) -> int:
     return room - core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
 
 
+def _fade_excess(core: Core, layout: Layout, budget: int) -> None:
+    """Let recalled pages go that take more than their share, the least recently used first."""
+    _let_go(core, layout.breakdown["recalled"] - int(core.config.recall.max_share * budget), core.state.recalled.least_used())
+
+
 def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
-    """Let go what nobody asked for, the oldest first, until the window fits."""
-    _let_go(core, layout.tokens - budget, prefetched=True)
+    """Let pages go that nobody asked for until the window fits."""
+    attached = [item for item in core.state.recalled.least_used() if item[1].prefetched]
+    _let_go(core, layout.tokens - budget, attached)
 
 
 def _fade(core: Core, layout: Layout, budget: int) -> None:
-    """Let recalled pages go, the oldest first, until the window fits."""
-    _let_go(core, layout.tokens - budget, prefetched=False)
+    """Let recalled pages go, the least recently used first, until the window fits."""
+    _let_go(core, layout.tokens - budget, core.state.recalled.least_used())
 
 
-def _let_go(core: Core, over: int, *, prefetched: bool) -> None:
+def _let_go(core: Core, over: int, attached: Sequence[tuple[str, Attachment]]) -> None:
     faded = []
-    for index, attachment in core.state.recalled.attachments.items():
-        if over > 0 and bool(attachment.prefetched) is prefetched:
+    for index, attachment in attached:
+        if over > 0:
             faded.append(index)
             over -= int(attachment.tokens * core.state.scale)
     if faded:
         core.commit([PagesFaded(pages=faded, reason="budget")])
-
-
-def _lay_out(state: State, wanted: WindowSettled) -> Layout:
-    return lay_out(state, tools_tokens=wanted.tools_tokens, stub_tokens=wanted.stub_tokens, contents=wanted.contents)
 
 
 def _segment_ends(layout: Layout) -> set[int]:

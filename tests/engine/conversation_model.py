@@ -66,7 +66,8 @@ class Model:
         newest = self.pages[-1] if self.pages else None
         opens_turn = value["role"] == "user" and (newest is None or not newest.only_user)
         waits = newest is not None and any(newest.open_ids) and value["role"] != "assistant"
-        continues = newest is None or (is_full and not waits and not newest.only_user)
+        cuts = newest is not None and (value["role"] == "user" or not newest.only_user)
+        continues = newest is None or (is_full and not waits and cuts)
         self.turn += opens_turn
         if opens_turn or continues:
             assert all(int(index.rpartition("-")[2]) > page.number for page in self.pages)

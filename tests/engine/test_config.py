@@ -54,12 +54,11 @@ def test_the_defaults_are_those_of_the_design() -> None:
             "high_water": 1.0,
             "low_water": "auto",
             "page_tokens": 8000,
-            "entry_tokens": 4000,
         },
         "prices": {"write": 1.25, "read": 0.1},
         "contents": {"max_tokens": "auto", "low_share": 0.65, "directories": True},
         "eviction": {"zero_recall_turns": 200, "stale_turns": 400},
-        "recall": {"turns": 6, "prefetch_tokens": 0, "protocol": "native"},
+        "recall": {"turns": 6, "max_share": 0.25, "passages_tokens": 0, "protocol": "native"},
         "search": {"vectors": False},
         "cache_breakpoints": False,
         "summarizer": "extractive",
@@ -98,7 +97,6 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "active.high_water": [0, -0.5, 1.01, math.nan, math.inf, True, "auto", None],
     "active.low_water": [0, -0.5, 1.0, 1, 1.2, math.nan, True, "half", None, 10**400],
     "active.page_tokens": [0, -1, True, None, "8k"],
-    "active.entry_tokens": [0, -1, True, None, 1e3],
     "prices.write": [0, -1, math.nan, math.inf, True, None, "1.25", 0.05],
     "prices.read": [0, -0.1, math.nan, math.inf, True, None, 2],
     "contents.max_tokens": [0, -1, True, None, 0.5, "all"],
@@ -107,7 +105,8 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "eviction.zero_recall_turns": [0, -1, True, 1.5, "never"],
     "eviction.stale_turns": [0, -1, True, 1.5, "never"],
     "recall.turns": [0, -1, True, None, 1.5],
-    "recall.prefetch_tokens": [-1, True, None, 1.5],
+    "recall.max_share": [0, -1, 1.5, math.nan, True, None, "auto"],
+    "recall.passages_tokens": [-1, True, None, 1.5],
     "recall.protocol": [None, "", "mcp", False, ["none"]],
     "search.vectors": [0, 1, None, "yes"],
     "cache_breakpoints": [0, 1, None, "yes", True],
@@ -207,7 +206,7 @@ def test_unknown_words_name_the_nearest(mapping: dict[str, object], path: str, n
 def test_a_strange_key_names_the_known_ones() -> None:
     """A key that is like nothing lists what there is."""
     error = refused({"recall": {"zzz": 1}})
-    assert "turns, prefetch_tokens, protocol" in str(error)
+    assert "turns, max_share, passages_tokens, protocol" in str(error)
     assert "did you mean" not in str(error)
 
 
@@ -250,12 +249,11 @@ def configs(draw: st.DrawFn) -> Config:
             high_water=high,
             low_water=low,
             page_tokens=draw(COUNTS),
-            entry_tokens=draw(COUNTS),
         ),
         prices=Prices(write=write, read=draw(st.floats(0.01, write))),
         contents=Contents(max_tokens=max_tokens, low_share=draw(SHARES), directories=draw(st.booleans())),
         eviction=Eviction(zero_recall_turns=draw(st.none() | COUNTS), stale_turns=draw(st.none() | COUNTS)),
-        recall=Recall(turns=draw(COUNTS), protocol=draw(st.sampled_from(["none", "native", "attp"]))),
+        recall=Recall(turns=draw(COUNTS), max_share=draw(SHARES), protocol=draw(st.sampled_from(["none", "native", "attp"]))),
         search=Search(vectors=draw(st.booleans())),
         store=draw(st.text(min_size=1).filter(str.strip)),
         durability=draw(st.sampled_from(["fsync", "flush"])),
@@ -429,3 +427,12 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.yaml", tmp_path, "a\0b"):
         with pytest.raises(ConfigError, match="cannot be read"):
             Config.from_file(path)
+
+
+def test_what_a_journal_of_earlier_keys_holds_can_be_read() -> None:
+    """Settings that an older version stored load: a key that went is left out, and one that was renamed has its new name."""
+    stored = Config().to_mapping()
+    stored["active"]["entry_tokens"] = 4_000
+    stored["recall"]["prefetch_tokens"] = stored["recall"].pop("passages_tokens") + 7
+    assert Config(recall=Recall(passages_tokens=7)) == Config.from_stored(stored)
+    refused(stored)

@@ -7,7 +7,7 @@ import pytest
 from memci.archive.contents import Directory
 from memci.archive.page_facts import PageState
 from memci.engine import planner
-from memci.engine.folding import layout
+from memci.engine.layout import lay_out
 from memci.engine.monitor import Eviction, Fold, Recall, ZoneChange
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, MemciError, PageNotFoundError
@@ -16,7 +16,8 @@ from tests.engine.wire import assistant, system, user
 
 
 def window_tokens(session: Session) -> int:
-    return layout(session._core).tokens
+    state = session._core.state
+    return lay_out(state, state.settled).tokens
 
 
 def test_while_everything_fits_nothing_folds() -> None:
@@ -76,7 +77,7 @@ def test_the_gap_between_auto_marks_is_the_cheapest_one() -> None:
     session.append(system("be brief " * 50))
     talk(session, 30, words=30)
     state, config = session._core.state, session._core.config
-    shown = layout(session._core)
+    shown = lay_out(session._core.state, session._core.state.settled)
     for budget in (4_000, 8_000, 32_000):
         marks = planner.marks(state, config, shown, budget)
         gap = marks.high - marks.low
@@ -93,7 +94,7 @@ def test_the_gap_leaves_pages_verbatim() -> None:
         session = open_session(prices={"write": 100, "read": 0.1}, contents={"max_tokens": 100})
         session.append(system("brief " * words))
         talk(session, 30, words=30)
-        shown = layout(session._core)
+        shown = lay_out(session._core.state, session._core.state.settled)
         fixed = shown.breakdown["system"] + shown.breakdown["reply"] + 65
         marks = planner.marks(session._core.state, session._core.config, shown, 1_000)
         after.append(round(marks.low - fixed))
@@ -120,7 +121,9 @@ def test_dear_writes_widen_the_gap() -> None:
     for write in (0.1, 1.0, 5.0):
         session = open_session(prices={"write": write, "read": 0.1})
         talk(session, 10)
-        marks = planner.marks(session._core.state, session._core.config, layout(session._core), 4_000)
+        marks = planner.marks(
+            session._core.state, session._core.config, lay_out(session._core.state, session._core.state.settled), 4_000
+        )
         gaps.append(marks.high - marks.low)
     assert 0 == gaps[0] < gaps[1] < gaps[2]
 

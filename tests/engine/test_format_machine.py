@@ -28,7 +28,7 @@ class FormatMachine(RuleBasedStateMachine):
 
     @initialize(budget=st.sampled_from([500, 900, 2_500]))
     def begin(self, budget: int) -> None:
-        active = {"min_pages": 1, "page_tokens": 150, "entry_tokens": 300}
+        active = {"min_pages": 1, "page_tokens": 150}
         sizes = {"window": budget, "reserve": 0}
         self.config = config_of(
             format=self.wire.name, budget=sizes, active=active, contents={"max_tokens": 120}, snapshot_every=9

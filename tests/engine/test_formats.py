@@ -72,14 +72,14 @@ def test_one_append_each_gives_the_same_pages_as_one_for_all(wire: Wire) -> None
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def test_contents_recalled_pages_and_stubs_stand_in_the_format(wire: Wire) -> None:
     """A window with a contents page, a recalled page and a stub is one that the provider takes, and none of it is lost."""
-    session = open_session(format=wire.name, active={"min_pages": 1, "entry_tokens": 300})
+    session = open_session(format=wire.name, active={"min_pages": 1}, budget={"window": 1_500, "reserve": 0})
     session.append(wire.system("Be brief."))
     for number in range(5):
         session.extend([wire.user(f"question {number}"), *wire.answer("hm", f"answer {number}", ())])
     session.fold("all")
     session.recall(2)
     session.extend([wire.user("last"), *wire.answer("hm", "", ["a"]), wire.result("a", "word " * 2_000)])
-    window = session.window()
+    window = session.window(tools=session.toolbox.openai())
     assert_valid(window, wire.name)
     text = window.to_json().decode()
     assert "Contents of earlier pages" in text
@@ -137,7 +137,7 @@ def test_results_of_one_turn_become_one_message() -> None:
 
 def test_thinking_is_never_changed() -> None:
     """Thinking of a long entry stays whole and in front when the entry is shown as a stub."""
-    session = open_session(format="anthropic", active={"entry_tokens": 300})
+    session = open_session(format="anthropic", budget={"window": 1_000, "reserve": 0})
     long = {**use("a")["content"][1], "input": {"text": "word " * 2_000}}
     session.extend([USER, {"role": "assistant", "content": [THOUGHT, {"type": "text", "text": "so"}, long]}, results("a")])
     content = session.window().messages[1]["content"]

@@ -1,20 +1,25 @@
 """The steps that make a window fit: what goes first, and what stays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from memci.archive.page_facts import PageState
+from memci.archive.summary import Summary
 from memci.engine.engine import Engine
+from memci.engine.monitor import SummaryFailed
 from memci.engine.session import Session
-from tests.engine.sessions import indexes, open_session
+from memci.messages.message import Message
+from tests.engine.sessions import heard, indexes, open_session
 from tests.engine.wire import assistant, calling, result, system, user
 
 
 def test_a_page_shown_as_a_stub_makes_little_room() -> None:
     """Folding counts what a page takes in the window: one that is a stub is not taken for all that is needed."""
-    session = open_session(active={"entry_tokens": 400})
+    session = open_session()
     session.extend([user("read the log"), calling("a"), result("a", "row " * 5_000), assistant("read")])
+    assert "[usr-1/3: " in session.window(500).messages[2]["content"]
     for number in range(3):
         session.extend([user(f"ask {number}"), assistant(f"answer {number} " + "word " * 150)])
     session.append(user("and now? " + "please " * 40))
@@ -50,7 +55,7 @@ def test_what_was_recalled_goes_before_pages_leave_the_contents_page(words: int)
 
 def test_what_was_prefetched_goes_before_the_contents_page_is_shortened() -> None:
     """A page that nobody asked for leaves a window without room, and the contents page stays as it is."""
-    session = booked(recall={"prefetch_tokens": 300})
+    session = booked(recall={"passages_tokens": 300})
     session.append(user("What was said of booking R370 and R407?"))
     session.fold("all")
     session.window()
@@ -73,3 +78,122 @@ def test_a_window_without_room_for_the_contents_page_goes_without_it() -> None:
     assert [] == indexes(session, PageState.EVICTED)
     assert 0 < session.window().breakdown["contents"]
     assert "usr-12" == session.recall("usr-12").index
+
+
+def sliding(turns: int, **config: Any) -> Session:  # noqa: ANN401 (any section of the file)
+    """Return a session whose window of 4,000 tokens has been full for some turns."""
+    session = Engine("memory:", {"budget": {"window": 4_000, "reserve": 0}, **config}).session("full")
+    for number in range(turns):
+        session.append(user(f"Booking R{37 * number}: change seat {number}. " + "please " * 60))
+        session.window()
+        session.append(assistant(f"R{37 * number} has seat {number} now. " + "Fine. " * 60))
+    return session
+
+
+def recalls_before(session: Session, pages: list[int]) -> dict[str, int]:
+    """Recall pages, one after the other with a window after each, and return the breakdown of the last window."""
+    for number in pages:
+        session.recall(number)
+        session.window()
+    session.append(user("Compare these."))
+    return dict(session.window().breakdown)
+
+
+@pytest.mark.parametrize("turns", [60, 63, 66, 69])
+@pytest.mark.parametrize("pages", [[3], [3, 4], list(range(3, 11)), [3, 9, 3, 5, 9, 3]])
+def test_recalls_take_no_more_than_their_share(turns: int, pages: list[int]) -> None:
+    """However many pages are recalled, what is verbatim is that of a session without recalls, less the share, less a page."""
+    without, recalled = (recalls_before(sliding(turns), each) for each in ([], pages))
+    assert 0 < recalled["recalled"] <= 1_000
+    assert recalled["active"] + recalled["open"] >= without["active"] + without["open"] - 1_000 - 160
+
+
+def test_the_least_recently_used_page_fades_for_another() -> None:
+    """Beyond the share of recalled pages those fade that were recalled or renewed longest ago."""
+    session = sliding(60, recall={"max_share": 0.15})
+    session.recall(3)
+    session.recall(4)
+    session.recall(3)
+    session.recall(5)
+    assert ["usr-3", "usr-5"] == indexes(session, PageState.ATTACHED)
+
+
+def test_the_least_recently_used_page_fades_first_for_want_of_room() -> None:
+    """Where a window has less room than the one before, the pages that were used last stay longest."""
+    session = sliding(60)
+    for number in (3, 4, 5, 3):
+        session.recall(number)
+    session.window(1_200)
+    assert ["usr-3"] == indexes(session, PageState.ATTACHED)
+
+
+def test_a_group_chat_cuts_its_pages() -> None:
+    """Thousands of messages without a reply fit a window, which holds the newest word for word, in few pages."""
+    session = open_session(budget={"window": 2_000, "reserve": 0})
+    said = [{**user(f"Message {number} of the trip to town {number}."), "name": f"user{number % 7}"} for number in range(2_000)]
+    for number, message in enumerate(said, start=1):
+        session.append(message)
+        if number % 50 == 0:
+            window = session.window()
+            assert said[number - 10 : number] == window.messages[-10:]
+            assert window.to_json() == session.render(at=window.seq).to_json()
+    assert 1 == session.turn
+    session.append(assistant("Here I am."))
+    assert said[-10:] == session.window().messages[-11:-1]
+    assert said == list(session.messages())[:-1]
+    session.append(user("Thanks."))
+    assert 2 == session.turn
+
+
+def test_what_opened_a_turn_that_ended_is_no_reason_for_a_refusal() -> None:
+    """The opening messages of the turn before leave with the next fold, and a window is measured without them."""
+    session = open_session(
+        budget={"window": 1_000, "reserve": 0}, active={"min_pages": 1, "page_tokens": 300}, recall={"protocol": "none"}
+    )
+    session.append(user("word " * 700))
+    for _ in range(6):
+        session.append(assistant("word " * 60))
+        session.window()
+    session.append(user("word " * 60))
+    answer = assistant("word " * 255)
+    session.append(answer)
+    window = session.window()
+    assert answer == window.messages[-1]
+    assert window.breakdown["contents"]
+
+
+@pytest.mark.parametrize("first", [1, 20, 100, 200])
+@pytest.mark.parametrize("asked", [100, 200, 230])
+@pytest.mark.parametrize("last", [250, 300, 350])
+def test_a_window_that_was_made_to_fit_is_the_same_when_asked_again(first: int, asked: int, last: int) -> None:
+    """Near the budget too a second window writes nothing and is equal, and no contents page is left out that has room."""
+    session = open_session(budget={"window": 500, "reserve": 0}, contents={"max_tokens": 300})
+    session.extend([user("word " * 20), assistant("word " * first), user("word " * asked), assistant("yes")])
+    session.append(assistant("word " * last))
+    window = session.window()
+    seq = session.seq
+    assert window.to_json() == session.window().to_json()
+    assert seq == session.seq
+    room = 500 - window.tokens - 120  # what tells of the contents page, and its heading
+    assert window.breakdown["contents"] or not session.contents.entries or session.contents.tokens > room
+
+
+def test_a_summariser_that_fails_stops_no_window() -> None:
+    """Extracts take the place of its summary, and observers hear of the failure."""
+    session = open_session(budget={"window": 600, "reserve": 0})
+    session._core.summarizer = Failing()
+    notices = heard(session)
+    for number in range(20):
+        session.append(user(f"Booking R{37 * number}: " + "please " * 30))
+        assert session.window().tokens <= 600
+    assert "R37" in session.contents.render()
+    failed = [notice for notice in notices if isinstance(notice, SummaryFailed)]
+    assert [("usr-1", "out of order")] == [(notice.page, str(notice.error)) for notice in failed][:1]
+
+
+class Failing:
+    """A summariser that never answers."""
+
+    def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:  # noqa: ARG002 (the protocol's)
+        message = "out of order"
+        raise OSError(message)

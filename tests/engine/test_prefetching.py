@@ -10,7 +10,7 @@ from tests.engine.wire import assistant, user
 
 def asked(question: str, **recall: int) -> Session:
     """Return a session of five archived turns and one that stands in the window, with a question that nobody answered yet."""
-    session = open_session(recall={"prefetch_tokens": 500, **recall})
+    session = open_session(recall={"passages_tokens": 500, **recall})
     talk(session, 6)
     session.fold([f"usr-{number}" for number in range(1, 6)])
     session.append(user(question))
@@ -76,7 +76,7 @@ def test_a_second_message_of_the_user_attaches_more() -> None:
     session.append(user("and say5x2 say5x3?"))
     session.window()
     assert {"usr-3", "usr-5"} <= set(attached(session))
-    small = asked("what was say3x4 say3x5?", prefetch_tokens=session.window().breakdown["recalled"] // 2)
+    small = asked("what was say3x4 say3x5?", passages_tokens=session.window().breakdown["recalled"] // 2)
     small.window()
     small.append(user("and say5x2 say5x3?"))
     assert small.window().breakdown["recalled"] <= session.window().breakdown["recalled"] // 2
@@ -98,17 +98,17 @@ def test_the_bound_holds() -> None:
     session = asked(everything)
     most = session.window().breakdown["recalled"]
     assert 1 < len(attached(session))
-    session = asked(everything, prefetch_tokens=most // 2)
+    session = asked(everything, passages_tokens=most // 2)
     assert 0 < session.window().breakdown["recalled"] <= most // 2
     session = asked(everything)
     assert session.window(budget=2 * most).breakdown["recalled"] <= most // 2
-    session = asked(everything, prefetch_tokens=3)
+    session = asked(everything, passages_tokens=3)
     assert 0 == session.window().breakdown["recalled"]
 
 
 def test_off_by_default() -> None:
     """Without the setting nothing is attached."""
-    session = asked("what was say3x4 say3x5?", prefetch_tokens=0)
+    session = asked("what was say3x4 say3x5?", passages_tokens=0)
     session.window()
     assert [] == attached(session)
 
@@ -128,7 +128,7 @@ def test_it_survives_a_restart() -> None:
     """A session that is opened again has the same window, from a snapshot and from the journal alone."""
     for every in (1, 1_000):
         store = MemoryStore()
-        config = config_of(recall={"prefetch_tokens": 500}, snapshot_every=every)
+        config = config_of(recall={"passages_tokens": 500}, snapshot_every=every)
         with Engine(store, config).session("chat") as session:
             talk(session, 6)
             session.fold([f"usr-{number}" for number in range(1, 6)])
@@ -154,3 +154,18 @@ def test_a_rewind_takes_back_what_the_message_attached() -> None:
     session.append(user("and say5x2 say5x3?"))
     session.window()
     assert ["usr-5"] == attached(session)
+
+
+def test_what_had_to_leave_is_not_attached_again() -> None:
+    """Once a window had no room for what was attached, it is asked for again without a search, and nothing is written."""
+    session = asked("what was say3x4 say3x5?")
+    sizes = session.window().breakdown
+    assert 0 < sizes["recalled"]
+    small = session.window(sizes["recalled"] + sizes["open"])
+    assert 0 == small.breakdown["recalled"]
+    for budget in (small.budget, None, small.budget):
+        window = session.window(budget)
+        assert 0 == window.breakdown["recalled"]
+        seq = session.seq
+        assert window.to_json() == session.window(budget).to_json()
+        assert seq == session.seq

@@ -1,5 +1,6 @@
 """Pages that come back, fade, are evicted and restored; and what their text can never do."""
 
+import json
 import re
 from typing import Any
 
@@ -8,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.page_facts import PageState
+from memci.engine.monitor import Recall
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, PageEvictedError, PageNotFoundError, PermissionDeniedError
-from tests.engine.sessions import indexes, open_session, states, talk, turn
-from tests.engine.wire import assert_paired, assistant, calling, result, user
+from tests.engine.sessions import heard, indexes, open_session, states, talk, turn
+from tests.engine.wire import assistant, calling, result, user
 
 
 def folded_session(turns: int = 6, **sections: Any) -> Session:  # noqa: ANN401 (any section of the file)
@@ -264,17 +266,40 @@ def test_names_of_pages_stay_on_their_line(name: str) -> None:
     assert ["usr-0", *(entry.index for entry in session.contents.entries)] == found
 
 
-def test_a_large_page_is_recalled_within_the_budget() -> None:
-    """A recalled page that leaves no room fades again before the window, which never exceeds its budget."""
-    session = folded_session(5, budget={"window": 700, "reserve": 0})
-    session.rewind("usr-1/1")
-    session.extend([user("a"), assistant("long " * 900), *turn(2), user("b")])
+def test_a_page_larger_than_the_share_is_not_attached() -> None:
+    """It is returned whole, observers hear that it was refused, and the tool's answer says how to read it in parts."""
+    session = folded_session(5, budget={"window": 3_000, "reserve": 0})
+    session.extend([user("a"), assistant("long " * 900), *turn(8), user("b")])
     session.fold("all")
-    session.recall(indexes(session, PageState.ARCHIVED, PageState.HIDDEN)[0])
-    window = session.window()
-    assert window.tokens <= 700
-    assert_paired(window.messages)
-    assert [] == indexes(session, PageState.ATTACHED)
+    notices = heard(session)
+    seq = session.seq
+    assert [user("a"), assistant("long " * 900)] == session.recall("usr-6").messages
+    assert [Recall(page="usr-6", recall_count=0, refused=True)] == notices
+    assert (seq, []) == (session.seq, indexes(session, PageState.ATTACHED))
+    call = {"id": "c", "type": "function", "function": {"name": "recall_page", "arguments": '{"index": "usr-6"}'}}
+    assert 'read_page("usr-6", start=0)' in json.loads(session.handle_tool_call(call)["content"])["stands"]
+    assert 0 == session.window().breakdown["recalled"]
+
+
+@pytest.mark.parametrize("index", [2, 5, 30, 55, 58, 60, "usr-3..9"])
+@pytest.mark.parametrize("last", [0, 200, 900])
+def test_a_receipt_is_true(index: int | str, last: int) -> None:
+    """What the tool says stands in the window does so at the next call, wherever the page is when it is recalled."""
+    session = open_session(budget={"window": 4_000, "reserve": 0})
+    for number in range(1, 61):
+        session.append(turn(number, 12)[0])
+        session.window()
+        session.append(turn(number, 12)[1])
+    session.append(user("Which of them? " + "please " * last))
+    name = index if isinstance(index, str) else f"usr-{index}"
+    call = {"id": "c", "type": "function", "function": {"name": "recall_page", "arguments": f'{{"index": "{name}"}}'}}
+    session.append(calling("c"))
+    receipt = session.handle_tool_call(call)
+    session.append(receipt)
+    text = session.window().to_json().decode()
+    stands = json.loads(receipt["content"])["stands"]
+    block, verbatim = f"[recalled page {name}," in text, f"question{index} ask{index}x0 ask{index}x1" in text
+    assert (stands.startswith("in a block"), stands.startswith("in full")) == (block, verbatim and not block)
 
 
 def test_the_system_part_cannot_be_pinned() -> None:

@@ -24,7 +24,7 @@ from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.engine import Engine
 from memci.engine.events import from_record
-from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice
+from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, Recall
 from memci.engine.state import State
 from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from memci.messages import codec
@@ -52,7 +52,7 @@ call_sets = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3, u
 spoken = st.builds(user, texts) | st.builds(assistant, texts) | st.builds(lambda ids: calling(*ids), call_sets)
 
 CONFIGS = (
-    {"active": {"min_pages": 2, "page_tokens": 150, "entry_tokens": 300}, "contents": {"max_tokens": 160}},
+    {"active": {"min_pages": 2, "page_tokens": 150}, "contents": {"max_tokens": 160}},
     {
         "active": {"min_pages": 1, "max_pages": 1, "page_tokens": 90},
         "contents": {"max_tokens": 60},
@@ -95,6 +95,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.archived: set[str] = set()
         self.last_fold: tuple[str, ...] | None = None
         self.wrong: list[object] = []
+        self.refused: set[str] = set()
         self.pinned: set[str] = set()
         self.attached: dict[str, tuple[int, str]] = {}  # the turn of the last recall, and the page that was open at the first
         self.windows: list[Window] = []
@@ -124,6 +125,8 @@ class SessionMachine(RuleBasedStateMachine):
                 self.wrong += [index for index, by in notice.pages if index in self.pinned and by != "command"]
             case FoldFailed():
                 self.wrong.append(notice)
+            case Recall(page=index, refused=True):
+                self.refused.add(index)
             case _:
                 pass
 
@@ -310,6 +313,7 @@ class SessionMachine(RuleBasedStateMachine):
         indexes = sorted(self.archived) if pages == "archived" and self.archived else [page.index for page in self.model.pages]
         index = data.draw(st.sampled_from(indexes))
         before = self.state_of(index)
+        self.refused.clear()
         try:
             page = self.session.recall(index)
         except PageEvictedError:
@@ -317,10 +321,13 @@ class SessionMachine(RuleBasedStateMachine):
             assert index not in self.core.state.archive.published
             return
         assert self.model.find(index).messages == page.messages
-        if index in self.archived:
+        if index in self.refused:
+            assert index in self.archived
+        elif index in self.archived:
             opened = self.attached[index][1] if index in self.attached else self.model.pages[-1].index
             self.attached[index] = (self.model.turn, opened)
             assert self.state_of(index) is PageState.ATTACHED
+            self.sync()  # others fade where they have more than their share
         else:
             assert before in (PageState.OPEN, PageState.ACTIVE)
 
@@ -388,9 +395,8 @@ class SessionMachine(RuleBasedStateMachine):
         assert_paired(window.messages)
         assert is_subsequence(self.model.system, window.messages)
         active = [value for page in self.model.pages if page.index not in self.archived for value in page.messages]
-        if self.core.state.settled is not None and self.core.state.settled.stub_tokens is None:
-            limit = self.config.active.entry_tokens
-            assert is_subsequence([each for each in active if count_message(each, self.core.counter) <= limit], window.messages)
+        if self.core.state.settled is not None and not self.core.state.settled.stubs:
+            assert is_subsequence(active, window.messages)
         self.windows.append(window)
         before = self.session.seq
         assert window.to_json() == self.session.window(budget, tools).to_json()

@@ -153,7 +153,7 @@ def test_reading_only_writes_no_vector(tmp_path: Path) -> None:
 
 def test_nothing_is_attached_for_its_meaning() -> None:
     """What is attached unasked is chosen by words: nobody looks at it before it is in the window."""
-    session = told(MemoryStore(), recall={"prefetch_tokens": 500}, **ON)
+    session = told(MemoryStore(), recall={"passages_tokens": 500}, **ON)
     session.append(assistant("yes"))
     session.append(user(QUERY))
     session.window()

@@ -173,19 +173,6 @@ def test_pictures_and_files_are_no_reason_for_a_stub(name: str) -> None:
     assert () == session.verify().problems
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_much_text_beside_pictures_is_a_stub(name: str) -> None:
-    """What counts for the size of an entry is its text, whatever counter the session goes over to."""
-    store = MemoryStore()
-    session = open_session(store, format=name, active={"entry_tokens": 300})
-    session.append(shown_pictures(name, 2, words=200))
-    assert "[usr-1/1: " in str(session.window().messages[0]["content"])
-    session.append(shown_pictures(name, 2))
-    for counter in ("o200k_base", "cl100k_base"):
-        session = open_session(store, format=name, active={"entry_tokens": 300}, counter=counter)
-        assert [True, False] == ["[usr-1/" in str(message["content"]) for message in session.window().messages]
-
-
 def test_pictures_are_stubs_where_a_budget_has_no_room() -> None:
     """The largest entries first: a small budget shows stubs of pictures as of texts, and no more of them than it must."""
     session = open_session(format="openai")
@@ -205,14 +192,52 @@ def test_a_stub_is_short_in_any_script(text: str) -> None:
         assert 0 < entry.node.stub_tokens <= 400
 
 
-def test_an_entry_over_its_size_is_a_stub_at_once() -> None:
-    """An entry over ``active.entry_tokens`` is a stub from the first window on, so that the prefix does not change."""
-    session = open_session(active={"entry_tokens": 300})
-    session.extend([user("read it"), calling("x"), result("x", "row " * 400), assistant("read")])
-    first = session.window()
-    assert first.tokens < 300
-    session.append(user("again"))
-    assert first.messages == session.window().messages[:4]
+def test_a_stub_stays_one() -> None:
+    """What was shown as a stub stays one until its page folds, so that the prefix does not change, and others stay whole."""
+    session = open_session(active={"page_tokens": 10_000})
+    session.extend([user("read it"), calling("x"), result("x", "row " * 1_400), assistant("read")])
+    first = session.window(1_000)
+    assert "[usr-1/3: " in first.messages[2]["content"]
+    session.extend([user("more"), calling("y"), result("y", "line " * 300)])
+    window = session.window(1_000)
+    assert first.messages == window.messages[: len(first.messages)]
+    assert "line " * 300 == window.messages[-1]["content"]
+
+
+def test_results_of_tools_give_way_before_what_the_user_wrote() -> None:
+    """Where room is needed in one turn, results become stubs first, the largest of them, then answers, then the user's words."""
+    session = open_session(active={"page_tokens": 10_000})
+    session.extend([user("ask " * 400), calling("x"), result("x", "row " * 500), assistant("say " * 450)])
+    session.extend([calling("y"), result("y", "line " * 300)])
+
+    def stubs(budget: int) -> list[int]:
+        return [place for place, message in enumerate(session.window(budget).messages) if "[usr-1/" in str(message["content"])]
+
+    assert [[], [2], [2, 5], [2, 3, 5], [0, 2, 3, 5]] == [stubs(budget) for budget in (2_000, 1_500, 1_200, 900, 600)]
+
+
+@pytest.mark.parametrize("protocol", ["native", "none"])
+def test_nothing_is_hidden_while_there_is_room(protocol: str) -> None:
+    """A document that fits is shown whole, however long it is, and so is what a tool read."""
+    session = open_session(budget={"window": 28_000, "reserve": 0}, recall={"protocol": protocol})
+    session.append(user("Summarise this: " + "word " * 15_000))
+    session.extend([calling("x"), result("x", "row " * 9_000)])
+    assert list(session.messages()) == session.window().messages
+
+
+def test_a_stub_names_a_tool_that_is_offered() -> None:
+    """How to read what a stub stands for is said where the window has the tool for it, or the system part tells of ATTP."""
+    said = "read it with read_page('usr-1/1')"
+    session = open_session(recall={"protocol": "none"})
+    session.append(user("word " * 1_000))
+    assert said not in session.window(500).to_json().decode()
+    for schemas in (session.toolbox.openai(), session.toolbox.responses(), session.toolbox.anthropic()):
+        window = session.window(1_500, tools=schemas)
+        assert window.breakdown["tools"]
+        assert said in window.to_json().decode()
+    session = open_session(recall={"protocol": "attp"})
+    session.append(user("word " * 1_000))
+    assert said in session.window(500).to_json().decode()
 
 
 def test_zones_follow_the_share_of_the_budget() -> None:
@@ -250,7 +275,7 @@ OTHER_SETTINGS: list[dict[str, Any]] = [
     {"counter": "approximate"},
     {"counter": "cl100k_base"},
     {"recall": {"protocol": "attp"}},
-    {"active": {"entry_tokens": 260}},
+    {"active": {"page_tokens": 260}},
     {"budget": {"window": 700, "reserve": 100}},
 ]
 
