@@ -67,7 +67,10 @@ def _attach(core: Core, index: str, *, recall_count: int) -> Page:
     event = attaching(core, page, recall_count=recall_count)
     faded = _giving_way(core, event)
     if faded is None:
-        core.monitor.tell(Recall(page=index, recall_count=max(recall_count - 1, 0), refused=True))
+        if index in core.state.recalled:  # the next window would let it go
+            core.commit([PagesFaded(pages=[index], reason="share")])
+        known = core.facts(index)
+        core.monitor.tell(Recall(page=index, recall_count=known.recall_count if known is not None else 0, refused=True))
         return page
     core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
     return page
