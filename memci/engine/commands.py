@@ -1,7 +1,6 @@
 """Small commands that a session takes beside messages, folds and recalls."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from memci.engine import appending, checkpointing
 from memci.engine.config_checks import MOST
@@ -9,6 +8,7 @@ from memci.engine.core import Core
 from memci.engine.events import Event, PageBegan, SystemSet, UsageReported
 from memci.engine.state import SYSTEM, USER
 from memci.errors import ConfigError, InvalidMessageError, shown
+from memci.messages.codec import MessageLike
 
 SCALE_LIMITS = (0.5, 4.0)
 """What the provider's usage may scale counts by; beyond it, the report is about something else than the window."""
@@ -17,7 +17,7 @@ ESTIMATE_SLACK = 1.05
 """What stays on top of a calibrated estimate: single messages differ more than the window does."""
 
 
-def set_system(core: Core, values: Sequence[Mapping[str, Any]]) -> None:
+def set_system(core: Core, values: Sequence[MessageLike]) -> None:
     """Replace the system part.
 
     Raises:

@@ -283,6 +283,7 @@ class Core:
 
     def count(self, message: Message) -> int:
         """Return at most the size of a message as it is sent: shorter at the end of a window, it may even be more tokens."""
+        message = self.state.wire.sent(message)
         last = self.state.wire.ended(message)
         tokens = count_message(message.value(), self.counter)
         return tokens if last is message else max(tokens, count_message(last.value(), self.counter))

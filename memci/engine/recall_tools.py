@@ -126,8 +126,9 @@ def handle_tool_call(toolbox: Toolbox, call: object) -> dict[str, Any]:
     Raises:
         InvalidMessageError: It is no tool call of any format.
     """
+    call = codec.dumped(call)
     if not isinstance(call, Mapping):
-        message = f"give a tool call as a dict with its id, not a {type(call).__name__}"
+        message = f"give a tool call as a dict with its id, or as the SDK's object, not a {type(call).__name__}"
         raise InvalidMessageError(message)
     function, identity = call.get("function"), call.get("id")
     if isinstance(function, Mapping) and isinstance(identity, str):

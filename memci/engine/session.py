@@ -13,6 +13,7 @@ from memci.engine.monitor import Fold
 from memci.engine.reader import Reader
 from memci.engine.window import Window, make_window
 from memci.errors import ConfigError
+from memci.messages.codec import MessageLike
 
 if TYPE_CHECKING:
     from memci.attp.result import Result
@@ -44,12 +45,13 @@ class Session(Reader):
             super().close()
 
     def append(
-        self, message: Mapping[str, Any], *, at: object = None, key: str | None = None, on_conflict: OnConflict = "raise"
+        self, message: MessageLike, *, at: object = None, key: str | None = None, on_conflict: OnConflict = "raise"
     ) -> Entry:
         """Take a message in, and return its entry once the message is safe.
 
         Args:
-            message: A message in the session's wire format; it is copied.
+            message: A message in the session's wire format, as a dict or as the object of a provider's SDK, such as
+                ``response.choices[0].message``, whose ``model_dump(mode="json", exclude_unset=True)`` it then is; it is copied.
             at: When it was said: a datetime or ISO 8601 text, taken as UTC when it names no zone; now by default.
             key: Idempotency key: repeating the command with it gives the first answer again.
             on_conflict: ``retry`` refreshes and appends again, at the end, when somebody else wrote first.
@@ -62,7 +64,7 @@ class Session(Reader):
 
     def extend(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Sequence[MessageLike],
         *,
         at: object = None,
         key: str | None = None,
@@ -172,7 +174,7 @@ class Session(Reader):
         with self._open() as core:
             return checkpointing.restore_checkpoint(core, checkpoint_id)
 
-    def set_system(self, messages: Sequence[Mapping[str, Any]]) -> None:
+    def set_system(self, messages: Sequence[MessageLike]) -> None:
         """Replace the system part by these system or developer messages."""
         with self._open() as core:
             commands.set_system(core, messages)
@@ -191,8 +193,10 @@ class Session(Reader):
             self._toolbox = make_toolbox(self, self._core)
         return self._toolbox
 
-    def handle_tool_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+    def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
+
+        The call is a dict, or the object that a provider's SDK gives for it.
 
         What the model did wrong is in the message; nothing is raised for it.
 

@@ -7,7 +7,8 @@ space, which JSON allows and by which ``decode`` knows them.
 
 import json
 import math
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
 
 import orjson
 
@@ -19,6 +20,18 @@ MAX_DEPTH = 200
 """Levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few."""
 
 _MARK = b" "
+
+
+class SdkObject(Protocol):
+    """An object of a provider's SDK, such as ``response.choices[0].message``: it gives itself as JSON, like pydantic's models."""
+
+    def model_dump(self, *, mode: str, exclude_unset: bool) -> dict[str, Any]:
+        """Return it as JSON values where *mode* is ``json``, without the fields that nobody set."""
+        ...
+
+
+MessageLike: TypeAlias = Mapping[str, Any] | SdkObject
+"""What is taken as a message: a dict, or the object of it that a provider's SDK gives."""
 
 
 def encode(value: object) -> bytes:
@@ -61,6 +74,8 @@ def decode_foreign(data: bytes) -> Any:  # noqa: ANN401 (as above)
 def checked_copy(value: object, path: str = "", depth: int = 0) -> JsonValue:
     """Copy a JSON value deeply, so that no later change of the original reaches the copy.
 
+    Objects of SDKs, the value itself or parts of it, are copied as the JSON values that they stand for.
+
     Raises:
         InvalidMessageError: Some part is not a JSON value; the error names its place.
     """
@@ -80,8 +95,17 @@ def checked_copy(value: object, path: str = "", depth: int = 0) -> JsonValue:
         return {_key(key, path): checked_copy(item, f"{path}.{key}" if path else key, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
         return [checked_copy(item, f"{path}[{number}]", depth + 1) for number, item in enumerate(value)]
-    message = f"a {type(value).__name__} is not a JSON value: convert it first (SDK objects have model_dump())"
+    dump = dumped(value)
+    if dump is not value:
+        return checked_copy(dump, path, depth + 1)
+    message = f"a {type(value).__name__} is not a JSON value: convert it first"
     raise InvalidMessageError(message, path=path)
+
+
+def dumped(value: object) -> object:
+    """Return what an object of a provider's SDK stands for; any other value as it is."""
+    dump = None if isinstance(value, type) else getattr(value, "model_dump", None)
+    return dump(mode="json", exclude_unset=True) if callable(dump) else value
 
 
 def _key(key: object, path: str) -> str:

@@ -37,17 +37,28 @@ def call_id(value: Mapping[str, Any]) -> str | None:
     """Return the id under which a call is answered; ``None`` for an item that is no call, or that the provider runs."""
     if value["type"] not in CALLS or value.get("execution") == "server":
         return None
-    identity = value.get("id" if value["type"] == "mcp_approval_request" else "call_id")
+    identity = value.get(call_key(value))
     return identity if isinstance(identity, str) and identity else None
+
+
+def call_key(value: Mapping[str, Any]) -> str:
+    """Return the key under which a call has the id by which it is answered."""
+    return "id" if value["type"] == "mcp_approval_request" else "call_id"
 
 
 def answered_id(value: Mapping[str, Any]) -> str | None:
     """Return the id of the call that an item answers; ``None`` for an item that answers none."""
     if value["type"] not in ANSWERS or value.get("execution") == "server":
         return None
-    key = "approval_request_id" if value["type"] == "mcp_approval_response" else "call_id"
-    identity = value.get(key, value.get("id") if value["type"] == "local_shell_call_output" else None)
+    identity = value.get(answer_key(value))
     return identity if isinstance(identity, str) and identity else None
+
+
+def answer_key(value: Mapping[str, Any]) -> str:
+    """Return the key under which an item names the call that it answers."""
+    if value["type"] == "mcp_approval_response":
+        return "approval_request_id"
+    return "id" if value["type"] == "local_shell_call_output" and "call_id" not in value and "id" in value else "call_id"
 
 
 def call_of(value: Mapping[str, Any], identity: str, as_text: Callable[[object], str]) -> Call:

@@ -199,7 +199,7 @@ def test_answers_that_say_nothing_are_sent_as_empty_texts(nothing: Value) -> Non
     session = open_session()
     session.extend([USER, {"role": "assistant", **nothing}, {"role": "assistant", "content": None, "refusal": "No."}])
     assert {"role": "assistant", **nothing} == session.page(1).messages[1]
-    empty = {"role": "assistant", **nothing, "content": ""}
+    empty = {"role": "assistant", "content": ""}
     assert [USER, empty, {"role": "assistant", "content": None, "refusal": "No."}] == session.window().messages
 
 

@@ -15,6 +15,10 @@ FORMATS = ("openai", "responses", "anthropic")
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 PDF = "data:application/pdf;base64,JVBERi0="
 
+LOOK: Value = {"type": "image_url", "image_url": {"url": PICTURE, "detail": "low"}}
+CALL: Value = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+SOURCE: Value = {"type": "text", "media_type": "text/plain", "data": "words"}
+
 CHAT: list[Value] = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": PICTURE}}]},
@@ -118,6 +122,23 @@ def test_the_forms_are_the_providers() -> None:
         ({"role": "tool", "tool_call_id": "a", "content": "x", "name": "find"}, "openai", "anthropic", "name"),
         ({"role": "tool", "tool_call_id": "a", "content": "x", "name": "find"}, "openai", "responses", "name"),
         ({"role": "user", "content": ""}, "openai", "anthropic", "without words"),
+        ({"role": "user", "content": [{"type": "text", "text": "x", "cache": 1}]}, "openai", "anthropic", "cache"),
+        ({"role": "user", "content": [{**LOOK, "image_url": {"url": PICTURE, "x": 1}}]}, "openai", "responses", "keys x"),
+        ({"role": "user", "content": [LOOK]}, "openai", "anthropic", "detail low"),
+        (
+            {"role": "user", "content": [{"type": "input_image", "image_url": "a", "detail": "high"}]},
+            "responses",
+            "anthropic",
+            "high",
+        ),
+        (
+            {"role": "assistant", "content": None, "tool_calls": [{**CALL, "extra_content": 1}]},
+            "openai",
+            "anthropic",
+            "extra_content",
+        ),
+        ({"role": "user", "content": [{"type": "document", "source": SOURCE, "title": "T"}]}, "anthropic", "openai", "title"),
+        ({"role": "assistant", "content": "I am \n"}, "openai", "anthropic", "white space"),
     ],
 )
 def test_what_is_lost_is_named(value: Value, from_: str, to: str, what: str) -> None:
@@ -125,6 +146,29 @@ def test_what_is_lost_is_named(value: Value, from_: str, to: str, what: str) -> 
     (lost,) = memci.convert([value], from_=from_, to=to).lost
     assert lost.place.startswith("messages[0]")
     assert what in str(lost)
+
+
+def test_how_closely_to_look_comes_through() -> None:
+    """The detail of a picture stays in OpenAI's formats."""
+    items = memci.convert([{"role": "user", "content": [LOOK]}], from_="openai", to="responses")
+    assert ("low", ()) == (items.messages[0]["content"][0]["detail"], items.lost)
+    assert [LOOK] == memci.convert(items.messages, from_="responses", to="openai").messages[0]["content"]
+
+
+def test_what_the_model_goes_on_with_has_no_white_space_behind_it() -> None:
+    """Anthropic refuses white space at the end of a last text of the assistant, and takes it anywhere else."""
+    chat = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "I am "}]
+    done = memci.convert([*chat, *chat], from_="openai", to="anthropic")
+    assert ["Go.", "I am ", "Go.", "I am"] == [value["content"] for value in done.messages]
+    assert ["messages[3]"] == [lost.place for lost in done.lost]
+    assert [] == memci.validate(done.messages, "anthropic")
+
+
+def test_keys_of_an_answer_are_not_lost() -> None:
+    """What only an answer has is no part of what was said."""
+    answer = {"role": "assistant", "content": "Done.", "id": "msg", "type": "message", "usage": {"input_tokens": 1}}
+    done = memci.convert([answer], from_="anthropic", to="openai")
+    assert ([{"role": "assistant", "content": "Done."}], ()) == (done.messages, done.lost)
 
 
 LATE: dict[str, list[Value]] = {

@@ -9,7 +9,7 @@ import attrs
 
 from memci.messages import codec
 from memci.messages.conversion.neutral import File, Image, Losses, Piece, Said, Text, ToolCall, ToolResult, unsayable
-from memci.messages.formats import anthropic
+from memci.messages.formats import anthropic, anthropic_window
 
 _NOT_OF_AN_ID = re.compile("[^a-zA-Z0-9_-]")
 _PDF = "application/pdf"
@@ -27,10 +27,18 @@ def parse(messages: Sequence[dict[str, Any]], losses: Losses) -> Iterator[Said]:
 def write(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, Any]]:
     """Yield the messages that say it, the first one after the system prompt the user's.
 
-    Results that follow each other are one message, and empty texts are left out.
+    Results that follow each other are one message; empty texts are left out, and white space at the end of the last text where it
+    is the assistant's.
     """
     begun = False
-    for message in _messages(conversation, losses):
+    everything = list(conversation)
+    messages = list(_messages(everything, losses))
+    for message in map(anthropic_window.ended, messages[-1:]):
+        if message is not messages[-1]:
+            place = next(said.place for said in reversed(everything) if said.role == "assistant")
+            losses.add(place, "white space at the end, with which the call would be refused")
+            messages[-1] = message
+    for message in messages:
         if not begun and message["role"] != "system":
             begun = True
             opening = anthropic.opening(anthropic.facts(message))
@@ -92,14 +100,14 @@ def _pieces(place: str, part: dict[str, Any], losses: Losses) -> Iterator[Piece]
             return
     losses.keys(place, part, _BLOCK_KEYS)
     match part:
-        case {"type": "text", "text": str(text)} | {"type": "document", "source": {"type": "text", "data": str(text)}}:
+        case {"type": "text", "text": str(text)}:
             yield Text(text)
         case {"type": "image", "source": {"type": "base64", "media_type": str(media_type), "data": str(data)}}:
             yield Image(media_type=media_type, data=data)
         case {"type": "image", "source": {"type": "url", "url": str(url)}}:
             yield Image(url=url)
-        case {"type": "document", "source": {"type": "base64", "data": str(data)}, **rest}:
-            yield File(str(rest.get("title") or "document.pdf"), _PDF, data)
+        case {"type": "document"}:
+            yield _document(place, part, losses)
         case {"type": "tool_use"}:
             yield ToolCall(part["id"], part["name"], codec.encode(part["input"]).decode())
         case {"type": "tool_result"}:
@@ -110,7 +118,20 @@ def _pieces(place: str, part: dict[str, Any], losses: Losses) -> Iterator[Piece]
             raise unsayable(place, f"a block of type {part.get('type')}")
 
 
+def _document(place: str, part: dict[str, Any], losses: Losses) -> Piece:
+    match part:
+        case {"source": {"type": "text", "data": str(text)}, **rest}:
+            if rest.get("title"):
+                losses.add(place, "the title of a text")
+            return Text(text)
+        case {"source": {"type": "base64", "data": str(data)}, **rest}:
+            return File(str(rest.get("title") or "document.pdf"), _PDF, data)
+    raise unsayable(place, "a document that is not there itself")
+
+
 def _blocks(said: Said, piece: Piece, names: _Names, losses: Losses) -> Iterator[dict[str, Any]]:
+    if isinstance(piece, Image) and piece.detail:
+        losses.add(said.place, f"that the model looks at a picture with the detail {piece.detail}")
     match piece:
         case Text():
             if piece.text.strip():

@@ -32,9 +32,11 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
 
     What both formats can say comes through: roles, texts, pictures, PDF files, calls and their results. What only one provider
     understands does not, and is listed in ``lost``: thinking and reasoning, tools that the provider runs itself, citations,
-    breakpoints, ids of items, whether a result is an error, and other keys. A result that came late stands directly behind its
-    call. In Anthropic's format ids of calls that it would refuse get others, a message without words is left out, and where the
-    conversation would begin with the assistant, a short message of the user stands before it.
+    breakpoints, ids of items, whether a result is an error, and other keys. Keys of a provider's answer, such as Anthropic's
+    ``usage``, are no part of what was said: they are left out and not listed. A result that came late stands directly behind its
+    call. In Anthropic's format ids of calls that it would refuse get others, a message without words is left out, and so is white
+    space at the end of a last text of the assistant; where the conversation would begin with the assistant, a short message of
+    the user stands before it.
 
     Args:
         messages: Such as ``session.messages()``, or the messages of a call; Anthropic's system prompt as messages of role
@@ -48,16 +50,17 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
         ConfigError: There is no such format.
     """
     wire, _ = formats.get(from_), formats.get(to)
-    values = []
+    read = []
     for number, value in enumerate(messages):
         try:
-            values.append(wire.read(value).value())
+            read.append(wire.read(value))
         except InvalidMessageError as error:
             place = f"messages[{number}]" + (f".{error.path}" if error.path else "")
             raise InvalidMessageError(str(error).removeprefix(f"{error.path}: "), path=place) from error
     if from_ == to:
-        return Conversion(messages=values, lost=())
+        return Conversion(messages=[message.value() for message in read], lost=())
     losses = Losses()
+    values = [wire.sent(message).value() for message in read]
     said = import_module(f"memci.messages.conversion.{from_}").parse(values, losses)
     written = list(import_module(f"memci.messages.conversion.{to}").write(answered(said), losses))
     return Conversion(messages=written, lost=losses.in_order())

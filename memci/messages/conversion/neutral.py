@@ -24,11 +24,13 @@ class Image:
         url: Its web address; empty for a picture that is there itself.
         media_type: Such as ``image/png``.
         data: Base64.
+        detail: How closely the model is to look, in OpenAI's words; empty where it decides.
     """
 
     url: str = ""
     media_type: str = ""
     data: str = ""
+    detail: str = ""
 
     @property
     def address(self) -> str:
@@ -111,12 +113,13 @@ def unsayable(place: str, what: str) -> InvalidMessageError:
     return InvalidMessageError(message, path=place)
 
 
-def image_of_address(address: str) -> Image:
+def image_of_address(address: str, detail: object) -> Image:
     """Return the picture behind a web address or ``data:`` URL."""
+    named = detail if isinstance(detail, str) and detail != "auto" else ""
     head, comma, data = address.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
-        return Image(media_type=head[len("data:") : -len(";base64")], data=data)
-    return Image(url=address)
+        return Image(media_type=head[len("data:") : -len(";base64")], data=data, detail=named)
+    return Image(url=address, detail=named)
 
 
 def file_of_address(name: str, address: str) -> File:

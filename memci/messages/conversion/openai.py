@@ -18,6 +18,7 @@ from memci.messages.conversion.neutral import (
 )
 
 _KEYS = ("role", "content", "tool_calls", "tool_call_id", "function_call", "refusal")
+_THINKING = ("thinking", "redacted_thinking", "reasoning")
 
 
 def parse(messages: Sequence[dict[str, Any]], losses: Losses) -> Iterator[Said]:
@@ -33,7 +34,7 @@ def parse(messages: Sequence[dict[str, Any]], losses: Losses) -> Iterator[Said]:
             yield Said(place, "user", (ToolResult(identity, plain),))
             continue
         refusal = (Text(value["refusal"]),) if value.get("refusal") else ()
-        yield Said(place, role, (*content, *refusal, *_calls(place, value)))
+        yield Said(place, role, (*content, *refusal, *_calls(place, value, losses)))
 
 
 def write(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, Any]]:
@@ -61,22 +62,27 @@ def _content(place: str, content: object, losses: Losses) -> Iterator[Piece]:
         yield Text(content)
     for position, part in enumerate(content if isinstance(content, list) else ()):
         at = f"{place}.content[{position}]"
+        if part["type"] not in _THINKING:
+            losses.keys(at, part, ("type", "text", "refusal", "image_url", "file"))
         match part:
             case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
                 yield Text(text)
-            case {"type": "image_url", "image_url": {"url": str(url)}}:
-                yield image_of_address(url)
-            case {"type": "file", "file": {"file_data": str(data), **rest}}:
-                yield file_of_address(str(rest.get("filename", "document.pdf")), data)
-            case {"type": "thinking" | "redacted_thinking" | "reasoning"}:
+            case {"type": "image_url", "image_url": {"url": str(url)} as image}:
+                losses.keys(at, image, ("url", "detail"))
+                yield image_of_address(url, image.get("detail"))
+            case {"type": "file", "file": {"file_data": str(data)} as file}:
+                losses.keys(at, file, ("file_data", "filename"))
+                yield file_of_address(str(file.get("filename", "document.pdf")), data)
+            case {"type": str(kind)} if kind in _THINKING:
                 losses.add(at, "thinking")
             case _:
                 raise unsayable(at, f"a part of type {part['type']}")
 
 
-def _calls(place: str, value: dict[str, Any]) -> Iterator[ToolCall]:
+def _calls(place: str, value: dict[str, Any], losses: Losses) -> Iterator[ToolCall]:
     for position, call in enumerate(value.get("tool_calls") or ()):
         function, custom = call.get("function"), call.get("custom")
+        losses.keys(f"{place}.tool_calls[{position}]", call, ("id", "type", "function", "custom"))
         if isinstance(function, dict):
             yield ToolCall(call["id"], function["name"], function.get("arguments") or "{}")
         elif isinstance(custom, dict):
@@ -109,6 +115,7 @@ def _part(piece: Text | Image | File) -> dict[str, Any]:
         case Text():
             return {"type": "text", "text": piece.text}
         case Image():
-            return {"type": "image_url", "image_url": {"url": piece.address}}
+            detail = {"detail": piece.detail} if piece.detail else {}
+            return {"type": "image_url", "image_url": {"url": piece.address, **detail}}
         case File():
             return {"type": "file", "file": {"filename": piece.name, "file_data": piece.address}}

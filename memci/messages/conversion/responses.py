@@ -93,8 +93,8 @@ def _content(place: str, content: object, losses: Losses) -> Iterator[Piece]:
         match part:
             case {"type": "input_text" | "output_text" | "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
                 yield Text(text)
-            case {"type": "input_image", "image_url": str(url)}:
-                yield image_of_address(url)
+            case {"type": "input_image", "image_url": str(url), **rest}:
+                yield image_of_address(url, rest.get("detail"))
             case {"type": "input_file", "file_data": str(data), **rest}:
                 yield file_of_address(str(rest.get("filename", "document.pdf")), data)
             case _:
@@ -112,6 +112,6 @@ def _part(piece: Text | Image | File) -> dict[str, Any]:
         case Text():
             return {"type": "input_text", "text": piece.text}
         case Image():
-            return {"type": "input_image", "image_url": piece.address, "detail": "auto"}
+            return {"type": "input_image", "image_url": piece.address, "detail": piece.detail or "auto"}
         case File():
             return {"type": "input_file", "filename": piece.name, "file_data": piece.address}

@@ -93,6 +93,13 @@ def opening(first: Message) -> Message | None:
     return None if first.role == "user" else block("[the conversation begins here]")
 
 
+def sent(message: Message) -> Message:
+    """Return a message without what belongs to the provider's answer only, such as its ``usage``."""
+    value = message.value()
+    kept = anthropic_window.sent(value)
+    return message if kept == value else facts(kept)
+
+
 def ended(message: Message) -> Message:
     """Return what a message is sent as at the end of a window: its last text without white space behind it."""
     if message.role != "assistant":

@@ -28,7 +28,34 @@ _MARKED = frozenset(
 )
 """Blocks that get a breakpoint: those for which the API reference names ``cache_control``. Thinking has none."""
 
+OF_ANSWERS: Final = frozenset(
+    {
+        *("id", "type", "model", "usage", "stop_reason", "stop_sequence", "stop_details"),
+        *("container", "context_management", "diagnostics", "input_transformations"),
+    }
+)
+"""The keys of a message that an answer of the provider has and a call may not have."""
+
 Block = dict[str, Any]
+
+
+def sent(value: Block) -> Block:
+    """Return a message as the provider takes it, without what belongs to its answers only."""
+    kept = {key: item for key, item in value.items() if key not in OF_ANSWERS}
+    if isinstance(value["content"], list):
+        kept["content"] = list(map(_sent_block, value["content"]))
+    return kept
+
+
+def _sent_block(part: Block) -> Block:
+    """Return a block without the keys that the SDK adds, and those that may be missing and not be null."""
+    kept = {key: item for key, item in part.items() if key != "parsed_output" and (key != "caller" or item is not None)}
+    if isinstance(part.get("citations"), list):
+        kept["citations"] = [
+            {key: item for key, item in each.items() if key != "file_id"} if isinstance(each, dict) else each
+            for each in part["citations"]
+        ]
+    return kept
 
 
 def server_call(part: Block) -> str | None:
@@ -85,15 +112,16 @@ def assemble(
 ) -> tuple[list[Block], list[Message]]:
     """Return the system prompt as text blocks, and the messages.
 
-    The system messages at the beginning are the system prompt; later ones stay where they are. Left out are empty texts, messages
-    without anything, thinking at the end of a message, white space at the end of a text with which the model goes on, the halves
-    of the provider's own calls whose other half is not there, and all breakpoints but the last four (of those in the system
-    prompt, the last stays). The results of one turn become one message, before any text. A call whose id an earlier one has gets
-    another id, and its result too. Any other message is the one that came in, byte for byte.
+    The system messages at the beginning are the system prompt; later ones stay where they are. Left out are what belongs to the
+    provider's answers only, empty texts, messages without anything, thinking at the end of a message, white space at the end of a
+    text with which the model goes on, the halves of the provider's own calls whose other half is not there, and all breakpoints
+    but the last four (of those in the system prompt, the last stays). The results of one turn become one message, before any
+    text. A call whose id an earlier one has gets another id, and its result too. Any other message is the one that came in, byte
+    for byte.
 
     Where places of messages are given in *cached*, breakpoints stand behind these, and no others.
     """
-    values = [message.value() for message in messages]
+    values = [sent(message.value()) for message in messages]
     if cached:
         _set_breakpoints(values, cached)
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
@@ -172,7 +200,8 @@ def _distinct(values: Iterable[Block]) -> Iterator[Block]:
                     given[identity] = identity = next(number for number in numbers if number not in seen)
                 if identity is not None:
                     seen.add(identity)
-        yield {**value, "content": [_with_id(part, given) for part in _as_blocks(value["content"])]} if given else value
+        content = value["content"]
+        yield {**value, "content": [_with_id(part, given) for part in content]} if given and isinstance(content, list) else value
 
 
 def _with_id(part: Block, given: Mapping[str, str]) -> Block:
@@ -187,7 +216,12 @@ def _results(value: Block) -> bool:
 
 def _paired(values: Sequence[Block]) -> list[Block]:
     """Leave out halves of the provider's own calls."""
-    return [_without(value, ids) if ids else value for value, ids in zip(values, _lone(values), strict=True)]
+    return [
+        {**value, "content": [part for part in value["content"] if server_call(part) not in ids]}
+        if ids and isinstance(value["content"], list)
+        else value
+        for value, ids in zip(values, _lone(values), strict=True)
+    ]
 
 
 def _lone(values: Sequence[Block]) -> list[set[str]]:
@@ -205,10 +239,6 @@ def _lone(values: Sequence[Block]) -> list[set[str]]:
             lone -= {server_call(part) for part in last if part["type"] in _SERVER_CALLS}
         found += [lone] * len(turn)
     return found
-
-
-def _without(value: Block, ids: set[str]) -> Block:
-    return {**value, "content": [part for part in _as_blocks(value["content"]) if server_call(part) not in ids]}
 
 
 def _cleaned(value: Block) -> Block:

@@ -27,10 +27,12 @@ class Format(Protocol):
             message itself where the format has no shorter form of it.
         erased: Makes what is left of a message when its content is erased.
         opening: Makes the message that has to stand before the first one of a conversation; ``None`` for none.
+        sent: Gives what a message is counted and sent as: without what belongs to an answer of the provider only, or to an object
+            of its SDK; the message itself where that is no other.
         ended: Gives what a message is sent as when it is the last of a window; the message itself where that is no other.
         assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
-            parameter for it, and the messages. It joins, leaves out and shortens, and adds nothing but a mark for the provider's
-            cache behind the messages whose places are given, where the format has such marks.
+            parameter for it, and the messages. It joins, leaves out (``sent`` first) and shortens, and adds nothing but a mark
+            for the provider's cache behind the messages whose places are given, where the format has such marks.
     """
 
     ANSWER_PATH: str
@@ -41,6 +43,7 @@ class Format(Protocol):
     shortened: Callable[[Message, str], Message]
     erased: Callable[[Message], Message]
     opening: Callable[[Message], Message | None]
+    sent: Callable[[Message], Message]
     ended: Callable[[Message], Message]
     assemble: Callable[[Sequence[Message], Collection[int]], tuple[list[dict[str, Any]] | None, list[Message]]]
 

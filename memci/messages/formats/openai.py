@@ -17,6 +17,11 @@ ANSWER_PATH = "tool_call_id"
 
 _SIGNS_OF_NOTHING = (b'"content":null', b'"content":[]')
 
+_NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
+"""The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent."""
+
+_SIGNS_OF_AN_ANSWER = (b'":null', b'":[]', b'"parsed')
+
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -84,17 +89,47 @@ def erased(message: Message) -> Message:
     return facts(value)
 
 
+def sent(message: Message) -> Message:
+    """Return a message without what belongs to the provider's answer only: keys without a value, what the SDK parsed."""
+    if not any(sign in message.raw for sign in _SIGNS_OF_AN_ANSWER):
+        return message
+    value = message.value()
+    kept = {key: item for key, item in value.items() if key not in _NOT_NULL or item not in (None, [])}
+    kept.pop("parsed", None)
+    if "tool_calls" in kept:
+        kept["tool_calls"] = [_sent_call(call) for call in kept["tool_calls"]]
+    return message if kept == value else facts(kept)
+
+
 def ended(message: Message) -> Message:
     """Return the message: at the end of a window it is sent as anywhere else."""
     return message
 
 
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
-    """Return what a call sends: the messages as they are, and an empty text where the assistant says nothing.
+    """Return what a call sends: the messages without what belongs to answers, and an empty text where the assistant says nothing.
 
-    System messages stand among them.
+    What the assistant said aloud is named by its id, as the provider takes it. System messages stand among the others.
     """
-    return None, [facts({**message.value(), "content": ""}) if says_nothing(message) else message for message in messages]
+    return None, [_assembled(sent(message)) for message in messages]
+
+
+def _assembled(message: Message) -> Message:
+    if says_nothing(message):
+        return facts({**message.value(), "content": ""})
+    if b'"audio":{' in message.raw:
+        value = message.value()
+        match value.get("audio"):
+            case {"id": str(identity), **others} if others:
+                return facts({**value, "audio": {"id": identity}})
+    return message
+
+
+def _sent_call(call: dict[str, Any]) -> dict[str, Any]:
+    function = call.get("function")
+    if not isinstance(function, dict) or "parsed_arguments" not in function:
+        return call
+    return {**call, "function": {key: item for key, item in function.items() if key != "parsed_arguments"}}
 
 
 def says_nothing(message: Message) -> bool:

@@ -16,13 +16,14 @@ ERASED = "[erased]"
 
 
 def copied(value: object) -> dict[str, Any]:
-    """Return a deep copy of one message.
+    """Return a deep copy of one message, which may be an object of a provider's SDK.
 
     Raises:
         InvalidMessageError: It is no mapping of JSON values; the error names the place.
     """
+    value = codec.dumped(value)
     if not isinstance(value, Mapping):
-        message = f"a message is a dict, not a {type(value).__name__} (SDK objects have model_dump())"
+        message = f"a message is a dict, not a {type(value).__name__} (objects of a provider's SDK are taken as well)"
         raise InvalidMessageError(message)
     copy: dict[str, Any] = codec.checked_copy(dict(value))  # type: ignore[assignment]  # a dict stays a dict
     return copy

@@ -4,7 +4,8 @@ Source of the shapes and rules: the ``input`` parameter of the Responses API ref
 package), and OpenAI's guides on function calling, reasoning and conversation state.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any, Final
 
 from memci.errors import InvalidMessageError
@@ -23,6 +24,23 @@ _PIXEL: Final = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
 """The smallest picture: a computer call can be answered by a screenshot only."""
+
+_NOT_NULL = frozenset(
+    {
+        *("id", "status", "phase", "namespace", "caller", "async", "content", "encrypted_content"),
+        *("action", "actions", "error", "svg_usage"),
+    }
+)
+"""The keys that an object of the SDK has without a value, and that are then not sent."""
+
+_OF_ANSWERS = frozenset({"created_by", "parsed_arguments", "async_"})
+"""The keys that an item of an answer has, or an object of the SDK, and that a call may not have."""
+
+_WITHOUT_STATUS = ("reasoning", "custom_tool_call_output")
+"""The items that are given with a status and refused with one (source: ``ResponseInputItemParam``; for reasoning, the errors with
+which the API answers)."""
+
+_SIGNS_OF_AN_ANSWER = (b'":null', b'"created_by"', b'"parsed', b'"async_"', *(f'"{kind}"'.encode() for kind in _WITHOUT_STATUS))
 
 _KEPT = ("type", "id", "call_id", "name", "namespace", "status", "caller")
 _WITH_TEXT_OUTPUT = (
@@ -156,34 +174,83 @@ def opening(_first: Message) -> None:
     """Return ``None``: a conversation may begin with any item."""
 
 
+def sent(message: Message) -> Message:
+    """Return an item without what belongs to the provider's answer only: keys without a value, what the SDK parsed."""
+    if not any(sign in message.raw for sign in _SIGNS_OF_AN_ANSWER):
+        return message
+    value = message.value()
+    kept = {key: item for key, item in value.items() if key not in _OF_ANSWERS and (item is not None or key not in _NOT_NULL)}
+    if value.get("type") in _WITHOUT_STATUS:
+        kept.pop("status", None)
+    if isinstance(kept.get("content"), list):
+        kept["content"] = list(map(_sent_part, kept["content"]))
+    return message if kept == value else facts(kept)
+
+
+def _sent_part(part: object) -> object:
+    if not isinstance(part, dict):
+        return part
+    return {key: item for key, item in part.items() if key != "parsed" and (key != "logprobs" or item is not None)}
+
+
 def ended(message: Message) -> Message:
     """Return the message: at the end of a window it is sent as anywhere else."""
     return message
 
 
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
-    """Return what a call sends: the items as they are, without the reasoning whose next item is not there.
+    """Return what a call sends: the items without what belongs to answers only, without reasoning whose next item is not there.
 
-    The provider knows by its id which item a reasoning belongs to, and refuses one without the other; system and developer
-    messages stand among the items.
+    The provider knows by its id which item a reasoning belongs to, and refuses one without the other. A call whose id stands open
+    already gets another id, and its result too. System and developer messages stand among the items.
     """
     kept: list[Message] = []
     following: Message | None = None
-    for message in reversed(messages):
-        if not _is_reasoning(message):
+    for message in reversed(list(_distinct(map(sent, messages)))):
+        if not is_reasoning(message):
             following = message
-        elif following is None or not _belongs(message, following):
+        elif following is None or not following.partial or parted(message, following):
             continue
         kept.append(message)
     return None, kept[::-1]
 
 
-def _is_reasoning(message: Message) -> bool:
+def _distinct(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the items with an id of its own for each call that stands open: where another has it, the first number that is free.
+
+    A result answers the newest open call of its id, as in a session. What an item gets depends on those before it only, and in no
+    counter a number has more tokens than another id, as long as there are fewer than a thousand.
+    """
+    seen: set[str] = set()
+    waiting: dict[str, list[str]] = {}
+    numbers = map(str, count(1))
+    for message in messages:
+        for call in message.calls:
+            name = call.id
+            if waiting.get(call.id):
+                name = next(number for number in numbers if number not in seen)
+                message = _renamed(message, item_parts.call_key(message.value()), name)  # noqa: PLW2901 (an item makes one call)
+            seen.add(name)
+            waiting.setdefault(call.id, []).append(name)
+        for answered in message.answers:
+            name = waiting[answered].pop() if waiting.get(answered) else answered
+            if name != answered:
+                message = _renamed(message, item_parts.answer_key(message.value()), name)  # noqa: PLW2901 (and answers one)
+        yield message
+
+
+def _renamed(message: Message, key: str, name: str) -> Message:
+    return facts({**message.value(), key: name})
+
+
+def is_reasoning(message: Message) -> bool:
+    """Return whether a message is a reasoning item."""
     return message.partial and not message.calls and b'"reasoning"' in message.raw and message.value().get("type") == "reasoning"
 
 
-def _belongs(reasoning: Message, following: Message) -> bool:
-    return following.partial and ("id" in following.value() or "id" not in reasoning.value())
+def parted(reasoning: Message, following: Message) -> bool:
+    """Return whether the item behind a reasoning, or behind several, has lost the id by which it belongs to it."""
+    return "id" in reasoning.value() and "id" not in following.value()
 
 
 def _shell_output(text: str) -> dict[str, Any]:
@@ -195,13 +262,11 @@ def _check_item(value: dict[str, Any], kind: str) -> None:
         message = f"an item of type {kind} has no role; a message has the type 'message'"
         raise InvalidMessageError(message, path="role")
     if kind in item_parts.CALLS and value.get("execution") != "server" and item_parts.call_id(value) is None:
-        key = "id" if kind == "mcp_approval_request" else "call_id"
         message = "a call carries the id that its output names"
-        raise InvalidMessageError(message, path=key)
+        raise InvalidMessageError(message, path=item_parts.call_key(value))
     if kind in item_parts.ANSWERS and value.get("execution") != "server" and item_parts.answered_id(value) is None:
-        key = "approval_request_id" if kind == "mcp_approval_response" else "call_id"
         message = "an output names the call that it answers"
-        raise InvalidMessageError(message, path=key)
+        raise InvalidMessageError(message, path=item_parts.answer_key(value))
     if kind in ("function_call", "custom_tool_call") and not isinstance(value.get("name"), str):
         message = f"a {kind} names its tool"
         raise InvalidMessageError(message, path="name")

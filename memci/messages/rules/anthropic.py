@@ -11,6 +11,7 @@ from typing import Any
 
 from memci.messages.formats.anthropic_window import (
     MOST_BREAKPOINTS,
+    OF_ANSWERS,
     THINKING,
     has_breakpoint,
     holders,
@@ -44,6 +45,7 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
             if identity in seen:
                 yield Problem(place, f"the id {identity!r} stands twice: rename it, and in its result too")
             seen.add(identity)
+        yield from (Problem(f"{place}.{key}", "it belongs to an answer: leave it out") for key in value if key in OF_ANSWERS)
         if not said(value["content"]) and (message.role != "assistant" or number + 1 < len(messages)):
             yield Problem(f"{place}.content", "there is nothing in it: leave the message out")
         if isinstance(value["content"], list):

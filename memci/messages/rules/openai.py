@@ -26,6 +26,8 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
             yield from _unanswered(calling, waiting)
             waiting, calling = [], number
         waiting += [call.id for call in message.calls]
+        if b'"tool_calls":[]' in message.raw and message.value().get("tool_calls") == []:
+            yield Problem(f"messages[{number}].tool_calls", "a list of calls is not empty: leave it out")
         if openai.says_nothing(message):
             yield Problem(f"messages[{number}]", "an assistant message has a content or calls: leave it out")
     yield from _unanswered(calling, waiting)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memci.messages import item_parts
+from memci.messages.formats import responses
 from memci.messages.message import Message
 from memci.messages.rules.problem import Problem
 
@@ -28,22 +29,23 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
             if call.id in waiting:
                 yield Problem(place, f"the call {call.id!r} stands open already: give each call its own id")
             waiting[call.id] = number
-        if value.get("type") == "reasoning":
-            yield from _reasoning(place, value, messages[number + 1 :], values[number + 1 :])
+        if responses.is_reasoning(message):
+            yield from _reasoning(place, message, messages[number + 1 :])
         elif not item_parts.is_item(value) and isinstance(value["content"], list):
             yield from _parts(place, message.role, value["content"])
     for identity, number in waiting.items():
         yield Problem(f"messages[{number}]", f"the call {identity!r} has no output behind it: add one")
 
 
-def _reasoning(
-    place: str, value: dict[str, Any], following: Sequence[Message], values: Sequence[dict[str, Any]]
-) -> Iterator[Problem]:
-    if not isinstance(value.get("summary"), list):
+def _reasoning(place: str, reasoning: Message, behind: Sequence[Message]) -> Iterator[Problem]:
+    if "status" in reasoning.value():
+        yield Problem(f"{place}.status", "a reasoning item is given with a status and refused with one: leave it out")
+    if not isinstance(reasoning.value().get("summary"), list):
         yield Problem(f"{place}.summary", "a reasoning item has a summary, an empty list at least")
-    if not following or not following[0].partial:
+    following = next((message for message in behind if not responses.is_reasoning(message)), None)
+    if following is None or not following.partial:
         yield Problem(place, "a reasoning item goes with the item that follows it: leave it out, or add that item")
-    elif "id" in value and "id" not in values[0]:
+    elif responses.parted(reasoning, following):
         yield Problem(place, "the item behind it has lost the id by which it belongs to the reasoning: keep both, or neither")
 
 
