@@ -18,7 +18,7 @@ QUESTION = "One more thing: a colleague wants an engraving too. What exactly did
 def model(messages: list[dict[str, Any]], recorded: str | None = None) -> dict[str, Any]:
     """Stand in for a model: say what was recorded, or else look for the engraving in what a model would see.
 
-    With a real client: ``client.chat.completions.create(model="…", messages=messages).choices[0].message``, as a dict.
+    With a real client: ``client.chat.completions.create(model="…", messages=messages).choices[0].message``.
     """
     seen = "\n".join(message["content"] for message in messages)
     found = re.search(r"Voor Joost, [\d·]+", seen)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memci.chapters.page import Entry, Page
     from memci.engine.async_engine import AsyncEngine
     from memci.engine.async_session import AsyncSession
+    from memci.engine.calibrating import Calibration
     from memci.engine.config import Config
     from memci.engine.engine import Engine
     from memci.engine.explain import Explanation
@@ -68,6 +69,7 @@ __all__ = [
     "AttpError",
     "AttpSyntaxError",
     "BudgetError",
+    "Calibration",
     "Checkpoint",
     "CheckpointKind",
     "Config",
@@ -122,6 +124,7 @@ __all__ = [
 _MODULES = {
     "AsyncEngine": "memci.engine.async_engine",
     "AsyncSession": "memci.engine.async_session",
+    "Calibration": "memci.engine.calibrating",
     "Checkpoint": "memci.archive.checkpoint",
     "CheckpointKind": "memci.archive.checkpoint",
     "Config": "memci.engine.config",

@@ -67,6 +67,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
             _configure(state, event)
         case UsageReported():
             state.scale = event.scale
+            state.ratios = (state.ratios[1], event.scale if event.ratio is None else event.ratio)
         case CheckpointMade():
             state.next_checkpoint = event.number + 1
         case CheckpointRestored():
@@ -223,6 +224,7 @@ def _configure(state: State, event: SessionConfigured) -> None:
     state.session = event.session
     if not state.configured or event.counted is not None:
         state.scale = event.scale
+        state.ratios = (event.scale, event.scale)
         if state.settled is not None:  # tools are counted anew by the next window
             state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0)
     state.config = Config.from_stored(event.config)
@@ -252,7 +254,7 @@ def _restore_checkpoint(state: State, event: CheckpointRestored, seq: int) -> No
     then.session = state.session
     then.erased_seq = state.erased_seq
     if then.config.counter == state.config.counter:
-        then.scale = state.scale
+        then.scale, then.ratios = state.scale, state.ratios
     then.detours = (*then.detours, (event.target, seq))
     for field in attrs.fields(State):
         setattr(state, field.name, getattr(then, field.name))

@@ -3,18 +3,11 @@
 from collections.abc import Sequence
 
 from memci.engine import appending, checkpointing
-from memci.engine.config_checks import MOST
 from memci.engine.core import Core
-from memci.engine.events import Event, PageBegan, SystemSet, UsageReported
+from memci.engine.events import Event, PageBegan, SystemSet
 from memci.engine.state import SYSTEM, USER
-from memci.errors import ConfigError, InvalidMessageError, shown
+from memci.errors import ConfigError, InvalidMessageError
 from memci.messages.codec import MessageLike
-
-SCALE_LIMITS = (0.5, 4.0)
-"""What the provider's usage may scale counts by; beyond it, the report is about something else than the window."""
-
-ESTIMATE_SLACK = 1.05
-"""What stays on top of a calibrated estimate: single messages differ more than the window does."""
 
 
 def set_system(core: Core, values: Sequence[MessageLike]) -> None:
@@ -59,22 +52,3 @@ def begin_page(core: Core, name: object) -> str:
     core.commit(events)
     appending.after_turn(core, events)
     return index
-
-
-def report_usage(core: Core, prompt_tokens: int) -> None:
-    """Scale counts by what the provider counted for the window that was asked for last.
-
-    Raises:
-        ConfigError: It is not a number above 0, or no window was asked for yet.
-    """
-    if type(prompt_tokens) is not int or not 0 < prompt_tokens <= MOST:
-        message = f"{shown(prompt_tokens)} is not a number of tokens above 0, or too large"
-        raise ConfigError(message, path="prompt_tokens")
-    if not core.last_counted:
-        message = "no window was asked for yet: report the usage of a call whose window came from this session"
-        raise ConfigError(message, path="prompt_tokens")
-    low, high = SCALE_LIMITS
-    scale = min(max(prompt_tokens / core.last_counted, low), high)
-    if not core.counter.exact:
-        scale *= ESTIMATE_SLACK
-    core.commit([UsageReported(prompt_tokens=prompt_tokens, counted_tokens=core.last_counted, scale=scale)])

@@ -292,6 +292,7 @@ class UsageReported:
         prompt_tokens: By the provider.
         counted_tokens: By the counter.
         scale: What counts are multiplied by from then on.
+        ratio: What this report alone would make it; ``None`` in older journals, where it did.
     """
 
     kind: ClassVar = "usage"
@@ -299,6 +300,7 @@ class UsageReported:
     prompt_tokens: int
     counted_tokens: int
     scale: float
+    ratio: float | None = None
 
 
 Event: TypeAlias = (

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.chapters.page import Entry, Page
-from memci.engine import appending, checkpointing, commands, folding, pages, recalling, rewinding
+from memci.engine import appending, calibrating, checkpointing, commands, folding, pages, recalling, rewinding
+from memci.engine.calibrating import Calibration
 from memci.engine.core import Core
 from memci.engine.erasing import Receipt, erase
 from memci.engine.handle import Handle
@@ -226,14 +227,21 @@ class Session(Reader):
             self._runtime = Runtime(self.toolbox)
         return self._runtime.run(text, call_id)
 
-    def report_usage(self, *, prompt_tokens: int) -> None:
-        """Calibrate the counter by what the provider counted for the last window.
+    def report_usage(self, usage: object = None, *, prompt_tokens: int | None = None) -> Calibration:
+        """Calibrate the counter by what the provider counted for the last window, and return what came of it.
+
+        A report that cannot be about that window is not accepted and changes nothing. One report makes windows smaller at once,
+        but never so small that no message fits, and two that agree make them larger. An exact counter's count is never made less.
+
+        Args:
+            usage: The ``usage`` of the provider's answer, as its SDK gives it, or a dict of it; cached tokens count as well.
+            prompt_tokens: The tokens of the whole prompt, instead of it.
 
         Raises:
-            ConfigError: It is not a number above 0, or no window was asked for yet.
+            ConfigError: It is no usage, or no number above 0.
         """
         with self._open() as core:
-            commands.report_usage(core, prompt_tokens)
+            return calibrating.report_usage(core, usage, prompt_tokens)
 
     def erase(self, index: str | int) -> Receipt:
         """Take what a page holds out of everything that is stored: journal, page files, contents entries, snapshots, index.

@@ -104,6 +104,7 @@ class State:
         settled: How windows are asked for; ``None`` before the first.
         passages_seq: The newest message of the user for which pages were attached unasked; 0 for none.
         scale: What token counts are multiplied by, as the provider's usage tells.
+        ratios: What each of the last two reports of usage alone would make the scale; the counter's margin before them.
         traffic: How the session was used.
         erased_seq: The last event that took content out of those before it; 0 for none.
         instructions: What tells the model how to recall, once there is a contents page.
@@ -132,6 +133,7 @@ class State:
     settled: WindowSettled | None = None
     passages_seq: int = 0
     scale: float = 1.0
+    ratios: tuple[float, float] = (1.0, 1.0)
     traffic: Traffic = attrs.field(factory=Traffic)
     erased_seq: int = 0
     instructions: str = ""

@@ -55,18 +55,6 @@ def test_an_estimate_keeps_its_margin() -> None:
     assert 2 * raw <= session.window().tokens <= 2.2 * raw
 
 
-@pytest.mark.parametrize("prompt_tokens", [0, -5, 1.5, None, True, "9"])
-def test_usage_is_a_number_of_tokens(prompt_tokens: object) -> None:
-    """Usage that is no number above 0 is refused, and so is usage before the first window."""
-    session = open_session()
-    talk(session, 1)
-    with pytest.raises(ConfigError, match="no window was asked for"):
-        session.report_usage(prompt_tokens=9)
-    session.window()
-    with pytest.raises(ConfigError, match="above 0"):
-        session.report_usage(prompt_tokens=prompt_tokens)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("budget", [0, -1, 1.5, True, "900"])
 def test_a_budget_is_a_number_of_tokens(budget: object) -> None:
     """A budget that is no number above 0 is refused and nothing is written."""

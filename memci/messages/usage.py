@@ -1,0 +1,49 @@
+"""How many tokens a provider says that a prompt had.
+
+Sources: the references of OpenAI's chat completions and Responses API, whose counts include what came from the cache, and of
+Anthropic's Messages API and its guide on prompt caching: all tokens of a prompt are ``cache_read_input_tokens``,
+``cache_creation_input_tokens`` and ``input_tokens``, which are the rest.
+"""
+
+from collections.abc import Mapping
+
+from memci.errors import ConfigError, shown
+
+MOST_TOKENS = 10**12
+"""More tokens than any prompt has."""
+
+_CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def prompt_tokens(usage: object, format: str) -> int:  # noqa: A002 (the key of the settings)
+    """Return the tokens of the prompt, those from and for the provider's cache among them.
+
+    Args:
+        usage: The ``usage`` of an answer, as the provider's SDK gives it, or a dict of it.
+        format: The wire format of the call. Anthropic counts cached tokens apart; elsewhere the keys tell.
+
+    Raises:
+        ConfigError: It is no usage of these providers.
+    """
+    whole = _number(usage, "prompt_tokens")
+    if whole is not None:
+        return whole
+    rest = _number(usage, "input_tokens")
+    if rest is None:
+        message = f"{shown(usage)} is no usage: give that of the provider's answer, with prompt_tokens or input_tokens"
+        raise ConfigError(message, path="usage")
+    if format != "anthropic" and _value(usage, "input_tokens_details") is not None:
+        return rest
+    return rest + sum(_number(usage, key) or 0 for key in _CACHED)
+
+
+def _value(usage: object, key: str) -> object:
+    return usage.get(key) if isinstance(usage, Mapping) else getattr(usage, key, None)
+
+
+def _number(usage: object, key: str) -> int | None:
+    value = _value(usage, key)
+    if value is not None and (type(value) is not int or not 0 <= value <= MOST_TOKENS):
+        message = f"{shown(value)} is not a number of tokens, or too large"
+        raise ConfigError(message, path=f"usage.{key}")
+    return value
