@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memci.archive.stores.memory import MemoryStore
 from memci.chat import Chat
@@ -233,6 +235,33 @@ def test_ids_that_repeat_differ_in_the_window() -> None:
     assert [turn, turn, turn] == [pages(session)[number] for number in (0, 2, 3)]
     session.fold("all")
     assert_valid(session.window(), "anthropic")
+
+
+@given(st.lists(st.sampled_from(["call_0", "call_1", "said", "asked", "found call_0", "found call_1"]), max_size=14))
+def test_items_with_ids_of_local_servers_keep_their_results(steps: list[str]) -> None:
+    """However calls of the same ids and their late results are mixed: each result stands with the newest call that had none."""
+    session = open_session(format="responses", budget={"window": 100_000, "reserve": 0})
+    session.append(USER)
+    waiting: dict[str, list[str]] = {}
+    belongs: dict[str, str] = {}
+    for number, step in enumerate(steps):
+        made, call_id = f"fc_{number}", step.removeprefix("found ")
+        if step in ("said", "asked"):
+            session.append({"role": "assistant" if step == "said" else "user", "content": step})
+        elif step == call_id:
+            waiting.setdefault(step, []).append(made)
+            session.append({"type": "function_call", "id": made, "call_id": step, "name": "look", "arguments": "{}"})
+        elif waiting.get(call_id):
+            belongs[made] = waiting[call_id].pop()
+            session.append({"type": "function_call_output", "call_id": call_id, "output": made})
+        window = session.window()
+        assert_valid(window, "responses")
+    made_by: dict[str, str] = {}
+    for value in session.window().messages:
+        if value.get("type") == "function_call":
+            made_by[value["call_id"]] = value["id"]
+        elif value.get("output") in belongs:
+            assert belongs[value["output"]] == made_by[value["call_id"]]
 
 
 def test_a_repeated_id_changes_nothing_before_it() -> None:

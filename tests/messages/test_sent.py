@@ -151,6 +151,15 @@ def test_calls_with_one_id_differ_where_both_stand_open() -> None:
     assert sent[:3] == assembled("responses", *values[:3])
 
 
+def test_a_number_that_was_given_names_no_other_call() -> None:
+    """A call whose own id is a number that another one stands open under gets the next."""
+    calls = [{**FUNCTION, "call_id": each} for each in ("a", "a", "1")]
+    found = [{**FOUND, "call_id": each} for each in ("1", "a", "a")]
+    sent = assembled("responses", USER, *calls, *found)
+    assert ["a", "1", "2", "2", "1", "a"] == [value["call_id"] for value in sent[1:]]
+    assert [] == validate(sent, "responses")
+
+
 @pytest.mark.parametrize("kind", ["mcp_approval_request", "local_shell_call", "custom_tool_call"])
 def test_calls_of_all_kinds_are_told_apart(kind: str) -> None:
     """A call of each kind, and what answers it, get the other id under the key of that kind."""

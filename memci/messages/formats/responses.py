@@ -227,7 +227,7 @@ def _distinct(messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
         for call in message.calls:
             name = call.id
-            if waiting.get(call.id):
+            if any(call.id in names for names in waiting.values()):
                 name = next(number for number in numbers if number not in seen)
                 message = _renamed(message, item_parts.call_key(message.value()), name)  # noqa: PLW2901 (an item makes one call)
             seen.add(name)
