@@ -223,6 +223,18 @@ def test_results_of_calls_with_one_id_keep_their_calls() -> None:
     assert [user, calls[0], found[0], user, calls[1], found[1], user] == again
 
 
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_calls_of_one_answer_with_one_id_are_told_apart(name: str) -> None:
+    """Items of one answer may have one id, the calls of a message may not: later ones get others, and so do their results."""
+    calls = [{"type": "function_call", "call_id": "a", "name": "look", "arguments": f'{{"at":{number}}}'} for number in (1, 2)]
+    found = [{"type": "function_call_output", "call_id": "a", "output": text} for text in ("of 2", "of 1")]
+    done = memci.convert([{"role": "user", "content": "go"}, *calls, *found], from_="responses", to=name)
+    assert [] == memci.validate(done.messages, name)
+    back = memci.convert(done.messages, from_=name, to="responses").messages[1:]
+    assert [("a", '{"at":1}'), ("a-2", '{"at":2}')] == [(item["call_id"], item["arguments"]) for item in back[:2]]
+    assert [("a-2", "of 2"), ("a", "of 1")] == [(item["call_id"], item["output"]) for item in back[2:]]
+
+
 def test_losses_are_named_in_the_order_of_the_messages() -> None:
     """Also where one is found when the messages are read and another when they are written."""
     use = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
