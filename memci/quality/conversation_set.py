@@ -94,7 +94,7 @@ def _conversation(value: object, name: str) -> Conversation:
         reason = "there is no message in it"
         raise ValueError(reason)
     _check_format(value.get("format", "openai"), messages)
-    _check(messages)
+    messages = tuple(_as_sent(messages))
     lang = value.get("lang", "en")
     if not isinstance(lang, str):
         reason = f"lang: {shown(lang)} is no language: give its code as text, such as 'en', or leave it out"
@@ -142,8 +142,12 @@ def _kinds(message: dict[str, Any]) -> Iterator[str]:
             yield part["type"]
 
 
-def _check(messages: Sequence[dict[str, Any]]) -> None:
-    """Raise for a message that no engine could take in: of a wrong shape, or the result of no call that waits for one."""
+def _as_sent(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the messages as windows show them, so that they are found there.
+
+    Raises:
+        ValueError: No engine could take one in: it is of a wrong shape, or the result of no call that waits for one.
+    """
     waiting: list[str] = []
     for number, value in enumerate(messages):
         try:
@@ -157,6 +161,7 @@ def _check(messages: Sequence[dict[str, Any]]) -> None:
                 reason = f"messages[{number}]: no call with the id {identity!r} waits for a result"
                 raise ValueError(reason)
             waiting.remove(identity)
+        yield openai.sent(message).value()
 
 
 def _questions(values: object, messages: int) -> tuple[Question, ...]:

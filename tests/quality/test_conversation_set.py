@@ -42,6 +42,13 @@ def test_good_messages_are_read_with_their_times(tmp_path: Path) -> None:
     assert conversation.times == ("2023-05-08T13:56:00", *[None] * 8)
 
 
+def test_messages_are_read_as_windows_show_them(tmp_path: Path) -> None:
+    """Keys of an answer that hold nothing are left out, so that evidence is found in a window."""
+    said = {"role": "assistant", "content": "hello"}
+    path = written(tmp_path / "talk.json", messages=[{**said, "refusal": None, "annotations": []}])
+    assert (said,) == read_conversation(path).messages
+
+
 @pytest.mark.parametrize("text", ["99:99 pm on 88 May, 2023", "1:56 pm on 30 Feb, 2023", "1:56 pm on 8 Foo, 2023", "yesterday"])
 def test_what_is_no_time_is_none(text: str) -> None:
     """A form of a time with numbers that no clock or calendar has is no time."""
