@@ -36,6 +36,7 @@ class Message:
         from_user: The user speaks here: role ``user``, and more than what tools answered.
         partial: The model's answer may go on in the next message: an item of the Responses format, or a message that waits for
             a tool which the provider runs. No page is cut between such a message and the assistant's next one.
+        literal: Nothing in it belongs to an answer of the provider only: for itself, it is sent as it came.
     """
 
     raw: bytes
@@ -44,6 +45,7 @@ class Message:
     answers: tuple[str, ...] = ()
     from_user: bool = False
     partial: bool = False
+    literal: bool = True
 
     @property
     def speaker(self) -> str:

@@ -62,7 +62,7 @@ def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
     content = value["content"]
     is_open = value["role"] == "assistant" and isinstance(content, list) and bool(anthropic_window.open_server_calls(content))
-    return reading.facts(value, partial=is_open)
+    return reading.facts(value, partial=is_open, literal=anthropic_window.sent(value) == value)
 
 
 def block(text: str) -> Message:
@@ -95,9 +95,7 @@ def opening(first: Message) -> Message | None:
 
 def sent(message: Message) -> Message:
     """Return a message without what belongs to the provider's answer only, such as its ``usage``."""
-    value = message.value()
-    kept = anthropic_window.sent(value)
-    return message if kept == value else facts(kept)
+    return message if message.literal else facts(anthropic_window.sent(message.value()))
 
 
 def ended(message: Message) -> Message:

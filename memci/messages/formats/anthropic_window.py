@@ -121,7 +121,7 @@ def assemble(
 
     Where places of messages are given in *cached*, breakpoints stand behind these, and no others.
     """
-    values = [sent(message.value()) for message in messages]
+    values = [message.value() if message.literal else sent(message.value()) for message in messages]
     if cached:
         _set_breakpoints(values, cached)
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))

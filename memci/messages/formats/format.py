@@ -28,7 +28,7 @@ class Format(Protocol):
         erased: Makes what is left of a message when its content is erased.
         opening: Makes the message that has to stand before the first one of a conversation; ``None`` for none.
         sent: Gives what a message is counted and sent as: without what belongs to an answer of the provider only, or to an object
-            of its SDK; the message itself where that is no other.
+            of its SDK; the message itself where it is ``literal``.
         ended: Gives what a message is sent as when it is the last of a window; the message itself where that is no other.
         assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
             parameter for it, and the messages. It joins, leaves out (``sent`` first) and shortens, and adds nothing but a mark

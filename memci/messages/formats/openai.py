@@ -15,12 +15,8 @@ from memci.messages.parts import function_id
 ANSWER_PATH = "tool_call_id"
 """Where a message names the call that it answers."""
 
-_SIGNS_OF_NOTHING = (b'"content":null', b'"content":[]')
-
 _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
 """The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent."""
-
-_SIGNS_OF_AN_ANSWER = (b'":null', b'":[]', b'"parsed')
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -47,7 +43,7 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    return reading.facts(value)
+    return reading.facts(value, literal=_assembled(value) == value)
 
 
 def block(text: str) -> Message:
@@ -91,14 +87,7 @@ def erased(message: Message) -> Message:
 
 def sent(message: Message) -> Message:
     """Return a message without what belongs to the provider's answer only: keys without a value, what the SDK parsed."""
-    if not any(sign in message.raw for sign in _SIGNS_OF_AN_ANSWER):
-        return message
-    value = message.value()
-    kept = {key: item for key, item in value.items() if key not in _NOT_NULL or item not in (None, [])}
-    kept.pop("parsed", None)
-    if "tool_calls" in kept:
-        kept["tool_calls"] = [_sent_call(call) for call in kept["tool_calls"]]
-    return message if kept == value else facts(kept)
+    return message if message.literal else facts(_sent(message.value()))
 
 
 def ended(message: Message) -> Message:
@@ -111,18 +100,15 @@ def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tupl
 
     What the assistant said aloud is named by its id, as the provider takes it. System messages stand among the others.
     """
-    return None, [_assembled(sent(message)) for message in messages]
+    return None, [message if message.literal else facts(_assembled(message.value())) for message in messages]
 
 
-def _assembled(message: Message) -> Message:
-    if says_nothing(message):
-        return facts({**message.value(), "content": ""})
-    if b'"audio":{' in message.raw:
-        value = message.value()
-        match value.get("audio"):
-            case {"id": str(identity), **others} if others:
-                return facts({**value, "audio": {"id": identity}})
-    return message
+def _sent(value: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: item for key, item in value.items() if key not in _NOT_NULL or item not in (None, [])}
+    kept.pop("parsed", None)
+    if "tool_calls" in kept:
+        kept["tool_calls"] = [_sent_call(call) for call in kept["tool_calls"]]
+    return kept
 
 
 def _sent_call(call: dict[str, Any]) -> dict[str, Any]:
@@ -132,17 +118,20 @@ def _sent_call(call: dict[str, Any]) -> dict[str, Any]:
     return {**call, "function": {key: item for key, item in function.items() if key != "parsed_arguments"}}
 
 
-def says_nothing(message: Message) -> bool:
+def _assembled(value: dict[str, Any]) -> dict[str, Any]:
+    kept = _sent(value)
+    if says_nothing(kept):
+        kept["content"] = ""
+    audio = kept.get("audio")
+    if isinstance(audio, dict) and isinstance(audio.get("id"), str):
+        kept["audio"] = {"id": audio["id"]}
+    return kept
+
+
+def says_nothing(value: dict[str, Any]) -> bool:
     """Return whether the assistant neither says nor calls anything, which the provider refuses to be told."""
-    raw = message.raw
-    if (
-        message.role != "assistant"
-        or message.calls
-        or (b'"content":' in raw and not any(sign in raw for sign in _SIGNS_OF_NOTHING))
-    ):
-        return False
-    value = message.value()
-    return value.get("content") in (None, []) and not value.get("refusal") and not value.get("audio")
+    told = ("content", "tool_calls", "function_call", "refusal", "audio")
+    return value["role"] == "assistant" and value.get("content") != "" and not any(map(value.get, told))
 
 
 def opening(_first: Message) -> None:

@@ -101,12 +101,12 @@ def is_spoken(found: Iterable[Part]) -> bool:
     return not found or any(part.kind is not PartKind.RESULT for part in found)
 
 
-def facts(value: dict[str, Any], *, partial: bool = False) -> Message:
+def facts(value: dict[str, Any], *, partial: bool = False, literal: bool = True) -> Message:
     """Make a ``Message`` of a dict with a role and a content that is known to be good, such as one read back from a store."""
     raw = encoded(value)
     role: str = value["role"]
     if role == "user" and isinstance(value["content"], str):
-        return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER))
+        return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER), literal=literal)
     found = list(parts(value))
     return Message(
         raw=raw,
@@ -115,4 +115,5 @@ def facts(value: dict[str, Any], *, partial: bool = False) -> Message:
         answers=tuple(part.answers for part in found if part.answers is not None),
         from_user=role == "user" and is_spoken(found),
         partial=partial,
+        literal=literal,
     )

@@ -40,8 +40,6 @@ _WITHOUT_STATUS = ("reasoning", "custom_tool_call_output")
 """The items that are given with a status and refused with one (source: ``ResponseInputItemParam``; for reasoning, the errors with
 which the API answers)."""
 
-_SIGNS_OF_AN_ANSWER = (b'":null', b'"created_by"', b'"parsed', b'"async_"', *(f'"{kind}"'.encode() for kind in _WITHOUT_STATUS))
-
 _KEPT = ("type", "id", "call_id", "name", "namespace", "status", "caller")
 _WITH_TEXT_OUTPUT = (
     "function_call_output",
@@ -79,7 +77,7 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    raw = reading.encoded(value)
+    raw, literal = reading.encoded(value), _sent(value) == value
     if not item_parts.is_item(value):
         role = str(value["role"])
         content = value.get("content")
@@ -87,7 +85,8 @@ def facts(value: dict[str, Any]) -> Message:
             spoken = not content.startswith(ATTP_ANSWER)
         else:
             spoken = role == "user" and reading.is_spoken(parts(value))
-        return Message(raw=raw, role=role, from_user=role == "user" and spoken, partial=role == "assistant")
+        partial = role == "assistant"
+        return Message(raw=raw, role=role, from_user=role == "user" and spoken, partial=partial, literal=literal)
     identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
     output = value["type"] in item_parts.ANSWERS
     calls = () if identity is None else tuple(part.call for part in parts(value) if part.call is not None)
@@ -98,6 +97,7 @@ def facts(value: dict[str, Any]) -> Message:
         calls=calls,
         answers=() if answered is None else (answered,),
         partial=role == "assistant",
+        literal=literal,
     )
 
 
@@ -176,15 +176,16 @@ def opening(_first: Message) -> None:
 
 def sent(message: Message) -> Message:
     """Return an item without what belongs to the provider's answer only: keys without a value, what the SDK parsed."""
-    if not any(sign in message.raw for sign in _SIGNS_OF_AN_ANSWER):
-        return message
-    value = message.value()
+    return message if message.literal else facts(_sent(message.value()))
+
+
+def _sent(value: dict[str, Any]) -> dict[str, Any]:
     kept = {key: item for key, item in value.items() if key not in _OF_ANSWERS and (item is not None or key not in _NOT_NULL)}
     if value.get("type") in _WITHOUT_STATUS:
         kept.pop("status", None)
     if isinstance(kept.get("content"), list):
         kept["content"] = list(map(_sent_part, kept["content"]))
-    return message if kept == value else facts(kept)
+    return kept
 
 
 def _sent_part(part: object) -> object:

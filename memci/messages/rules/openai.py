@@ -28,7 +28,7 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
         waiting += [call.id for call in message.calls]
         if b'"tool_calls":[]' in message.raw and message.value().get("tool_calls") == []:
             yield Problem(f"messages[{number}].tool_calls", "a list of calls is not empty: leave it out")
-        if openai.says_nothing(message):
+        if openai.says_nothing(message.value()):
             yield Problem(f"messages[{number}]", "an assistant message has a content or calls: leave it out")
     yield from _unanswered(calling, waiting)
 
