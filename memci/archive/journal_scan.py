@@ -1,9 +1,11 @@
 """Finding things in a journal file without an index: its end, the place of a record, and the records from there.
 
-What a crash can leave at the end of the file is *torn*: a line without its line break, a line with NUL bytes (a block that the
-file system had not written yet), or a commit some of whose records are missing. Every other line that cannot be read is damage.
+What a crash can leave of the last commit is *torn*: a line without its line break, a commit some of whose records are missing, or
+NUL bytes where nothing was written yet: up to the end of the file, or over whole sectors of the disk, the first of which may
+hold the commit before. Every other line that cannot be read is damage.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -18,6 +20,8 @@ _TAIL_BYTES = 8 << 10
 _PROBE_BYTES = 4 << 10
 _CHUNK_BYTES = 256 << 10
 _NEAR_BYTES = 8 << 10
+_SECTOR_BYTES = 512  # the least that a disk writes whole; its sectors may be some multiple
+_NULS = re.compile(rb"\0+")
 
 
 class Tail(NamedTuple):
@@ -60,8 +64,9 @@ class JournalScan:
         """
         tail: Tail | None = None
         before: int | None = None  # the record before the last commit, once one of its lines was read
+        is_damaged = False
         for start, line in self._lines_backwards(size):
-            if self._is_torn(start, line):
+            if not is_damaged and self._is_torn(start, line, size):
                 tail = None  # a hole in the last commit: all of it is torn
                 continue
             try:
@@ -70,13 +75,15 @@ class JournalScan:
                     self._codec.decode_body(line, header)
             except DamagedLineError as error:
                 if tail is not None:
-                    continue  # whoever reads that far will hear of it
+                    is_damaged = True  # whoever reads that far will hear of it
+                    continue
                 raise self._corrupt(str(error), start, before) from error
-            if tail is None and header.left == 0:
-                if before is not None and header.seq != before:
-                    raise self._missing(before, start)
-                tail = Tail(header.seq, start + len(line))
-            before = header.seq + header.left - header.of
+            base = header.seq + header.left - header.of
+            if tail is None:
+                if before not in (None, base if header.left else header.seq):
+                    raise self._missing(before or 0, start)
+                tail = None if header.left else Tail(header.seq, start + len(line))
+            before = base
             if tail is not None and header.seq == before + 1:
                 return tail
         if tail is None and before:
@@ -138,9 +145,13 @@ class JournalScan:
             body = bodies.get(header.seq)
             yield line if body is None else self._codec.redact(line, body)
 
-    def _is_torn(self, start: int, line: bytes) -> bool:
+    def _is_torn(self, start: int, line: bytes, size: int) -> bool:
         if b"\0" in line:
-            return True
+            holes = ((start + nuls.start(), start + nuls.end()) for nuls in _NULS.finditer(line))
+            return all(
+                end == size or (end % _SECTOR_BYTES == 0 and (begin == start or begin % _SECTOR_BYTES == 0))
+                for begin, end in holes
+            )
         if not line.endswith(b"\n"):
             whole = line[:-1] + b"\n"
             try:

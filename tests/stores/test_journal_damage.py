@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from memci.archive.stores.file import FileSession, FileStore
-from memci.errors import CorruptError, StoreError
+from memci.errors import ConflictError, CorruptError, StoreError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
 
@@ -53,7 +53,7 @@ def reopened(store: FileStore) -> FileSession:
     return store.open(TENANT, "session")
 
 
-@pytest.mark.parametrize("junk", [b"", b"\0", b"\0" * 5_000, b"\0" * 100 + b"\n"])
+@pytest.mark.parametrize("junk", [b"", b"\0", b"\0" * 5_000])
 def test_a_commit_torn_at_any_byte_is_not_there(store: FileStore, file: Path, junk: bytes) -> None:
     """Wherever the last commit ends, with or without zeros after it, readers see those before it and writers go on there."""
     content = file.read_bytes()
@@ -82,17 +82,81 @@ def test_a_first_commit_torn_at_any_byte_begins_anew(store: FileStore, file: Pat
         session.close()
 
 
-@pytest.mark.parametrize("hole", [1, 2])
-def test_a_hole_in_the_last_commit_is_torn(store: FileStore, file: Path, hole: int) -> None:
-    """Zeros in the last commit, though its last record is whole, mean that it was not acknowledged: all of it is cut."""
-    content = bytearray(file.read_bytes())
-    ends = line_ends(content)
-    content[ends[4] + 30 : ends[4 + hole] - 30] = bytes(ends[4 + hole] - ends[4] - 60)
-    file.write_bytes(content)
+@pytest.fixture
+def sectors(store: FileStore, tmp_path: Path) -> tuple[Path, int]:
+    """Return a journal of the commit ``one`` and one of three records, each of many sectors; and where that begins."""
+    session = store.open(TENANT, "session")
+    append_each(session.journal, "one")
+    session.journal.append(1, [new_record(text * 2_000) for text in ("a b", "@", "\u0100")])
+    session.close()
+    path = tmp_path / TENANT / "session" / "journal.jsonl"
+    return path, line_ends(path.read_bytes())[1]
+
+
+def with_zeros(content: bytes, begin: int, end: int) -> bytes:
+    return content[:begin] + bytes(end - begin) + content[end:]
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 1), (0, 9), (1, 2), (5, 6), (2, 20), (20, -1), (1, -1)])
+def test_a_hole_in_the_last_commit_is_torn(store: FileStore, sectors: tuple[Path, int], begin: int, end: int) -> None:
+    """Sectors of zeros in the last commit, though its last record is whole, mean that it was not acknowledged: it is cut."""
+    file, start = sectors
+    content = file.read_bytes()
+    assert start < 512
+    file.write_bytes(with_zeros(content, max(begin * 512, start), len(content) if end < 0 else end * 512))
     session = reopened(store)
-    assert (4, ["one", "two", "three", "four"]) == (session.journal.head(), texts_of(session.journal))
-    assert 5 == append_each(session.journal, "new")
-    assert ["one", "two", "three", "four", "new"] == texts_of(session.journal)
+    assert (1, ["one"]) == (session.journal.head(), texts_of(session.journal))
+    assert 2 == append_each(session.journal, "new")
+    assert ["one", "new"] == texts_of(session.journal)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(600, 1024), (512, 1000), (600, 601), (1023, 1024), (3000, 8000)])
+def test_zeros_that_no_crash_leaves_are_damage(store: FileStore, sectors: tuple[Path, int], begin: int, end: int) -> None:
+    """Zeros in the last commit that are not whole sectors are an error for who reads them, and nothing is cut."""
+    file, _ = sectors
+    content = with_zeros(file.read_bytes(), begin, end)
+    file.write_bytes(content)
+    damaged(store, ["one"])
+    reopened(store).journal.append(4, [new_record("more")])
+    assert file.read_bytes().startswith(content)
+
+
+def test_a_bit_that_makes_a_zero_or_a_line_is_damage(store: FileStore, file: Path) -> None:
+    """Wherever one bit makes a NUL or a line break, or unmakes one, all later records stay in the file and a reader is told."""
+    session = reopened(store)
+    session.journal.append(7, [new_record(f"{name} *J@\u0100\u2028") for name in ("a", "b", "c")])
+    session.close()
+    content = file.read_bytes()
+    cases = [(place, bit) for place in range(line_ends(content)[7], len(content)) for bit in range(8)]
+    cases = [case for case in cases if content[case[0]] ^ 1 << case[1] in b"\0\n" or content[case[0]] in b"\n"]
+    assert len(cases) > 40
+    for place, bit in cases:
+        changed = bytearray(content)
+        changed[place] ^= 1 << bit
+        file.write_bytes(changed)
+        reader = store.open(TENANT, "session", read_only=True)
+        with pytest.raises(CorruptError):
+            texts_of(reader.journal)
+        writer = reopened(store)
+        with pytest.raises((CorruptError, ConflictError)):
+            writer.journal.append(7, [new_record("lost")])
+        writer.close()
+        assert bytes(changed) == file.read_bytes()
+        reader.close()
+
+
+def test_a_torn_commit_does_not_hide_half_a_commit(store: FileStore, file: Path) -> None:
+    """Where the commit before a torn one has lost its end, nothing is cut."""
+    session = reopened(store)
+    session.journal.append(7, [new_record("x" * 2_000), new_record("end")])
+    session.close()
+    lines = file.read_bytes().splitlines(keepends=True)
+    content = b"".join([*lines[:5], *lines[7:]])
+    content = with_zeros(content, len(content) // 512 * 512 - 1024, len(content) // 512 * 512 - 512)
+    file.write_bytes(content)
+    with pytest.raises(CorruptError):
+        reopened(store).journal.append(5, [new_record("lost")])
+    assert content == file.read_bytes()
 
 
 def test_zeros_in_an_older_commit_are_damage(store: FileStore, file: Path) -> None:

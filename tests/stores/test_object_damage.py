@@ -166,3 +166,17 @@ def test_nothing_is_written_behind_a_cut_end() -> None:
     with pytest.raises(CorruptError, match="bytes of records"):
         journal.append(2, [new_record("c")])
     assert cut == stored(bucket)[path]
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"J", b"\n"), (b'"J"}}\n', b'"J"}}\x0b')])
+def test_nothing_is_written_behind_lines_that_are_not_the_records(old: bytes, new: bytes) -> None:
+    """A tail with a line too many or too few takes no append, which would get the number of another record later."""
+    bucket = MemoryStore()
+    store = ObjectStore(ObjectIo(lambda: bucket))
+    append_each(store.open(TENANT, "session").journal, "a", "J", "c")
+    path = f"{TENANT}/manifests/session"
+    changed = stored(bucket)[path].replace(old, new, 1)
+    obstore.put(bucket, path, changed)
+    with pytest.raises(CorruptError, match="lines of records"):
+        store.open(TENANT, "session").journal.append(3, [new_record("d")])
+    assert changed == stored(bucket)[path]

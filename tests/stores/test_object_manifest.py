@@ -1,5 +1,6 @@
 """Manifests and lists as bytes, and the plans for new versions of them."""
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,12 +32,11 @@ _manifests = st.builds(
     Manifest,
     incarnation=st.text("09af", min_size=1, max_size=9),
     revision=st.integers(1, 2**53),
-    head=st.integers(0, 2**53),
     parts=_parts.map(tuple),
     snapshots=st.lists(st.builds(Snapshot, st.integers(0, 2**53), st.text("09-", max_size=9)), max_size=3).map(tuple),
     writes=st.lists(st.text("09af", max_size=9), max_size=3).map(tuple),
     tail=st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=5).map(b"".join),
-)
+).map(lambda manifest: attrs.evolve(manifest, head=manifest.tail_first - 1 + manifest.tail.count(b"\n")))
 
 
 @given(manifest=_manifests, tenant=st.text(max_size=9), session_id=st.text(max_size=9))

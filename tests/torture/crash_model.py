@@ -3,7 +3,8 @@
 The model, which is at least as unkind as ext4 and XFS are documented to be:
 
 * A file is pages of 4,096 bytes. A page that was written and not synced since holds any of its versions from the last that is
-  safe on, or the beginning of one and the rest of the one before. Pages are independent of each other, and of other files.
+  safe on, or some sectors of 512 bytes of one and the rest of the one before. Pages are independent of each other, and of other
+  files. A disk writes a sector whole or not at all.
 * The size of a file is any that it had since its last sync, independent of its pages: bytes that were never written are NUL.
   A write in progress may also have got as far as any of its bytes.
 * A sync makes the pages that changed since the last one, and the size, safe. A sync that fails makes nothing safe, and the pages
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from tests.torture.memory_disk import Change, Link, Mark, Rename, Sync, SyncDirectory, Tree, Truncate, Unlink, Write
 
 PAGE = 4_096
+SECTOR = 512
 LOOSE_SUBSETS = 4
 """Up to so many changes of names that are not safe, every subset is tried; beyond it, a sample."""
 
@@ -261,8 +263,8 @@ def _at_random(chance: random.Random) -> Content:
     def version(_: int, versions: list[bytes]) -> bytes:
         place = chance.randrange(len(versions))
         if place and chance.random() < 0.3:  # a share of the pages is torn
-            end = chance.randrange(PAGE)
-            return versions[place][:end].ljust(end, b"\0") + versions[place - 1][end:]
+            sectors = [(chance.choice((place, place - 1)), start) for start in range(0, PAGE, SECTOR)]
+            return b"".join(versions[number][start : start + SECTOR].ljust(SECTOR, b"\0") for number, start in sectors)
         return versions[place]
 
     def content(file: FileHistory) -> bytes:

@@ -102,8 +102,8 @@ class CutsTooMuch(JournalScan):
 
 
 class TakesHolesForDamage(JournalScan):
-    def _is_torn(self, start: int, line: bytes) -> bool:
-        return super()._is_torn(start, line.replace(b"\0", b" "))
+    def _is_torn(self, start: int, line: bytes, size: int) -> bool:
+        return super()._is_torn(start, line.replace(b"\0", b" "), size)
 
 
 class TornTailKept(FileJournal):

@@ -143,7 +143,7 @@ class ManifestCodec:
         if facts["tail"] != len(tail):
             message = f"{len(tail)} bytes of records follow the manifest and not {facts['tail']}"
             raise DamagedLineError(message)
-        return Manifest(
+        manifest = Manifest(
             incarnation=facts["incarnation"],
             revision=facts["revision"],
             head=facts["head"],
@@ -152,6 +152,11 @@ class ManifestCodec:
             writes=tuple(facts["writes"]),
             tail=tail,
         )
+        lines, records = tail.count(b"\n"), manifest.head - manifest.tail_first + 1
+        if lines != records:  # else what is appended would get other numbers once the tail becomes a segment
+            message = f"{lines} lines of records follow the manifest and not {records}"
+            raise DamagedLineError(message)
+        return manifest
 
     def encode_list(self, parts: Sequence[Part]) -> bytes:
         """Return the body of a list of parts."""
