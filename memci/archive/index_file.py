@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memci.archive.page_facts import INDEX_PLACE
+from memci.archive.stores import file_io
 from memci.errors import CorruptError, UnavailableError
 
 if TYPE_CHECKING:
@@ -74,14 +75,17 @@ def mapped_errors() -> Iterator[None]:
         raise  # a wrong call, such as one after close()
     except UnicodeDecodeError as error:
         raise damaged(str(error)) from error
+    except OSError as error:
+        raise _unavailable(error) from error
     except sqlite3.DatabaseError as error:
-        if _is_unavailable(error):
-            message = (
-                f"the index of pages cannot be used now ({error}): see to the room and the rights of its file, or try again; "
-                "the journal is not affected"
-            )
-            raise UnavailableError(message) from error
-        raise damaged(str(error)) from error
+        raise (_unavailable(error) if _is_unavailable(error) else damaged(str(error))) from error
+
+
+def _unavailable(error: Exception) -> UnavailableError:
+    return UnavailableError(
+        f"the index of pages cannot be used now ({error}): see to the room and the rights of its file, or try again; "
+        "the journal is not affected"
+    )
 
 
 def damaged(what: str) -> CorruptError:
@@ -120,6 +124,7 @@ def open_for_reading(path: str, *, unchanging: bool) -> "sqlite3.Connection | No
     mode = "mode=ro&immutable=1" if unchanging else "mode=ro"
     try:
         with mapped_errors():
+            file_io.check_database(path)
             connection = _connect(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)
             if _is_usable(connection):
                 return connection
@@ -143,9 +148,14 @@ def check_schema(connection: "sqlite3.Connection") -> None:
 
 
 def remove(path: str) -> None:
-    """Delete the index at *path*, as far as it is there."""
-    for ending in ("", "-wal", "-shm", "-journal"):
-        Path(path + ending).unlink(missing_ok=True)
+    """Delete the index at *path*, as far as it is there.
+
+    Raises:
+        UnavailableError: Something is left.
+    """
+    with mapped_errors():
+        for ending in ("", *file_io.DATABASE_ENDINGS):
+            Path(path + ending).unlink(missing_ok=True)
 
 
 def row_sum(row: Sequence[object]) -> int:
@@ -164,6 +174,7 @@ def storable(text: str) -> str:
 
 def _open_for_writing(path: str) -> "sqlite3.Connection":
     with mapped_errors():
+        file_io.make_database(path)
         connection = _connect(path)
         try:
             connection.execute("PRAGMA journal_mode = WAL")

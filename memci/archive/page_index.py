@@ -1,5 +1,6 @@
 """The derived index of one session: the facts of its pages, and full-text search over them."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -291,19 +292,22 @@ class PageIndex:
         if not self._read_only:
             return index_file.open_for_writing(self._path)
         # A process that writes keeps a log beside the file; without one the file stays as it is until one comes.
-        self._seen = None if Path(f"{self._path}-wal").exists() else self._stamp()
+        self._seen = None if self._has_log() else self._stamp()
         connection = index_file.open_for_reading(self._path, unchanging=self._seen is not None)
         return index_file.open_in_memory() if connection is None else connection
 
     def _connection(self) -> "sqlite3.Connection":
         """Return the connection, opened again where it took the file for unchanging and a process began to write."""
-        changed = self._seen is not None and (self._stamp() != self._seen or Path(f"{self._path}-wal").exists())
+        changed = self._seen is not None and (self._stamp() != self._seen or self._has_log())
         if changed and self._opened is not None:
             self._opened.close()
             self._opened = None
         if self._opened is None:
             self._opened = self._open()
         return self._opened
+
+    def _has_log(self) -> bool:
+        return os.path.exists(f"{self._path}-wal")  # noqa: PTH110 (no error on a failing disk)
 
     def _stamp(self) -> tuple[int, int]:
         try:

@@ -116,6 +116,10 @@ class Entry:
         del follow_symlinks
         return self._inode.names is not None
 
+    def is_symlink(self) -> bool:
+        """Tell that it is none."""
+        return False
+
 
 class _Open:
     def __init__(self, inode: Inode, flags: int) -> None:
@@ -275,6 +279,9 @@ class MemoryIo(FileIo):
         if name in names:
             raise _error(errno.EEXIST)
         self._link(path, names, name, is_directory=True)
+
+    def refuse_links(self, root: str, path: str) -> None:
+        del root, path  # there are none
 
     def remove_directory(self, path: str) -> None:
         names, name = self._parent(path)

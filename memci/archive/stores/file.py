@@ -71,13 +71,15 @@ class FileSession:
         """Page facts and search, opened when first asked for, which makes the directory of a new session."""
         self._files.check_open()
         if self._index is None:
-            from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+            with self._files.reported(INDEX):
+                from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
-            if self._read_only:
-                self._index = PageIndex(self._files.path(INDEX), read_only=True)
-            else:
-                with self._files.locked(INDEX):
-                    self._index = PageIndex(self._files.path(INDEX))
+                path = f"{self._files.enter()}/{INDEX}"
+                if self._read_only:
+                    self._index = PageIndex(path, read_only=True)
+                else:
+                    with self._files.locked(INDEX):
+                        self._index = PageIndex(path)
         return self._index
 
     def indexed_seq(self) -> int:
@@ -140,15 +142,19 @@ class FileStore:
             UnavailableError: A directory cannot be read.
         """
         name = file_name(check_identifier(tenant, "tenant"))
+        path = f"{self._disk.root}/{name}"
         try:
-            entries = self.io.list_directory(f"{self._disk.root}/{name}")
+            self.io.refuse_links(self._disk.root, path)
+            entries = self.io.list_directory(path)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
             raise refusal.unavailable(error, name) from error
         for entry in entries:
-            session_id = self._noted_id(tenant, entry.path) if is_hashed(entry.name) else find_identifier(entry.name)
-            if session_id is not None and file_name(session_id) == entry.name and self._has_records(tenant, session_id):
+            session_id = self._noted_id(tenant, entry) if is_hashed(entry.name) else find_identifier(entry.name)
+            if session_id is None or file_name(session_id) != entry.name:
+                continue
+            if entry.is_symlink() or self._has_records(tenant, session_id):  # whoever opens what a link leads to is told
                 yield session_id
 
     def delete(self, tenant: str, session_id: str) -> None:
@@ -182,11 +188,15 @@ class FileStore:
         check_identifier(session_id, "session id")
         return SessionFiles(self._disk, tenant, session_id, read_only=read_only)
 
-    def _noted_id(self, tenant: str, directory: str) -> str | None:
-        try:
-            note = orjson.loads(find_file(self.io, f"{directory}/{NOTE}") or b"")
-        except (OSError, ValueError):
+    def _noted_id(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
+        if directory.is_symlink():
             return None
+        try:
+            note = orjson.loads(find_file(self.io, f"{directory.path}/{NOTE}") or b"")
+        except ValueError:
+            return None
+        except OSError as error:
+            raise refusal.unavailable(error, f"{directory.name}/{NOTE}") from error
         session_id = note.get("session") if isinstance(note, dict) and note.get("tenant") == tenant else None
         return session_id if isinstance(session_id, str) else None
 

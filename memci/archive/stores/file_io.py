@@ -1,12 +1,118 @@
-"""Every call that the file store makes to the operating system, counted."""
-# Paths are text and calls are bare, for a Path costs more than the call's counting, and these run for every page.
-# ruff: noqa: PTH102, PTH105, PTH106, PTH108
+"""Files and directories as all stores make and open them; and every call that the file store makes to the system, counted.
 
+What is made is its owner's alone, whatever the umask: others who are to read a store are given the rights by hand. What stands in
+the place of a file and is none (a symbolic link, a pipe, a device) is neither followed nor waited for.
+"""
+# Paths are text and calls are bare, for a Path costs more than the call's counting, and these run for every page.
+# ruff: noqa: PTH101, PTH102, PTH105, PTH106, PTH108, PTH112, PTH116, PTH120
+
+import errno
 import fcntl
 import os
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+DATABASE_ENDINGS = ("-wal", "-shm", "-journal")
+"""What the names of the files end with that SQLite makes beside a database."""
 
 _READ_BYTES = 1 << 20
+_FILE_RIGHTS = 0o600
+_DIRECTORY_RIGHTS = 0o700
+_SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def open_file(path: str, flags: int) -> int:
+    """Open a regular file. Raises ``OSError``, for what is none too."""
+    fd = os.open(path, flags | _SAFELY, _FILE_RIGHTS)
+    try:
+        mode = os.fstat(fd).st_mode
+        _check_regular(mode, path)
+        if flags & os.O_CREAT and mode & _FILE_RIGHTS != _FILE_RIGHTS:  # an odd umask
+            os.fchmod(fd, _FILE_RIGHTS)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def make_database(path: str, *, follow_link: bool = False) -> None:
+    """Make an empty file for SQLite where there is none. Raises ``OSError`` as ``check_database`` does."""
+    try:
+        os.close(open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        check_database(path, follow_link=follow_link)
+
+
+def check_database(path: str, *, follow_link: bool = False) -> None:
+    """Raise ``OSError`` where there is no regular file, or something else in the place of one that SQLite makes beside it.
+
+    None of them is opened: SQLite may have it open in this process, and closing it would take SQLite's locks away.
+    """
+    _check_regular(os.stat(path, follow_symlinks=follow_link).st_mode, path)
+    for ending in DATABASE_ENDINGS:
+        beside = os.path.realpath(path) + ending
+        with suppress(FileNotFoundError):
+            _check_regular(os.lstat(beside).st_mode, beside)
+
+
+def make_directory(path: str) -> None:
+    """Make a directory in one that exists. Raises ``OSError``."""
+    os.mkdir(path, _DIRECTORY_RIGHTS)
+    mode = os.lstat(path).st_mode
+    if mode & _DIRECTORY_RIGHTS != _DIRECTORY_RIGHTS:  # an odd umask
+        os.chmod(path, stat.S_IMODE(mode) | _DIRECTORY_RIGHTS)
+
+
+def make_directories(path: str) -> None:
+    """Make a directory and those above it, as far as they are not there. Raises ``OSError``."""
+    try:
+        make_directory(path)
+    except FileNotFoundError:
+        make_directories(os.path.dirname(path))
+        make_directories(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+
+
+@contextmanager
+def locked(directory: str) -> Iterator[None]:
+    """Make a directory if need be, and keep other processes that ask for it out. Raises ``OSError``."""
+    make_directories(directory)
+    fd = open_file(f"{directory}/lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def refuse_links(root: str, path: str) -> None:
+    """Raise ``OSError`` where *path*, or what lies between it and *root*, is a symbolic link; *root* itself may be one."""
+    place = root
+    for name in path.removeprefix(f"{root}/").split("/"):
+        place = f"{place}/{name}"
+        try:
+            mode = os.lstat(place).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if stat.S_ISLNK(mode):
+            raise _error(errno.ELOOP, place)
+
+
+def _check_regular(mode: int, path: str) -> None:
+    if stat.S_ISLNK(mode):
+        raise _error(errno.ELOOP, path)
+    if stat.S_ISDIR(mode):
+        raise _error(errno.EISDIR, path)
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+
+
+def _error(number: int, path: str) -> OSError:
+    return OSError(number, os.strerror(number), path)
 
 
 class FileIo:
@@ -30,9 +136,9 @@ class FileIo:
         self.bytes_written = 0
 
     def open(self, path: str, flags: int) -> int:
-        """Open a file; what is created gets the rights that the umask leaves."""
+        """Open a regular file."""
         self.opens += 1
-        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+        return open_file(path, flags)
 
     def close(self, fd: int) -> None:
         """Give a file back."""
@@ -93,7 +199,11 @@ class FileIo:
 
     def make_directory(self, path: str) -> None:
         """Make a directory in one that exists."""
-        os.mkdir(path)
+        make_directory(path)
+
+    def refuse_links(self, root: str, path: str) -> None:
+        """Fail where *path*, or what lies between it and *root*, is a symbolic link."""
+        refuse_links(root, path)
 
     def remove_directory(self, path: str) -> None:
         """Remove an empty directory."""

@@ -1,21 +1,16 @@
 """The indexes of sessions that are stored elsewhere, as files of this machine."""
 
-import fcntl
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memci.archive.stores import refusal
+from memci.archive.stores import file_io, refusal
 from memci.archive.stores.names import file_name
 
 if TYPE_CHECKING:
     import os
 
     from memci.archive.page_index import PageIndex
-
-_LOCK = "lock"
 
 
 class IndexCache:
@@ -40,34 +35,27 @@ class IndexCache:
         Raises:
             UnavailableError: The file can be neither opened nor made.
         """
-        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+        try:
+            from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
-        if self._folder is None:
-            return PageIndex(None)
-        path = str(self._folder / f"{incarnation}.sqlite")
-        if self._read_only:
-            return PageIndex(path, read_only=True)
-        with self._locked(self._folder):
-            return PageIndex(path)
+            if self._folder is None:
+                return PageIndex(None)
+            path = str(self._folder / f"{incarnation}.sqlite")
+            if self._read_only:
+                return PageIndex(path, read_only=True)
+            with file_io.locked(str(self._folder)):
+                return PageIndex(path)
+        except OSError as error:
+            raise refusal.unavailable(error, "the directory of the indexes") from error
 
     def remove(self, incarnation: str) -> None:
         """Delete the index of one incarnation, which nobody has open."""
         if self._folder is not None and not self._read_only:
-            for suffix in ("", "-wal", "-shm"):
-                (self._folder / f"{incarnation}.sqlite{suffix}").unlink(missing_ok=True)
+            from memci.archive import index_file  # noqa: PLC0415 (few need it)
+
+            index_file.remove(str(self._folder / f"{incarnation}.sqlite"))
 
     def remove_all(self) -> None:
         """Delete the indexes of all sessions that had this id."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    @contextmanager
-    def _locked(self, folder: Path) -> Iterator[None]:
-        """Keep other processes from making the file at the same time."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with (folder / _LOCK).open("ab") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                yield
-        except OSError as error:
-            raise refusal.unavailable(error, "the directory of the indexes") from error

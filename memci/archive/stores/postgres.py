@@ -4,16 +4,14 @@ The tables are ``memci_session``, ``memci_record``, ``memci_page``, ``memci_snap
 comes first in the search path. Each statement below is a transaction of its own, so that a call costs one round trip.
 """
 
-import fcntl
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import attrs
 
-from memci.archive.stores import refusal
+from memci.archive.stores import file_io, refusal
 from memci.archive.stores.names import check_identifier, file_name
 from memci.archive.stores.postgres_io import PostgresIo
 from memci.archive.stores.postgres_pool import PLACE, ConnectionLostError, PostgresPool
@@ -216,23 +214,23 @@ class _IndexFiles:
     directory: Path | None
 
     def open(self, row: int | None, *, read_only: bool) -> "PageIndex":
-        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
-
         path = None if row is None else self._path(row)
-        if path is None or read_only:
-            return PageIndex(None if path is None else str(path), read_only=read_only and path is not None)
-        with _locked(path.parent):
-            return PageIndex(str(path))
+        try:
+            from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+
+            if path is None or read_only:
+                return PageIndex(None if path is None else str(path), read_only=read_only and path is not None)
+            with file_io.locked(str(path.parent)):
+                return PageIndex(str(path))
+        except OSError as error:
+            raise refusal.unavailable(error, "the directory of the indexes") from error
 
     def remove(self, row: int) -> None:
         from memci.archive import index_file  # noqa: PLC0415 (few need it)
 
         path = self._path(row)
         if path is not None:
-            try:
-                index_file.remove(str(path))
-            except OSError as error:
-                raise refusal.unavailable(error, path.name) from error
+            index_file.remove(str(path))
 
     def _path(self, row: int) -> Path | None:
         # Two databases may share a directory, and both have a row 1.
@@ -326,15 +324,3 @@ class PostgresStore:
 def _check_there(key: Key, found: Sequence[object]) -> None:
     if not found:
         raise refusal.deleted(key.session_id)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Keep the other processes of this machine from making the same index at once."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with Path(directory, "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-    except OSError as error:
-        raise refusal.unavailable(error, str(directory)) from error

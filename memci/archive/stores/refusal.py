@@ -40,6 +40,10 @@ def unavailable(error: OSError, place: str) -> UnavailableError:
             advice = "close sessions, or raise the limit of open files"
         case errno.EACCES | errno.EPERM | errno.EROFS:
             advice = "change the rights, or open read-only"
+        case errno.ELOOP:
+            advice = "a link within a store is not followed: put what it leads to in its place"
+        case errno.EISDIR | errno.ENOTDIR | errno.EINVAL | errno.ENXIO:
+            advice = "it is not what memci put there: take it away"
         case _:
             advice = "see to the disk, then open the session again"
     return UnavailableError(f"{place}: {error.strerror or error}: {advice}")

@@ -79,6 +79,12 @@ class SessionFiles:
         """Return the path of a file of the session."""
         return "/".join((self.directory, *names))
 
+    def enter(self, *names: str) -> str:
+        """Return the path of a directory of the session. Raises ``OSError`` where a symbolic link leads there."""
+        path = self.path(*names)
+        self._io.refuse_links(self._root, path)
+        return path
+
     def place(self, *names: str) -> str:
         """Return the path relative to the store's root, for error texts."""
         return self.path(*names).removeprefix(f"{self._root}/")
@@ -121,7 +127,7 @@ class SessionFiles:
         if self.journal is None:
             flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_APPEND
             try:
-                self.journal = self._io.open(self.path(JOURNAL), flags)
+                self.journal = self._io.open(f"{self.enter()}/{JOURNAL}", flags)
             except (FileNotFoundError, NotADirectoryError):
                 return None
         return self.journal
@@ -242,13 +248,13 @@ class SessionFiles:
     def list_names(self, *names: str) -> list[str]:
         """Return the names in a directory of the session; none where it is not there. Raises ``OSError``."""
         try:
-            return [entry.name for entry in self._io.list_directory(self.path(*names))]
+            return [entry.name for entry in self._io.list_directory(self.enter(*names))]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def find_file(self, *names: str) -> bytes | None:
         """Return the bytes of a file, ``None`` where there is none. Raises ``OSError``."""
-        return find_file(self._io, self.path(*names))
+        return find_file(self._io, f"{self.enter(*names[:-1])}/{names[-1]}")
 
     def write_file(self, data: bytes, *names: str, sync: bool) -> None:
         """Write a file whole or not at all, under the lock; its directory is not synced. Raises ``OSError``."""
@@ -283,7 +289,7 @@ class SessionFiles:
     def make_directory(self, name: str) -> bool:
         """Make a directory of the session and return whether it is new. Raises ``OSError``."""
         try:
-            self._io.make_directory(self.path(name))
+            self._io.make_directory(self.enter(name))
         except FileExistsError:
             return False
         return True
@@ -337,7 +343,7 @@ class SessionFiles:
         attempts = _ATTEMPTS
         while True:
             try:
-                return self._io.open(self.path(LOCK), os.O_RDWR | os.O_CREAT)
+                return self._io.open(f"{self.enter()}/{LOCK}", os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
                 if not create:
                     raise refusal.deleted(self.session_id) from None

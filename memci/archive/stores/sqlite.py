@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import attrs
 
-from memci.archive.stores import refusal
+from memci.archive.stores import file_io, refusal
 from memci.archive.stores.names import check_identifier, file_name
 from memci.archive.stores.sql_rows import BATCH_BYTES, BATCH_RECORDS, Key, Place, Tables, checked_head
 from memci.archive.stores.sql_session import SqlSession
@@ -168,30 +168,25 @@ class _IndexFiles:
         return Path(f"{self.database.path}.index", f"{row}.sqlite")
 
     def open(self, row: int | None, *, read_only: bool) -> "PageIndex":
-        from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3 and more, which few openings need)
+        try:
+            from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3 and more, which few openings need)
 
-        if row is None:
-            return PageIndex(None)
-        path = self.path(row)
-        if read_only:
-            return PageIndex(str(path), read_only=True)
-
-        def work(_: Run) -> "PageIndex":  # within a transaction, as another process may be making the same file
-            try:
-                path.parent.mkdir(exist_ok=True)
-            except OSError as error:
-                raise refusal.unavailable(error, path.parent.name) from error
-            return PageIndex(str(path))
-
-        return self.database.write(work)
+            if row is None:
+                return PageIndex(None)
+            path = self.path(row)
+            file_io.refuse_links(str(path.parent.parent), str(path.parent))
+            if read_only:
+                return PageIndex(str(path), read_only=True)
+            file_io.make_directories(str(path.parent))
+        except OSError as error:
+            raise refusal.unavailable(error, "the directory of the indexes") from error
+        # Within a transaction, as another process may be making the same file.
+        return self.database.write(lambda _: PageIndex(str(path)))
 
     def remove(self, row: int) -> None:
         from memci.archive import index_file  # noqa: PLC0415 (few need it)
 
-        try:
-            index_file.remove(str(self.path(row)))
-        except OSError as error:
-            raise refusal.unavailable(error, self.path(row).name) from error
+        index_file.remove(str(self.path(row)))
 
 
 class SqliteStore:

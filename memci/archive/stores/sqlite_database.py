@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import attrs
 
-from memci.archive.stores import refusal, sqlite_schema
+from memci.archive.stores import file_io, refusal, sqlite_schema
 from memci.archive.stores.sql_rows import SyncFailedError
 from memci.archive.stores.sqlite_io import SqliteIo
 from memci.errors import CorruptError, MemciError, StoreError, UnavailableError
@@ -253,9 +253,7 @@ class SqliteDatabase:
     def _connection(self, process: _Process, *, create: bool) -> "sqlite3.Connection | None":
         """Return the connection, opened if need be; ``None`` where there is no database and none is to be made."""
         if process.connection is None:
-            if create:
-                self._make_directory()
-            elif not Path(self.path).exists():
+            if not self._is_there(create=create):
                 return None
             mode = "rwc" if create else "rw"
             connection = self._io.connect(f"{Path(self.path).as_uri()}?mode={mode}")
@@ -293,11 +291,19 @@ class SqliteDatabase:
             sqlite_schema.migrate(connection)
         return True
 
-    def _make_directory(self) -> None:
+    def _is_there(self, *, create: bool) -> bool:
+        """Return whether there is a file, which is made if that is wanted. It may be a link, as the store itself may."""
         try:
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            if create:
+                file_io.make_directories(str(Path(self.path).parent))
+                file_io.make_database(self.path, follow_link=True)
+            else:
+                file_io.check_database(self.path, follow_link=True)
         except OSError as error:
-            raise refusal.unavailable(error, str(Path(self.path).parent)) from error
+            if not create and isinstance(error, FileNotFoundError | NotADirectoryError):
+                return False
+            raise refusal.unavailable(error, Path(error.filename or self.path).name) from error
+        return True
 
     def _disconnect(self, process: _Process) -> None:
         connection, process.connection = process.connection, None
