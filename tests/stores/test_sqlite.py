@@ -11,8 +11,7 @@ import pytest
 
 from memci.archive.stores import sqlite_schema
 from memci.archive.stores.sqlite import SqliteStore
-from memci.archive.stores.sqlite_database import is_wal_safe
-from memci.archive.stores.sqlite_io import SqliteIo
+from memci.archive.stores.sqlite_io import SqliteIo, is_wal_safe
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 

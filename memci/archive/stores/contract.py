@@ -131,7 +131,11 @@ class Snapshots(Protocol):
         ...
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence for each damaged snapshot."""
+        """Yield a sentence for each damaged snapshot.
+
+        Raises:
+            CorruptError: What holds these and other sessions too, such as a database, is damaged.
+        """
         ...
 
     def clear(self) -> None:

@@ -102,6 +102,15 @@ def refuse_links(root: str, path: str) -> None:
             raise _error(errno.ELOOP, place)
 
 
+def is_out_of_descriptors() -> bool:
+    """Tell whether this process, or the system, can open no further file: for who is told only that a file cannot be opened."""
+    try:
+        os.close(os.open(os.curdir, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return False
+
+
 def _check_regular(mode: int, path: str) -> None:
     if stat.S_ISLNK(mode):
         raise _error(errno.ELOOP, path)
@@ -229,7 +238,7 @@ def find_file(io: FileIo, path: str) -> bytes | None:
     """Return the bytes of a file, ``None`` where there is none. Raises ``OSError``."""
     try:
         fd = io.open(path, os.O_RDONLY)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
     try:
         pieces = []

@@ -16,7 +16,7 @@ from memci.archive.stores.names import check_identifier, file_name
 from memci.archive.stores.postgres_io import PostgresIo
 from memci.archive.stores.postgres_pool import PLACE, ConnectionLostError, PostgresPool
 from memci.archive.stores.postgres_url import pool_size, split_options
-from memci.archive.stores.sql_rows import BATCH_BYTES, BATCH_RECORDS, Key, Place, Tables, checked_head
+from memci.archive.stores.sql_rows import BATCH_BYTES, BATCH_RECORDS, Key, Place, Tables, checked_head, listed_id
 from memci.archive.stores.sql_session import SqlSession
 from memci.archive.stores.thinning import superfluous
 from memci.errors import UnavailableError
@@ -98,6 +98,9 @@ class _Sessions:
 
     def begin(self, key: Key) -> int:
         return int(self.pool.run(_BEGIN, (key.tenant, key.name, key.session_id.encode()))[0][0])
+
+    def check(self) -> None:
+        pass  # the server checks its pages itself
 
 
 @attrs.frozen
@@ -296,9 +299,10 @@ class PostgresStore:
             InvalidIdError: See ``open``.
             UnavailableError: The server cannot be reached.
         """
-        name = file_name(check_identifier(tenant, "tenant"))
-        for (session_id,) in self._pool.run("SELECT session_id FROM memci_session WHERE tenant = %s AND head > 0", (name,)):
-            yield session_id.decode()
+        tenant_name = file_name(check_identifier(tenant, "tenant"))
+        sql = "SELECT name, session_id FROM memci_session WHERE tenant = %s AND head > 0"
+        for name, session_id in self._pool.run(sql, (tenant_name,)):
+            yield listed_id(name, session_id)
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns. One round trip.

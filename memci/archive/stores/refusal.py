@@ -1,8 +1,13 @@
 """The errors that all stores raise alike."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from memci.archive.stores.file_io import is_out_of_descriptors
 from memci.errors import ConflictError, PermissionDeniedError, SessionClosedError, UnavailableError
+
+MORE_DESCRIPTORS = "close sessions, or raise the limit of open files (ulimit -n), then do it again"
 
 
 def conflict(expected: int, head: int) -> ConflictError:
@@ -37,7 +42,7 @@ def unavailable(error: OSError, place: str) -> UnavailableError:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             advice = "make room, then do it again"
         case errno.EMFILE | errno.ENFILE:
-            advice = "close sessions, or raise the limit of open files"
+            advice = MORE_DESCRIPTORS
         case errno.EACCES | errno.EPERM | errno.EROFS:
             advice = "change the rights, or open read-only"
         case errno.ELOOP:
@@ -47,3 +52,15 @@ def unavailable(error: OSError, place: str) -> UnavailableError:
         case _:
             advice = "see to the disk, then open the session again"
     return UnavailableError(f"{place}: {error.strerror or error}: {advice}")
+
+
+@contextmanager
+def loading(module: str) -> Iterator[None]:
+    """Turn what comes of loading a module while no further file can be opened into an ``UnavailableError``."""
+    try:
+        yield
+    except (ImportError, OSError) as error:
+        if not is_out_of_descriptors():
+            raise
+        message = f"the module {module} cannot be loaded, as no further file can be opened: {MORE_DESCRIPTORS}"
+        raise UnavailableError(message) from error

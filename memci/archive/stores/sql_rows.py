@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
+from memci.archive.stores.names import file_name, find_identifier
 from memci.errors import CorruptError, UnavailableError
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class SessionRows(Protocol):
 
     def begin(self, key: Key) -> int:
         """Return the number of the session's row, which is made if there is none."""
+        ...
+
+    def check(self) -> None:
+        """Raise ``CorruptError`` where the database is damaged, as far as it can tell. O(database), at most."""
         ...
 
 
@@ -169,6 +174,22 @@ class Tables:
 def corrupt(key: Key, place: str, problem: str, seq: int | None = None) -> CorruptError:
     """Make the error of rows that are not what was written."""
     return CorruptError(problem, session=key.session_id, place=place, seq=seq)
+
+
+def listed_id(name: str, session_id: bytes | None) -> str:
+    """Return the id of a session by its row.
+
+    Raises:
+        CorruptError: The id is damaged, and the name does not spell it.
+    """
+    identifier = (session_id or b"").decode(errors="replace")
+    if identifier and file_name(identifier) == name:
+        return identifier
+    spelled = find_identifier(name)
+    if spelled is None:
+        problem = "the session's id is not the one that its row is named after: restore it from a backup"
+        raise CorruptError(problem, session="", place=f"row of {name}")
+    return spelled
 
 
 def checked_head(key: Key, place: Place) -> int:

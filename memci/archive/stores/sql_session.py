@@ -79,6 +79,11 @@ class Opening:
             raise refusal.deleted(self.key.session_id)
         return place
 
+    def check_database(self) -> None:
+        """Look whether the database is whole. Raises ``CorruptError`` where it is not."""
+        self.check_open()
+        self._sessions.check()
+
     def find_row(self) -> int | None:
         """Return the number of the row, ``None`` before the session began. Free once it was seen."""
         self.check_open()
@@ -285,7 +290,12 @@ class SqlSnapshots:
         return None
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence for each damaged snapshot, newest first."""
+        """Yield a sentence for each damaged snapshot, newest first.
+
+        Raises:
+            CorruptError: The database is damaged. O(database), once in a process.
+        """
+        self._opening.check_database()
         for seq, body in self._newest_first(None):
             if isinstance(body, DamagedLineError):
                 yield f"snapshot {seq}: {body}; it is not used and can be deleted"

@@ -16,7 +16,7 @@ import attrs
 
 from memci.archive.stores import file_io, refusal
 from memci.archive.stores.names import check_identifier, file_name
-from memci.archive.stores.sql_rows import BATCH_BYTES, BATCH_RECORDS, Key, Place, Tables, checked_head
+from memci.archive.stores.sql_rows import BATCH_BYTES, BATCH_RECORDS, Key, Place, Tables, checked_head, listed_id
 from memci.archive.stores.sql_session import SqlSession
 from memci.archive.stores.sqlite_database import Run, SqliteDatabase
 from memci.archive.stores.sqlite_io import SqliteIo
@@ -27,13 +27,19 @@ if TYPE_CHECKING:
 
     from memci.archive.page_index import PageIndex
 
-_LAST = "coalesce((SELECT max(seq) FROM record WHERE session = session.id), 0)"
-_FIND = f"SELECT id, head, {_LAST} FROM session WHERE tenant = ? AND name = ?"  # noqa: S608 (fixed words)
-_LOOK = f"SELECT id, head, {_LAST} FROM session WHERE id = ?"  # noqa: S608 (fixed words)
+# What is read is cast to its type, as damage may have made another of it; no session has the head -1.
+_LAST = "CAST(coalesce((SELECT max(seq) FROM record WHERE session = session.id), 0) AS INTEGER)"
+_PLACE = f"SELECT id, coalesce(CAST(head AS INTEGER), -1), {_LAST} FROM session"  # noqa: S608 (fixed words)
+_FIND = f"{_PLACE} WHERE tenant = ? AND name = ?"
+_LOOK = f"{_PLACE} WHERE id = ?"
+_LIST = """
+SELECT name, CAST(session_id AS BLOB) FROM session
+WHERE tenant = ? AND (head > 0 OR EXISTS (SELECT 1 FROM record WHERE session = session.id))
+"""
 _NO_ROWS: list[tuple[Any, ...]] = []
 _BEGIN = "INSERT INTO session (tenant, name, session_id, head) VALUES (?, ?, ?, 0) RETURNING id"
 _READ = """
-SELECT record.seq, record.line FROM record JOIN (
+SELECT record.seq, coalesce(CAST(record.line AS BLOB), x'') FROM record JOIN (
     SELECT seq, sum(length(line)) OVER (ORDER BY seq) - length(line) AS before FROM record
     WHERE session = ? AND seq > ? AND seq <= ?
 ) AS sized ON record.seq = sized.seq
@@ -56,6 +62,9 @@ class _Sessions:
             return _begin(run, key) if place is None else place.row
 
         return self.database.write(work)
+
+    def check(self) -> None:
+        self.database.check()
 
 
 @attrs.frozen
@@ -83,7 +92,7 @@ class _Records:
         return self.database.read(lambda run: [(seq, line) for seq, line in run(_READ, values)], [])
 
     def pick(self, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
-        sql = "SELECT seq, line FROM record WHERE session = ? AND seq = ?"
+        sql = "SELECT seq, coalesce(CAST(line AS BLOB), x'') FROM record WHERE session = ? AND seq = ?"
         return self.database.read(lambda run: {seq: line for each in seqs for seq, line in run(sql, (row, each))}, {})
 
     def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
@@ -111,12 +120,12 @@ class _Pages:
         self.database.write(work)
 
     def find(self, row: int, name: str) -> bytes | None:
-        sql = "SELECT body FROM page WHERE session = ? AND name = ?"
+        sql = "SELECT CAST(body AS BLOB) FROM page WHERE session = ? AND name = ?"
         found = self.database.read(lambda run: run(sql, (row, name)), _NO_ROWS)
         return found[0][0] if found else None
 
     def names(self, row: int) -> Sequence[str]:
-        sql = "SELECT name FROM page WHERE session = ?"
+        sql = "SELECT CAST(name AS TEXT) FROM page WHERE session = ? AND name IS NOT NULL"
         return self.database.read(lambda run: [name for (name,) in run(sql, (row,))], [])
 
     def remove(self, key: Key, row: int, names: Collection[str]) -> None:
@@ -145,7 +154,10 @@ class _Snapshots:
         self.database.write(work)
 
     def newest(self, row: int, at_most: int | None) -> tuple[int, bytes] | None:
-        sql = "SELECT seq, line FROM snapshot WHERE session = ? AND seq <= ifnull(?, seq) ORDER BY seq DESC LIMIT 1"
+        sql = (
+            "SELECT CAST(seq AS INTEGER), coalesce(CAST(line AS BLOB), x'') FROM snapshot "
+            "WHERE session = ? AND seq <= ifnull(?, seq) ORDER BY seq DESC LIMIT 1"
+        )
         found = self.database.read(lambda run: run(sql, (row, at_most)), _NO_ROWS)
         return (found[0][0], found[0][1]) if found else None
 
@@ -242,11 +254,9 @@ class SqliteStore:
             InvalidIdError: See ``open``.
             UnavailableError: The database cannot be read.
         """
-        sql = "SELECT session_id FROM session WHERE tenant = ? AND head > 0"
-        name = file_name(check_identifier(tenant, "tenant"))
-        found: list[bytes] = self._database.read(lambda run: [session_id for (session_id,) in run(sql, (name,))], [])
-        for session_id in found:
-            yield session_id.decode()
+        tenant_name = file_name(check_identifier(tenant, "tenant"))
+        for name, session_id in self._database.read(lambda run: run(_LIST, (tenant_name,)), _NO_ROWS):
+            yield listed_id(name, session_id)
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.

@@ -1,8 +1,8 @@
 """The connection to an SQLite database: opening, turns, and one transaction for all who wait."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -12,7 +12,8 @@ import attrs
 
 from memci.archive.stores import file_io, refusal, sqlite_schema
 from memci.archive.stores.sql_rows import SyncFailedError
-from memci.archive.stores.sqlite_io import SqliteIo
+from memci.archive.stores.sqlite_errors import damaged, mapped_errors
+from memci.archive.stores.sqlite_io import SqliteIo, is_wal_safe
 from memci.errors import CorruptError, MemciError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
@@ -22,18 +23,8 @@ T = TypeVar("T")
 Run = Callable[..., list[tuple[Any, ...]]]
 """Runs a statement with its values and returns its rows."""
 
-_WAL_FIXED = (3, 51, 3)
-_WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
-
-
-def is_wal_safe(version: Sequence[int]) -> bool:
-    """Tell whether a library may use a write-ahead log that several connections write to.
-
-    From 3.7.0 to 3.51.2 two of them that commit and checkpoint at once can damage the database, but for 3.44.6 and 3.50.7 and
-    what follows them in their branches (https://sqlite.org/wal.html#walresetbug).
-    """
-    major, minor, patch = version[:3]
-    return (major, minor, patch) >= _WAL_FIXED or patch >= _WAL_FIXED_BRANCHES.get((major, minor), patch + 1)
+_CHECKED_BYTES = 1 << 26
+"""A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second."""
 
 
 @attrs.define(eq=False)
@@ -66,6 +57,7 @@ class _Process:
         waiting: Work for the next transaction.
         connection: Open once it was needed.
         mode: The journal mode of the connection.
+        damage: What was found when the whole database was looked at, empty for nothing; ``None`` before.
     """
 
     turn: Condition = attrs.field(factory=Condition)
@@ -73,6 +65,7 @@ class _Process:
     waiting: list[_Job[Any]] = attrs.field(factory=list)
     connection: "sqlite3.Connection | None" = None
     mode: str = ""
+    damage: str | None = None
 
 
 class SqliteDatabase:
@@ -148,6 +141,19 @@ class SqliteDatabase:
             self._end_turn(process)
         return job.result()
 
+    def check(self) -> None:
+        """Look whether tables and indexes are whole, once in the life of a connection. O(database).
+
+        Raises:
+            CorruptError: They are not.
+        """
+
+        def look(_: Run) -> None:
+            assert self._process.connection is not None
+            self._check_whole(self._process, self._process.connection)
+
+        self.read(look, None)
+
     def clean(self) -> None:
         """Bring what the write-ahead log holds into the database and empty it, so that no removed bytes are left in it.
 
@@ -201,7 +207,10 @@ class SqliteDatabase:
 
     def _run(self, connection: "sqlite3.Connection") -> Run:
         def run(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-            return self._io.execute(connection, sql, values)
+            try:
+                return self._io.execute(connection, sql, values)
+            except UnicodeDecodeError as error:  # of a text, or of the library's own about a name
+                raise self._damaged(str(error)) from error
 
         return run
 
@@ -211,6 +220,9 @@ class SqliteDatabase:
             with self._mapped():
                 connection = self._connection(process, create=True)
                 assert connection is not None
+                # What is written goes where a damaged page says that there is room: over what is stored there.
+                if process.damage is not None or sqlite_schema.size_bytes(connection) <= _CHECKED_BYTES:
+                    self._check_whole(process, connection)
                 try:
                     self._transact(process, connection, jobs)
                 except BaseException:
@@ -222,6 +234,12 @@ class SqliteDatabase:
                 self._disconnect(process)  # what it holds in memory may not be what is on the disk
             for job in jobs:
                 job.settle(error)
+
+    def _check_whole(self, process: _Process, connection: "sqlite3.Connection") -> None:
+        if process.damage is None:
+            process.damage = sqlite_schema.problem_anywhere(connection)
+        if process.damage:
+            raise self._damaged(process.damage)
 
     def _transact(self, process: _Process, connection: "sqlite3.Connection", jobs: Sequence[_Job[Any]]) -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -266,6 +284,7 @@ class SqliteDatabase:
                 connection.close()
                 return None
             process.connection = connection
+            process.damage = None
         return process.connection
 
     def _prepare(self, process: _Process, connection: "sqlite3.Connection", *, create: bool) -> bool:
@@ -289,6 +308,9 @@ class SqliteDatabase:
                 raise self._unsafe()
         if version < len(sqlite_schema.MIGRATIONS):
             sqlite_schema.migrate(connection)
+        problem = sqlite_schema.problem_of(connection)
+        if problem:
+            raise self._damaged(problem)
         return True
 
     def _is_there(self, *, create: bool) -> bool:
@@ -300,7 +322,7 @@ class SqliteDatabase:
             else:
                 file_io.check_database(self.path, follow_link=True)
         except OSError as error:
-            if not create and isinstance(error, FileNotFoundError | NotADirectoryError):
+            if not create and isinstance(error, FileNotFoundError):
                 return False
             raise refusal.unavailable(error, Path(error.filename or self.path).name) from error
         return True
@@ -320,36 +342,11 @@ class SqliteDatabase:
             "or use one library everywhere, 3.51.3 or newer (sqlite.org/wal.html#walresetbug)"
         )
 
-    @contextmanager
-    def _mapped(self) -> Iterator[None]:
-        """Turn errors of the library into memci's own."""
-        import sqlite3  # noqa: PLC0415 loads only when a database is opened
+    def _mapped(self) -> AbstractContextManager[None]:
+        return mapped_errors(self._name(), self._io.wait_s)
 
-        try:
-            yield
-        except sqlite3.ProgrammingError:
-            raise  # a wrong call
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the kind, the rest a refinement
-            match code:
-                case sqlite3.SQLITE_IOERR:
-                    text = f"{self._name()}: {error}: see to the disk, then open the session again"
-                    raise SyncFailedError(text) from error
-                case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                    advice = f"others wrote for more than {self._io.wait_s:g} s: do it again"
-                case sqlite3.SQLITE_FULL:
-                    advice = "make room, then do it again"
-                case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
-                    advice = "change the rights of the file and its directory, or open read-only"
-                case sqlite3.SQLITE_NOMEM | sqlite3.SQLITE_TOOBIG:
-                    advice = "write less at once"
-                case _:
-                    problem = (
-                        f"the database is damaged ({error}): restore it from a backup, or save what sqlite3's .recover finds"
-                    )
-                    raise CorruptError(problem, session="", place=self._name()) from error
-            message = f"{self._name()}: {error}: {advice}"
-            raise UnavailableError(message) from error
+    def _damaged(self, what: str) -> CorruptError:
+        return damaged(self._name(), what)
 
 
 def _text(connection: "sqlite3.Connection", sql: str) -> str:

@@ -7,6 +7,20 @@ if TYPE_CHECKING:
     import sqlite3
 
 
+_WAL_FIXED = (3, 51, 3)
+_WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
+
+
+def is_wal_safe(version: Sequence[int]) -> bool:
+    """Tell whether a library may use a write-ahead log that several connections write to.
+
+    From 3.7.0 to 3.51.2 two of them that commit and checkpoint at once can damage the database, but for 3.44.6 and 3.50.7 and
+    what follows them in their branches (https://sqlite.org/wal.html#walresetbug).
+    """
+    major, minor, patch = version[:3]
+    return (major, minor, patch) >= _WAL_FIXED or patch >= _WAL_FIXED_BRANCHES.get((major, minor), patch + 1)
+
+
 class SqliteIo:
     """The SQLite library as the store uses it. All calls raise ``sqlite3.Error``.
 

@@ -1,10 +1,11 @@
 """The tables of the SQLite store, and how an older database is brought to them."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from memci.errors import StoreError
+from memci.errors import CorruptError, StoreError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -40,6 +41,7 @@ def version_of(connection: "sqlite3.Connection") -> int:
     """Return the version of a database of memci, 0 for an empty one.
 
     Raises:
+        CorruptError: It has tables and no version.
         StoreError: It is another program's, or a newer memci's.
     """
     connection.execute("BEGIN")  # all of one moment: another process may be making the tables
@@ -49,6 +51,9 @@ def version_of(connection: "sqlite3.Connection") -> int:
         owner = _number(connection, "PRAGMA application_id")
     finally:
         connection.execute("ROLLBACK")
+    if owner == APPLICATION_ID and tables and not version:
+        message = "its version is gone"
+        raise CorruptError(message, session="", place="the database")
     if owner != APPLICATION_ID and (version or owner or tables):
         message = "the database is not one of memci: give the path of another file, or of one that is not there yet"
         raise StoreError(message)
@@ -73,6 +78,41 @@ def migrate(connection: "sqlite3.Connection", migrations: Sequence[Sequence[str]
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def problem_of(connection: "sqlite3.Connection") -> str:
+    """Return what is wrong with the tables, or with the list of sessions and its index; empty for nothing. O(sessions).
+
+    A session whose row cannot be found is so told from one that there is not.
+    """
+    tables = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+    with closing(_new_in_memory()) as new:
+        if set(new.execute(tables)) - set(connection.execute(tables)):
+            return "its tables are not those that were made"
+    return _checked(connection, "integrity_check(session)")
+
+
+def problem_anywhere(connection: "sqlite3.Connection") -> str:
+    """Return what is wrong with tables and indexes, all that is stored included; empty for nothing. O(database)."""
+    return _checked(connection, "integrity_check(1)")
+
+
+def size_bytes(connection: "sqlite3.Connection") -> int:
+    """Return the size of the database."""
+    return _number(connection, "PRAGMA page_count") * _number(connection, "PRAGMA page_size")
+
+
+def _new_in_memory() -> "sqlite3.Connection":
+    import sqlite3  # noqa: PLC0415 loads only when a database is opened
+
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection)
+    return connection
+
+
+def _checked(connection: "sqlite3.Connection", check: str) -> str:
+    found = str(connection.execute(f"PRAGMA {check}").fetchone()[0])
+    return "" if found == "ok" else found.splitlines()[-1]
 
 
 def _number(connection: "sqlite3.Connection", sql: str) -> int:
