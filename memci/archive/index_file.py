@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memci.archive.page_facts import INDEX_PLACE
 from memci.archive.stores import file_io
+from memci.archive.stores.refusal import MORE_DESCRIPTORS, loading
 from memci.errors import CorruptError, UnavailableError
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def mapped_errors() -> Iterator[None]:
         CorruptError: The file is not what was written; ``PageIndex.reset`` makes it anew.
         UnavailableError: The disk is full or fails, or another process kept the file locked.
     """
-    import sqlite3  # noqa: PLC0415 loads only when an index is opened
-
+    with loading("sqlite3"):
+        import sqlite3  # noqa: PLC0415 loads only when an index is opened
     try:
         yield
     except sqlite3.ProgrammingError:
@@ -82,10 +83,8 @@ def mapped_errors() -> Iterator[None]:
 
 
 def _unavailable(error: Exception) -> UnavailableError:
-    return UnavailableError(
-        f"the index of pages cannot be used now ({error}): see to the room and the rights of its file, or try again; "
-        "the journal is not affected"
-    )
+    advice = MORE_DESCRIPTORS if file_io.is_out_of_descriptors() else "see to the room and the rights of its file, or try again"
+    return UnavailableError(f"the index of pages cannot be used now ({error}): {advice}; the journal is not affected")
 
 
 def damaged(what: str) -> CorruptError:

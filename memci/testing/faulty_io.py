@@ -78,6 +78,16 @@ class FaultyIo(FileIo):
         self._raise_if_due("unlink")
         super().unlink(path)
 
+    def make_directory(self, path: str) -> None:
+        """Make a directory, or fail as ``make_directory``."""
+        self._raise_if_due("make_directory")
+        super().make_directory(path)
+
+    def list_directory(self, path: str) -> list[os.DirEntry[str]]:
+        """List a directory, or fail as ``list_directory``."""
+        self._raise_if_due("list_directory")
+        return super().list_directory(path)
+
     def _raise_if_due(self, call: str) -> None:
         error = self._failures.get(call)
         if error is None:

@@ -146,15 +146,18 @@ class FileStore:
         try:
             self.io.refuse_links(self._disk.root, path)
             entries = self.io.list_directory(path)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return
         except OSError as error:
             raise refusal.unavailable(error, name) from error
         for entry in entries:
-            session_id = self._noted_id(tenant, entry) if is_hashed(entry.name) else find_identifier(entry.name)
-            if session_id is None or file_name(session_id) != entry.name:
+            if entry.is_symlink():
+                session_id = find_identifier(entry.name)  # whoever opens it is told that it is a link
+            elif entry.is_dir():
+                session_id = self._find_session(tenant, entry)
+            else:
                 continue
-            if entry.is_symlink() or self._has_records(tenant, session_id):  # whoever opens what a link leads to is told
+            if session_id is not None:
                 yield session_id
 
     def delete(self, tenant: str, session_id: str) -> None:
@@ -170,7 +173,7 @@ class FileStore:
         with files.reported():
             try:
                 self.io.list_directory(files.directory)
-            except (FileNotFoundError, NotADirectoryError):
+            except FileNotFoundError:
                 return
             files.acquire()
             try:
@@ -188,9 +191,14 @@ class FileStore:
         check_identifier(session_id, "session id")
         return SessionFiles(self._disk, tenant, session_id, read_only=read_only)
 
-    def _noted_id(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
-        if directory.is_symlink():
+    def _find_session(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
+        """Return the id of the session in a directory, ``None`` where there is none with a record."""
+        session_id = self._noted_id(tenant, directory) if is_hashed(directory.name) else find_identifier(directory.name)
+        if session_id is None or file_name(session_id) != directory.name or not self._has_records(tenant, session_id):
             return None
+        return session_id
+
+    def _noted_id(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
         try:
             note = orjson.loads(find_file(self.io, f"{directory.path}/{NOTE}") or b"")
         except ValueError:

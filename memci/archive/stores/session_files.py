@@ -128,7 +128,7 @@ class SessionFiles:
             flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_APPEND
             try:
                 self.journal = self._io.open(f"{self.enter()}/{JOURNAL}", flags)
-            except (FileNotFoundError, NotADirectoryError):
+            except FileNotFoundError:
                 return None
         return self.journal
 
@@ -249,7 +249,7 @@ class SessionFiles:
         """Return the names in a directory of the session; none where it is not there. Raises ``OSError``."""
         try:
             return [entry.name for entry in self._io.list_directory(self.enter(*names))]
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return []
 
     def find_file(self, *names: str) -> bytes | None:
