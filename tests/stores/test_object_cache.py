@@ -1,5 +1,7 @@
 """The index of a session whose records are in a bucket: a file of this machine, or memory."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,24 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path, bucket: MemoryS
     with pytest.raises(UnavailableError, match="directory of the indexes"):
         _ = session.index
     assert 1 == append_each(session.journal, "a")
+
+
+def test_indexes_are_their_owners_alone(tmp_path: Path, bucket: MemoryStore) -> None:
+    """Whatever the umask, nobody else can read the files and directories of indexes."""
+    before = os.umask(0)
+    try:
+        mark(store_with(bucket, tmp_path / "indexes"), "x")
+    finally:
+        os.umask(before)
+    rights = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert {0o600, 0o700} == rights
+
+
+def test_an_index_behind_a_link_is_refused(tmp_path: Path, bucket: MemoryStore) -> None:
+    """A link in the place of a session's directory is not followed."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "indexes" / TENANT).mkdir(parents=True)
+    (tmp_path / "indexes" / TENANT / "session").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UnavailableError, match="a link within a store"):
+        mark(store_with(bucket, tmp_path / "indexes"), "x")
+    assert [] == list((tmp_path / "elsewhere").iterdir())

@@ -26,7 +26,8 @@ class IndexCache:
     """
 
     def __init__(self, directory: "str | os.PathLike[str] | None", tenant: str, session_id: str, *, read_only: bool) -> None:
-        self._folder = None if directory is None else Path(directory).absolute() / file_name(tenant) / file_name(session_id)
+        self._root = Path(directory or ".").absolute()
+        self._folder = None if directory is None else self._root / file_name(tenant) / file_name(session_id)
         self._read_only = read_only
 
     def open(self, incarnation: str) -> "PageIndex":
@@ -40,6 +41,7 @@ class IndexCache:
 
             if self._folder is None:
                 return PageIndex(None)
+            file_io.refuse_links(str(self._root), str(self._folder))
             path = str(self._folder / f"{incarnation}.sqlite")
             if self._read_only:
                 return PageIndex(path, read_only=True)

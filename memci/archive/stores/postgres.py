@@ -223,6 +223,7 @@ class _IndexFiles:
 
             if path is None or read_only:
                 return PageIndex(None if path is None else str(path), read_only=read_only and path is not None)
+            file_io.refuse_links(str(self.directory), str(path.parent))
             with file_io.locked(str(path.parent)):
                 return PageIndex(str(path))
         except OSError as error:
