@@ -1,6 +1,7 @@
 """What stores say when no further file can be opened, and when the system refuses in any other way: a typed error, always."""
 
 import errno
+import gc
 import os
 import resource
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memci.archive.stores.file import FileStore
+from memci.archive.stores.postgres import PostgresStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import UnavailableError
@@ -17,6 +19,7 @@ from memci.testing.faulty_io import FaultyIo
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import user
+from tests.stores.postgres_server import PostgresServer
 
 CONFIG = config_of(active={"min_pages": 2, "max_pages": 4}, snapshot_every=10, durability="fsync")
 LONG = "long " * 60
@@ -144,3 +147,27 @@ def test_a_note_that_cannot_be_read_hides_no_session(tmp_path: Path) -> None:
     io.fail("open", errno.EMFILE)
     with pytest.raises(UnavailableError, match="limit of open files"):
         list(store.sessions(TENANT))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the driver's, of connections that came to nothing
+@pytest.mark.parametrize("is_connected", [True, False])
+def test_a_server_that_cannot_be_asked_for_want_of_descriptors(postgres: PostgresServer, *, is_connected: bool) -> None:
+    """Where a connection, or waiting for its answer, needs a descriptor that there is not, that is said, and it goes on later."""
+    store = PostgresStore(postgres.new_url())
+    session = store.open(TENANT, "session")
+    append_each(session.journal, "one")
+    if not is_connected:
+        store.close()
+        session = store.open(TENANT, "session")
+    reasons = []
+    for call in (session.journal.head, lambda: append_each(session.journal, "more"), lambda: list(store.sessions(TENANT))):
+        try:
+            with descriptors_left(0):
+                call()
+        except UnavailableError as error:
+            reasons.append(str(error))
+    assert [] == [reason for reason in reasons if "limit of open files" not in reason]
+    assert is_connected or reasons
+    assert ["one"] == texts_of(session.journal)[:1]
+    store.close()
+    gc.collect()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from memci.archive.stores import postgres_schema
+from memci.archive.stores import postgres_schema, refusal
+from memci.archive.stores.file_io import is_out_of_descriptors
 from memci.archive.stores.postgres_io import PostgresIo
 from memci.errors import CorruptError, StoreError, UnavailableError
 
@@ -234,5 +235,10 @@ class PostgresPool:
             if error.sqlstate in _DAMAGE:
                 problem = f"{text}: restore it from a backup"
                 raise CorruptError(problem, session="", place=PLACE) from error
-            message = f"{PLACE}: {text}: {_ADVICE.get(error.sqlstate or '', 'see to the server, then do it again')}"
+            other = refusal.MORE_DESCRIPTORS if is_out_of_descriptors() else "see to the server, then do it again"
+            message = f"{PLACE}: {text}: {_ADVICE.get(error.sqlstate or '', other)}"
             raise UnavailableError(message) from error
+        except OSError as error:  # such as no descriptor to wait with: an answer may still be on its way
+            if connection is not None:
+                connection.close()
+            raise refusal.unavailable(error, PLACE) from error
