@@ -49,6 +49,6 @@ class Summarizer(Protocol):
             max_tokens: Room for the lines, in tokens by the summariser's own estimate; the title does not count.
 
         Raises:
-            SummaryError: It cannot; the page stays in view.
+            SummaryError: It cannot; extracts take its place.
         """
         ...

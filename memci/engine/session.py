@@ -138,7 +138,7 @@ class Session(Reader):
         """Fold down to the low mark; ``"all"`` folds everything that is complete, indexes name pages.
 
         Raises:
-            SummaryError: A page could not be summarised; nothing was folded.
+            StoreError: A page file or the event could not be written; nothing was folded.
         """
         with self._open() as core:
             return folding.fold_command(core, pages)

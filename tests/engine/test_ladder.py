@@ -1,17 +1,13 @@
 """The steps that make a window fit: what goes first, and what stays."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from memci.archive.page_facts import PageState
-from memci.archive.summary import Summary
 from memci.engine.engine import Engine
-from memci.engine.monitor import SummaryFailed
 from memci.engine.session import Session
-from memci.messages.message import Message
-from tests.engine.sessions import heard, indexes, open_session
+from tests.engine.sessions import indexes, open_session
 from tests.engine.wire import assistant, calling, result, system, user
 
 
@@ -176,24 +172,3 @@ def test_a_window_that_was_made_to_fit_is_the_same_when_asked_again(first: int, 
     assert seq == session.seq
     room = 500 - window.tokens - 120  # what tells of the contents page, and its heading
     assert window.breakdown["contents"] or not session.contents.entries or session.contents.tokens > room
-
-
-def test_a_summariser_that_fails_stops_no_window() -> None:
-    """Extracts take the place of its summary, and observers hear of the failure."""
-    session = open_session(budget={"window": 600, "reserve": 0})
-    session._core.summarizer = Failing()
-    notices = heard(session)
-    for number in range(20):
-        session.append(user(f"Booking R{37 * number}: " + "please " * 30))
-        assert session.window().tokens <= 600
-    assert "R37" in session.contents.render()
-    failed = [notice for notice in notices if isinstance(notice, SummaryFailed)]
-    assert [("usr-1", "out of order")] == [(notice.page, str(notice.error)) for notice in failed][:1]
-
-
-class Failing:
-    """A summariser that never answers."""
-
-    def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:  # noqa: ARG002 (the protocol's)
-        message = "out of order"
-        raise OSError(message)
