@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memci.engine.verify import Report
     from memci.engine.window import Window
     from memci.errors import (
+        ArgumentError,
         AttpError,
         AttpSyntaxError,
         BudgetError,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from memci.messages.validation import validate
 
 __all__ = [
+    "ArgumentError",
     "AsyncEngine",
     "AsyncSession",
     "AttpError",

@@ -3,6 +3,7 @@
 The tree::
 
     MemciError
+    ├── ArgumentError (a TypeError too)
     ├── ConfigError
     ├── InvalidMessageError
     ├── InvalidIdError
@@ -26,23 +27,59 @@ The tree::
         ├── SandboxError
         └── LimitExceededError
 
-An error carries its data as attributes; its text says what to do next.
+An error carries its data as attributes and can be pickled and copied; its text says what to do next, is of bounded length
+whatever it quotes, and can be encoded.
 """
 
+import copyreg
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+MOST_SHOWN = 80
+"""Characters of a quoted value."""
+
+_HEAD, _TAIL = 1_500, 500
+"""Characters that are left of the beginning and of the end of a longer text: the advice stands at the end."""
+
 
 def shown(value: object) -> str:
-    """Return a value as an error text shows it: its ``repr``, cut to 80 characters."""
+    """Return a value as an error text shows it: its ``repr``, cut to 80 characters. O(1) for text and lists."""
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = MOST_SHOWN
     try:
-        return repr(value)[:80]
+        text = brief.repr(value)
     except ValueError:  # an integer of more than 4,300 digits
-        return "such a number"
+        return "a number too large to be shown"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
 
 
-class MemciError(Exception):
+class PicklableError(Exception):
+    """An exception that pickling and copying make again from what it holds, and not by calling its class."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes it again: its class, its text and its attributes."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # unlisted there
+
+
+class MemciError(PicklableError):
     """The root: catch this to catch all of them."""
+
+    def __init__(self, message: str = "") -> None:
+        text = message.encode("utf-8", "backslashreplace").decode()
+        super().__init__(text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} … {text[-_TAIL:]}")
+
+
+class ArgumentError(MemciError, TypeError):
+    """An argument of a call is of a type that it does not take; nothing was done.
+
+    Attributes:
+        argument: The name of the parameter.
+    """
+
+    def __init__(self, *, argument: str, value: object, wanted: str) -> None:
+        super().__init__(f"{argument}: {shown(value)} cannot be used here: give {wanted}")
+        self.argument = argument
 
 
 class ConfigError(MemciError):
@@ -73,12 +110,12 @@ class InvalidIdError(MemciError):
     """A session id, tenant, page index or label cannot be used as one.
 
     Attributes:
-        value: What was given.
+        value: What was given; of what is neither text nor a number, how it is shown.
     """
 
     def __init__(self, message: str, *, value: object) -> None:
         super().__init__(message)
-        self.value = value
+        self.value = value if isinstance(value, str | int | float | None) else shown(value)
 
 
 class BudgetError(MemciError):
@@ -160,7 +197,7 @@ class CorruptError(StoreError):
     """
 
     def __init__(self, message: str, *, session: str, place: str, seq: int | None = None) -> None:
-        super().__init__(f"session {session!r}, {place}: {message}" if session else f"{place}: {message}")
+        super().__init__(f"session {shown(session)}, {place}: {message}" if session else f"{place}: {message}")
         self.session = session
         self.place = place
         self.seq = seq
@@ -176,8 +213,8 @@ class ErasureError(StoreError):
     """
 
     def __init__(self, page: str, receipts: Sequence[Any], failed: Mapping[str, MemciError]) -> None:
-        done = ", ".join(repr(receipt.session) for receipt in receipts)
-        reasons = "; ".join(f"{session!r}: {error}" for session, error in failed.items())
+        done = ", ".join(shown(receipt.session) for receipt in receipts)
+        reasons = "; ".join(f"{shown(session)}: {error}" for session, error in failed.items())
         super().__init__(
             f"page {page} is erased in {done}, and may still be held by others: mend or delete them, and erase it again with "
             f"its forks ({reasons})"
@@ -257,7 +294,7 @@ class ToolNotFoundError(AttpError):
 
     def __init__(self, name: str, *, nearest: Sequence[str] = ()) -> None:
         advice = f"did you mean {' or '.join(nearest)}?" if nearest else "use one of the tools that the prompt describes"
-        super().__init__(f"there is no tool {name!r}: {advice}")
+        super().__init__(f"there is no tool {shown(name)}: {advice}")
         self.name = name
         self.nearest = tuple(nearest)
 

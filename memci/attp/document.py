@@ -25,7 +25,7 @@ import attrs
 from memci.attp.header import find_header, with_plain_header
 from memci.attp.mending import mend
 from memci.attp.statement import CODE, ODD_BLANKS, Span, scan, skip_blank, syntax_error
-from memci.errors import AttpSyntaxError, LimitExceededError
+from memci.errors import ArgumentError, AttpSyntaxError, LimitExceededError
 
 MAX_REPLY_BYTES = 65_536
 """How large a reply with a tool call may be, in bytes of UTF-8. A plain answer may be of any size."""
@@ -105,12 +105,11 @@ def text_of(content: object) -> str:
     """Return the text of a reply. The content of a message that calls tools natively is ``None``, and so an empty text.
 
     Raises:
-        TypeError: It is something else, such as a list of parts.
+        ArgumentError: It is something else, such as a list of parts.
     """
     if content is None or isinstance(content, str):
         return content or ""
-    message = f"a reply is a text, or None where the message has none, not a {type(content).__name__}"
-    raise TypeError(message)
+    raise ArgumentError(argument="text", value=content, wanted="the reply's text, or None where the message has none")
 
 
 def parse(text: str | None) -> Reply:
@@ -120,7 +119,7 @@ def parse(text: str | None) -> Reply:
     its case, markup or invisible characters, opens it where a key of a call follows.
 
     Raises:
-        TypeError: It is no text.
+        ArgumentError: It is no text.
         AttpSyntaxError: It tries to call a tool, and cannot be read or can be read in more than one way. Lines and columns are
             those of the reply, without a byte order mark.
         LimitExceededError: It has a tool call and is larger than 64 KiB.

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from memci.attp.toolbox import Toolbox
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 
 PLACEHOLDER = "{{AVAILABLE_TOOLS}}"
 """Where a template wants the tools."""
@@ -85,9 +85,11 @@ def prompt(toolbox: Toolbox, lang: Language = "en", *, template: str | None = No
     Raises:
         ConfigError: There is no template in this language, or the template does not say where the tools go.
     """
-    text = TEMPLATES.get(lang) if template is None else template
+    text = template
+    if template is None and isinstance(lang, str):
+        text = TEMPLATES.get(lang)
     if text is None:
-        message = f"there is no template in {lang!r}; use one of {', '.join(TEMPLATES)}, or give a template"
+        message = f"there is no template in {shown(lang)}; use one of {', '.join(TEMPLATES)}, or give a template"
         raise ConfigError(message, path="lang")
     if PLACEHOLDER not in text:
         message = f"it does not hold {PLACEHOLDER}, where the tools go"

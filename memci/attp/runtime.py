@@ -13,7 +13,7 @@ from memci.attp.limits import Limits
 from memci.attp.result import Result, problem_of
 from memci.attp.sandbox import Sandbox
 from memci.attp.toolbox import Toolbox
-from memci.errors import AttpError
+from memci.errors import ArgumentError, AttpError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -48,7 +48,7 @@ class Runtime:
                 another text under it is refused. Without an id, every call runs.
 
         Raises:
-            TypeError: The reply is no text.
+            ArgumentError: The reply is no text, or the id.
             RuntimeError: A tool is async and this thread runs an event loop: await ``arun``.
         """
         if any(tool.is_async for tool in self.toolbox.tools.values()) and _runs_loop():
@@ -84,6 +84,8 @@ class Runtime:
     def _once(self, text: str, call_id: str | None, loop: "AbstractEventLoop | None") -> Result:
         if call_id is None:
             return self._run(text, None, loop)
+        if not isinstance(call_id, str):
+            raise ArgumentError(argument="call_id", value=call_id, wanted="text, or None for a call without an id")
         result, repeated = self._answers.once(call_id, text, lambda: self._run(text, call_id, loop))
         if repeated:
             self._tell(AnswerRepeated(call_id=call_id, result=result))

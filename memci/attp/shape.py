@@ -11,11 +11,12 @@ from typing import Any, NoReturn, Protocol
 
 import attrs
 
+from memci.errors import PicklableError, shown
+
 Schema = dict[str, Any]
-_MAX_SHOWN = 40
 
 
-class ShapeError(Exception):
+class ShapeError(PicklableError):
     """A value does not have its shape. It never leaves this package: the toolbox says whose value it was.
 
     Attributes:
@@ -43,15 +44,6 @@ class Shape(Protocol):
 
     def records(self) -> "tuple[Record, ...]":
         """Return the records that its stub names, those first that others name."""
-
-
-def shown(value: object) -> str:
-    """Return a short form of a value for a message."""
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of more than 4,300 digits
-        text = f"an {type(value).__name__} too large to be shown"
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
 def _refuse(wanted: str, value: object) -> NoReturn:
@@ -223,7 +215,7 @@ class Table:
         """Return the dict of its checked values."""
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             _refuse("a dict with strings as keys", value)
-        return {key: _inner(self.item, inner, f"[{key!r}]") for key, inner in value.items()}
+        return {key: _inner(self.item, inner, f"[{shown(key)}]") for key, inner in value.items()}
 
     def schema(self) -> Schema:
         """Return the schema."""

@@ -14,7 +14,7 @@ from memci.attp.annotation import UnsupportedError, description_of, parameter_sh
 from memci.attp.docstring import Docstring, read_docstring
 from memci.attp.plain import plain
 from memci.attp.shape import Field, Record, Schema, Shape, ShapeError, object_schema
-from memci.errors import ToolArgumentError, ToolDefinitionError
+from memci.errors import ToolArgumentError, ToolDefinitionError, shown
 
 MODULES = ("datetime", "json", "math", "random", "re", "statistics")
 """Modules that are there in the model's code without an import; no tool may have the name of one."""
@@ -124,7 +124,7 @@ class Tool:
         known = {parameter.name for parameter in self.parameters}
         for name, value in named.items():
             if name not in known:
-                self._refuse(f"it has no parameter {name!r}", name)
+                self._refuse(f"it has no parameter {shown(name)}", name)
             if name in given:
                 self._refuse(f"{name} was given twice", name)
             given[name] = value

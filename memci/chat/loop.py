@@ -11,7 +11,7 @@ from memci.chat.model import Model, Reply
 from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.engine.monitor import Notice, Recall
 from memci.engine.session import Session
-from memci.errors import AttpError, ConfigError, InvalidMessageError, ModelError
+from memci.errors import AttpError, ConfigError, InvalidMessageError, ModelError, shown
 from memci.messages import codec
 from memci.messages.formats.reading import ATTP_ANSWER
 
@@ -52,7 +52,7 @@ class Chat:
         self, session: Session, model: Model, *, observer: Callable[[Step], None] | None = None, max_rounds: int = MAX_ROUNDS
     ) -> None:
         if type(max_rounds) is not int or max_rounds < 1:
-            message = f"{max_rounds!r} is no number of rounds: give a whole number from 1"
+            message = f"{shown(max_rounds)} is no number of rounds: give a whole number from 1"
             raise ConfigError(message, path="max_rounds")
         if session.config.format != "openai":
             message = f"the session's messages are in the format {session.config.format}, and this loop speaks openai only"
@@ -82,7 +82,7 @@ class Chat:
         """
         said = {"role": "user", "content": message} if isinstance(message, str) else message
         if said.get("role") != "user":
-            text = f"the user's message has the role 'user', not {said.get('role')!r}"
+            text = f"the user's message has the role 'user', not {shown(said.get('role'))}"
             raise InvalidMessageError(text, path="role")
         self._session.append(_as_users(said), on_conflict="retry")
         return self._go_on()
@@ -141,7 +141,9 @@ class Chat:
         self._tell(WindowSent(window=window))
         reply = self._model.complete(window.messages, tools, may_call=may_call)
         if reply.message.get("role") != "assistant":
-            message = f"the reply has the role {reply.message.get('role')!r}, not 'assistant'; nothing of it was kept: ask again"
+            message = (
+                f"the reply has the role {shown(reply.message.get('role'))}, not 'assistant'; nothing of it was kept: ask again"
+            )
             raise ModelError(message)
         try:
             session.append(reply.message, on_conflict="retry")

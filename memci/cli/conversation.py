@@ -106,7 +106,7 @@ def _parse(path: Path) -> tuple[str | None, list[Any], list[Any]]:
     document = value if isinstance(value, dict) else {"messages": value}
     messages, times, wire = document.get("messages"), document.get("timestamps"), document.get("format")
     if wire is not None and wire not in formats.NAMES:
-        message = f"{path}: there is no wire format {wire!r}; there is {', '.join(formats.NAMES)}"
+        message = f"{path}: there is no wire format {shown(wire)}; there is {', '.join(formats.NAMES)}"
         raise CommandError(message, ExitCode.USAGE)
     if not isinstance(messages, list) or not isinstance(times, list | None):
         message = f'{path}: it is no conversation: give {{"messages": […]}}, a list of messages, or a message a line'

@@ -3,12 +3,14 @@
 from enum import IntEnum
 
 from memci.errors import (
+    ArgumentError,
     ConfigError,
     InvalidIdError,
     InvalidMessageError,
     MemciError,
     PageEvictedError,
     PageNotFoundError,
+    PicklableError,
     StoreError,
 )
 
@@ -38,7 +40,7 @@ EXPLAINED = {
 }
 
 
-class CommandError(Exception):
+class CommandError(PicklableError):
     """A command cannot go on; its text is one line for people.
 
     Attributes:
@@ -53,7 +55,7 @@ class CommandError(Exception):
 def code_of(error: MemciError) -> ExitCode:
     """Return what the process exits with after an error of the library."""
     match error:
-        case ConfigError() | InvalidIdError() | InvalidMessageError():
+        case ArgumentError() | ConfigError() | InvalidIdError() | InvalidMessageError():
             return ExitCode.USAGE
         case PageNotFoundError() | PageEvictedError():
             return ExitCode.NOT_FOUND

@@ -10,6 +10,7 @@ import typer
 import memci
 from memci.archive.stores.url import shown_url
 from memci.cli.exit_code import CommandError, ExitCode
+from memci.errors import shown
 
 _LISTED_SESSIONS = 10
 
@@ -52,7 +53,7 @@ def opened(place: Place, *, write: bool = False) -> Iterator[memci.Session]:
         session_id = _only_session(engine, place) if place.session is None else place.session
         with engine.session(session_id) as session:
             if not session.seq:
-                message = f"there is no session {session_id!r} in {_where(place)}: {_listed(find_sessions(engine))}"
+                message = f"there is no session {shown(session_id)} in {_where(place)}: {_listed(find_sessions(engine))}"
                 raise CommandError(message, ExitCode.NOT_FOUND)
             config = session.config
     with (
@@ -89,7 +90,7 @@ def _only_session(engine: memci.Engine, place: Place) -> str:
 
 
 def _where(place: Place) -> str:
-    return f"the store {shown_url(place.store)} of tenant {place.tenant!r}"
+    return f"the store {shown_url(place.store)} of tenant {shown(place.tenant)}"
 
 
 def _listed(sessions: list[str]) -> str:

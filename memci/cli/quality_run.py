@@ -7,6 +7,7 @@ from memci.cli import output
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.output import Column
 from memci.engine.config import Config
+from memci.errors import shown
 from memci.messages import codec
 from memci.messages.tokens.counter import get_counter
 from memci.quality import report
@@ -61,7 +62,7 @@ def run(  # noqa: PLR0913 (the options of the command)
 def _chosen(known: dict[str, EngineSpec], names: list[str]) -> list[EngineSpec]:
     unknown = [name for name in names if name not in known]
     if unknown:
-        message = f"there is no engine {unknown[0]!r}: name one of {', '.join(known)}"
+        message = f"there is no engine {shown(unknown[0])}: name one of {', '.join(known)}"
         raise CommandError(message, ExitCode.USAGE)
     return [known[name] for name in dict.fromkeys(names)]
 

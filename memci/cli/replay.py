@@ -13,7 +13,7 @@ from memci.cli.conversation import Said
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.engine.config import Config
 from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, Recall
-from memci.errors import BudgetError, ConfigError, InvalidMessageError
+from memci.errors import BudgetError, ConfigError, InvalidMessageError, shown
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
@@ -128,7 +128,7 @@ def replay(
     run = _Run(engine.config)
     with engine.session(session_id) as session:
         if session.seq:
-            message = f"session {session_id!r} has messages already: name a new one with --session"
+            message = f"session {shown(session_id)} has messages already: name a new one with --session"
             raise CommandError(message, ExitCode.USAGE)
         session.observe(run.notices.append)
         for said in conversation:

@@ -11,6 +11,7 @@ from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.reading import IndexArgument, page_argument
 from memci.cli.wording import count
+from memci.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,9 +101,9 @@ def delete(
         message = "say which one is to be deleted with --session; memci sessions lists them"
         raise CommandError(message, ExitCode.USAGE)
     if not yes:
-        message = f"session {session!r} would be gone for good: say --yes"
+        message = f"session {shown(session)} would be gone for good: say --yes"
         raise CommandError(message, ExitCode.USAGE)
     with memci.Engine(store, tenant=tenant) as engine:
         if session not in set(engine.sessions()):
-            output.note(f"there is no session {session!r}; what may be left of one is removed")
+            output.note(f"there is no session {shown(session)}; what may be left of one is removed")
         engine.delete(session)

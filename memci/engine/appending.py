@@ -1,6 +1,6 @@
 """How messages come in: which page each one joins, and what happens with it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -15,7 +15,7 @@ from memci.engine.core import Core
 from memci.engine.events import Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded, from_record
 from memci.engine.monitor import Eviction
 from memci.engine.state import SYSTEM, USER, State
-from memci.errors import ConflictError, InvalidIdError, InvalidMessageError
+from memci.errors import ConflictError, InvalidIdError, InvalidMessageError, shown
 from memci.messages.message import Message
 
 
@@ -59,18 +59,6 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     return entries
 
 
-def as_list(messages: object) -> list[object]:
-    """Return several messages as a list.
-
-    Raises:
-        InvalidMessageError: They are not a list, or another sequence or iterable, of messages.
-    """
-    if isinstance(messages, Iterable) and not isinstance(messages, str | bytes | Mapping):
-        return list(messages)
-    text = f"give a list of messages, not a {type(messages).__name__}"
-    raise InvalidMessageError(text)
-
-
 def after_turn(core: Core, events: Sequence[Event]) -> None:
     """Tell of evictions, and fold at the marks where a page was opened, once the events are committed."""
     for event in events:
@@ -93,7 +81,7 @@ def utc_text(at: object) -> str:
             return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)).isoformat()
     except (ValueError, OverflowError):
         pass
-    message = f"{at!r} is not a time: give a datetime, or ISO 8601 text such as 2026-03-01T12:30:00+00:00"
+    message = f"{shown(at)} is not a time: give a datetime, or ISO 8601 text such as 2026-03-01T12:30:00+00:00"
     raise InvalidMessageError(message, path="at")
 
 
@@ -235,7 +223,7 @@ def _answers(core: Core, page: Page, message: Message) -> list[tuple[str, int]]:
 
 def _orphan(core: Core, call_id: str) -> InvalidMessageError:
     message = (
-        f"no call with the id {call_id!r} waits for a result: append the assistant message that makes the call first, "
+        f"no call with the id {shown(call_id)} waits for a result: append the assistant message that makes the call first, "
         "and each result once"
     )
     return InvalidMessageError(message, path=core.state.wire.ANSWER_PATH)
@@ -249,14 +237,14 @@ def _first_answer(core: Core, messages: Sequence[Message], key: str) -> list[Ent
         return []
     entries = _entries(core, seqs)
     if [entry.node.message.raw for entry in entries] != [message.raw for message in messages]:
-        message = f"the key {key!r} was used for other messages: take a new key for new messages"
+        message = f"the key {shown(key)} was used for other messages: take a new key for new messages"
         raise ConflictError(message, expected=core.state.seq, head=core.state.seq)
     return entries
 
 
 def _check_key(key: object) -> None:
     if not isinstance(key, str) or not key:
-        message = f"a key is text of at least one character, not {key!r}"
+        message = f"a key is text of at least one character, not {shown(key)}"
         raise InvalidIdError(message, value=key)
     try:
         key.encode()

@@ -17,7 +17,7 @@ from memci.engine.async_session import AsyncSession
 from memci.engine.config import Config
 from memci.engine.engine import Engine, utc_now
 from memci.engine.session import Session
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -108,7 +108,7 @@ class AsyncEngine:
         threads: int = 8,
     ) -> None:
         if type(threads) is not int or threads < 1:
-            message = f"{threads!r} cannot be used here: give a whole number from 1"
+            message = f"{shown(threads)} cannot be used here: give a whole number from 1"
             raise ConfigError(message, path="threads")
         self._engine = Engine(store, config, tenant, read_only=read_only, clock=clock)
         self._threads = Threads(threads)

@@ -6,8 +6,9 @@ from memci.engine import appending, checkpointing
 from memci.engine.core import Core
 from memci.engine.events import Event, PageBegan, SystemSet
 from memci.engine.state import SYSTEM, USER
-from memci.errors import ConfigError, InvalidMessageError
+from memci.errors import ConfigError, InvalidMessageError, shown
 from memci.messages.codec import MessageLike
+from memci.messages.formats.reading import as_list
 
 
 def set_system(core: Core, values: Sequence[MessageLike]) -> None:
@@ -16,10 +17,10 @@ def set_system(core: Core, values: Sequence[MessageLike]) -> None:
     Raises:
         InvalidMessageError: One of them is not a system or developer message; nothing changed.
     """
-    messages = [core.state.wire.read(value) for value in appending.as_list(values)]
+    messages = [core.state.wire.read(value) for value in as_list(values)]
     for number, message in enumerate(messages):
         if message.role not in ("system", "developer"):
-            text = f"message {number} has the role {message.role!r}: the system part holds system and developer messages"
+            text = f"message {number} has the role {shown(message.role)}: the system part holds system and developer messages"
             raise InvalidMessageError(text, path="role")
     first = core.state.next_number[SYSTEM]
     pages = [
@@ -36,7 +37,7 @@ def begin_page(core: Core, name: object) -> str:
         ConfigError: The name is not text.
     """
     if name is not None and not isinstance(name, str):
-        message = f"{name!r} is not a name: give text"
+        message = f"{shown(name)} is not a name: give text"
         raise ConfigError(message, path="name")
     state = core.state
     page = state.active.open_page

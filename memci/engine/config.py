@@ -12,7 +12,7 @@ import attrs
 
 from memci.engine import config_checks as checks
 from memci.engine import config_file
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 from memci.messages.formats import format as formats
 
 SUMMARIZERS: Final = ("extractive",)
@@ -305,12 +305,11 @@ def _check_keys(section: type[attrs.AttrsInstance], given: object, path: str) ->
     if not isinstance(given, Mapping):
         raise checks.refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
     for key in given:
-        place = f"{path}.{key}" if path else str(key)
         if not isinstance(key, str):
-            message = (
-                f"the key {key!r} is not text (YAML reads on, off, yes and no as true or false): the keys are {', '.join(known)}"
-            )
-            raise ConfigError(message, path=place)
+            problem = "is not text (YAML reads on, off, yes and no as true or false)"
+            message = f"the key {shown(key)} {problem}: the keys are {', '.join(known)}"
+            raise ConfigError(message, path=path)
+        place = f"{path}.{key}" if path else key
         if key not in known:
             near = _nearest(key, known, path)
             hint = f"; did you mean {near}?" if near else ""

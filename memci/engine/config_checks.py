@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 
 MOST: Final = 10**12
 """The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
@@ -53,7 +53,7 @@ def one_of(path: str, allowed: Sequence[str]) -> Validator:
 
     def check(_instance: object, _attribute: object, value: object) -> None:
         if value not in allowed:
-            raise refusal(path, value, " or ".join(allowed), near=matches(str(value), allowed))
+            raise refusal(path, value, " or ".join(allowed), near=matches(value, allowed) if isinstance(value, str) else ())
 
     return check
 
@@ -107,9 +107,6 @@ def matches(name: str, known: Sequence[str]) -> list[str]:
 
 def refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) -> ConfigError:
     """Return the error for a value that cannot be: what was given, what is allowed, and the nearest name."""
-    try:
-        given = "null" if value is None else repr(value)
-    except ValueError:  # an integer of more than 4,300 digits
-        given = "this number"
+    given = "null" if value is None else shown(value)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return ConfigError(f"{given[:80]} cannot be used here: give {allowed}{hint}", path=path)
+    return ConfigError(f"{given} cannot be used here: give {allowed}{hint}", path=path)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memci.errors import ConfigError
+from memci.errors import ArgumentError, ConfigError, shown
 
 if TYPE_CHECKING:
     import yaml
@@ -73,13 +73,16 @@ def read(path: str | os.PathLike[str]) -> Mapping[str, object]:
     """Read a YAML file of two levels of keys; an empty file gives an empty mapping.
 
     Raises:
+        ArgumentError: The path is none.
         ConfigError: The file cannot be read, is not YAML, holds a key twice, or is not keys and values.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentError(argument="path", value=path, wanted="the path of a YAML file")
     name = os.fspath(path)
     try:
-        data = Path(path).read_bytes()
+        data = Path(name).read_bytes()
     except (OSError, ValueError) as error:
-        message = f"the file {name!r} cannot be read: {error}"
+        message = f"the file {shown(name)} cannot be read: {error}"
         raise ConfigError(message) from error
     try:
         return parse(data.decode("utf-8-sig"), name)

@@ -16,7 +16,7 @@ from memci.archive.stores.contract import Journal, NewRecord, Record, SessionSto
 from memci.engine.events import PagesFolded, SessionConfigured, from_record, to_record
 from memci.engine.page_codec import file_name
 from memci.engine.time_events import Forked
-from memci.errors import ConfigError, ConflictError, CorruptError
+from memci.errors import ConfigError, ConflictError, CorruptError, shown
 
 Progress = Callable[[int, int], None]
 """Hears how many records are there, and of how many."""
@@ -95,7 +95,7 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
         closing(target.open(tenant, new_id)) as copy,
     ):
         if not origin.journal.head():
-            message = f"there is no session {session_id!r} to copy"
+            message = f"there is no session {shown(session_id)} to copy"
             raise ConfigError(message, path="session")
         return take_over(Route(source=origin, target=copy, session=session_id, new_session=new_id), None, now, progress)
 
@@ -111,17 +111,20 @@ def take_over(route: Route, until: int | None, now: str, progress: Progress | No
     source, target = route.source.journal, route.target.journal
     known = target.head()
     if route.new_session != route.session and route.new_session in former_ids(source, until):
-        message = f"{route.new_session!r} is an id that the session had before: take another one"
+        message = f"{shown(route.new_session)} is an id that the session had before: take another one"
         raise ConfigError(message, path="session")
     finished = _find_forked(route, known)
     _check_beginning(route, known if finished is None else known - 1)
     if finished is not None:
         if finished.source == route.session and finished.fork_at == (source.head() if until is None else until):
             return Copied(session=route.new_session, seq=finished.fork_at, events=0, pages=0, missing=())
-        message = f"{route.new_session!r} is a finished copy, independent of {route.session!r} since event {finished.fork_at}"
+        message = (
+            f"{shown(route.new_session)} is a finished copy, independent of {shown(route.session)} since event {finished.fork_at}"
+        )
         raise ConflictError(message, expected=0, head=known)
     if until is not None and known > until:
-        message = f"{route.new_session!r} holds {known} events of {route.session!r} already, more than {until}: delete it first"
+        held = f"{shown(route.new_session)} holds {known} events of {shown(route.session)} already"
+        message = f"{held}, more than {until}: delete it first"
         raise ConflictError(message, expected=until, head=known)
     copied = _copy(route, known, until, progress)
     _copy_snapshot(route, copied.seq)
@@ -163,7 +166,7 @@ def _check_beginning(route: Route, known: int) -> None:
     """
     if _first_difference(route, 0, known) is not None:
         message = (
-            f"{route.new_session!r} is there already, and is not the beginning of {route.session!r}: "
+            f"{shown(route.new_session)} is there already, and is not the beginning of {shown(route.session)}: "
             "take another id, or delete it first"
         )
         raise ConflictError(message, expected=0, head=known)

@@ -23,7 +23,7 @@ from memci.engine.kept_states import KeptState
 from memci.engine.monitor import Monitor, logger
 from memci.engine.recounting import configuration
 from memci.engine.state import State
-from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
+from memci.errors import ArgumentError, ConflictError, CorruptError, StoreError, UnavailableError, shown
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
@@ -100,7 +100,7 @@ class Core:
             self.reload()
         if self.state.configured and self.state.session != self.session_id:
             message = (
-                f"session {self.session_id!r} is an unfinished copy of {self.state.session!r}: "
+                f"session {shown(self.session_id)} is an unfinished copy of {shown(self.state.session)}: "
                 "repeat the fork or the copy that was interrupted, or delete it"
             )
             raise StoreError(message)
@@ -300,8 +300,15 @@ class Core:
         return self.count(stub) + _STUB_SLACK
 
     def now(self) -> str:
-        """Return the time, in UTC, as ISO 8601."""
-        return self.clock().isoformat()
+        """Return the time, in UTC, as ISO 8601.
+
+        Raises:
+            ArgumentError: The clock tells something else.
+        """
+        time = self.clock()
+        if not isinstance(time, datetime):
+            raise ArgumentError(argument="clock", value=time, wanted="a function that returns the time, in UTC")
+        return time.isoformat()
 
     def _snapshot(self, at_most: int | None) -> tuple[State, str]:
         """Return the newest stored state that is not behind *at_most* and its mark, an empty one where there is none.

@@ -16,7 +16,7 @@ from memci.engine.handle import Handle
 from memci.engine.kept_states import KeptState
 from memci.engine.open_sessions import OpenCores
 from memci.engine.session import Session
-from memci.errors import ConfigError, PermissionDeniedError, SessionClosedError
+from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.version import VERSION
@@ -45,6 +45,7 @@ class Engine:
     Raises:
         ConfigError: A setting cannot be used; the error names its path.
         InvalidIdError: The tenant is not text of at least one character.
+        ArgumentError: The clock cannot be called.
     """
 
     def __init__(
@@ -70,6 +71,8 @@ class Engine:
         self._store = _opened(chosen, self._config.durability) if isinstance(chosen, str) else chosen
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
+        if not callable(clock):
+            raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
         self._lock = threading.Lock()  # protects the handles and whether the engine is closed
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)

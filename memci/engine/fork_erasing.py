@@ -11,7 +11,7 @@ from memci.engine.events import SessionConfigured, from_record
 from memci.engine.page_trace import PageTrace
 from memci.engine.session import Session
 from memci.engine.time_events import Forked
-from memci.errors import ErasureError, MemciError, StoreError
+from memci.errors import ErasureError, MemciError, StoreError, shown
 from memci.messages import codec
 
 
@@ -113,10 +113,8 @@ def _heirs(store: Store, tenant: str, origin: _Origin) -> Iterator[_Heir]:
         if found.ended == session:
             yield _Heir(session)
         else:
-            message = (
-                f"session {session!r} is an unfinished copy of {found.ended!r} and holds the page: delete it, and copy again"
-            )
-            yield _Heir(session, StoreError(message))
+            copied = f"session {shown(session)} is an unfinished copy of {shown(found.ended)} and holds the page"
+            yield _Heir(session, StoreError(f"{copied}: delete it, and copy again"))
 
 
 def _root(journal: Journal) -> str | None:

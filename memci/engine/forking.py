@@ -30,12 +30,12 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
             seq = _checked_place(core, at)
         begun = target.journal.head()
         if new_id in former_ids(source.journal, seq):
-            message = f"{new_id!r} is an id that the session has or had: take another one"
+            message = f"{shown(new_id)} is an id that the session has or had: take another one"
             raise ConfigError(message, path="new_id")
         if not begun:
             _announce(core, new_id, seq)
         elif new_id in former_ids(target.journal):
-            message = f"there is a session {new_id!r} already: take another id, or delete it first"
+            message = f"there is a session {shown(new_id)} already: take another id, or delete it first"
             raise ConflictError(message, expected=0, head=begun)
         copied = take_over(Route(source=source, target=target, session=core.session_id, new_session=new_id), seq, core.now())
         return list(copied.missing)
@@ -52,7 +52,7 @@ def mend(core: Core, missing: Iterable[tuple[str, int]]) -> None:
 def _checked_place(core: Core, at: object) -> int:
     head = core.state.seq
     if not head:
-        message = f"session {core.session_id!r} has no events: there is nothing to fork"
+        message = f"session {shown(core.session_id)} has no events: there is nothing to fork"
         raise InvalidIdError(message, value=core.session_id)
     if at is None:
         return head

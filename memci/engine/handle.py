@@ -9,7 +9,7 @@ from memci.archive.contents import ContentsPage
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.monitor import Notice
-from memci.errors import SessionClosedError
+from memci.errors import SessionClosedError, shown
 
 
 class Handle:
@@ -95,6 +95,6 @@ class Handle:
     def _open(self) -> Iterator[Core]:
         with self._core.lock:
             if self._closed or self._core.closed:
-                message = f"session {self._core.session_id!r} was closed: open it again with engine.session"
+                message = f"session {shown(self._core.session_id)} was closed: open it again with engine.session"
                 raise SessionClosedError(message)
             yield self._core

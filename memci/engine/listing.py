@@ -14,7 +14,7 @@ from memci.chapters.page import Page
 from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.state import USER
-from memci.errors import ConfigError, PageNotFoundError
+from memci.errors import ArgumentError, ConfigError, PageNotFoundError, shown
 from memci.messages.message import Message
 
 if TYPE_CHECKING:
@@ -33,25 +33,31 @@ TITLE_CHARACTERS = 59
 """Where a longer title is cut."""
 
 
-def page_state(state: PageState | str) -> PageState:
+def page_state(state: object) -> PageState:
     """Return a state by its name.
 
     Raises:
         ConfigError: No state has this name.
     """
-    try:
+    if isinstance(state, str) and state in tuple(PageState):
         return PageState(state)
-    except ValueError as error:
-        message = f"{state!r} is not known: give one of {', '.join(PageState)}"
-        raise ConfigError(message, path="state") from error
+    message = f"{shown(state)} is not known: give one of {', '.join(PageState)}"
+    raise ConfigError(message, path="state")
 
 
 def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int]:
-    """Return the facts of so many pages from a position on, oldest first, system pages included, and how many pages there are."""
+    """Return the facts of so many pages from a position on, oldest first, system pages included, and how many pages there are.
+
+    Raises:
+        ArgumentError: A number is none from 0.
+    """
+    for name, value in (("start", start), ("limit", limit)):
+        if type(value) is not int or not 0 <= value <= MOST:
+            raise ArgumentError(argument=name, value=value, wanted="a whole number from 0")
     system = [core.page_facts(page) for page in core.state.system.pages()]
     shown = system[start : start + limit]
     total = core.ask(lambda index: index.count_pages())
-    offset, left = min(max(start - len(system), 0), MOST), limit - len(shown)
+    offset, left = max(start - len(system), 0), limit - len(shown)
     if left:
         shown += map(core.facts_now, core.ask(lambda index: index.page_range(offset, left)))
     return shown, len(system) + total

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 
 if TYPE_CHECKING:
     import logging
@@ -156,7 +156,7 @@ class Monitor:
             ConfigError: It cannot be called.
         """
         if not callable(observer):
-            message = f"{observer!r} cannot be called: give a function of one argument"
+            message = f"{shown(observer)} cannot be called: give a function of one argument"
             raise ConfigError(message, path="callback")
         self.observers.append(observer)
 

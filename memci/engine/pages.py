@@ -54,7 +54,7 @@ def entry_address(address: object) -> tuple[str, int]:
     """
     found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if found is None:
-        message = f"{address!r} is not the address of an entry: give one such as 'usr-12/3'"
+        message = f"{shown(address)} is not the address of an entry: give one such as 'usr-12/3'"
         raise InvalidIdError(message, value=address)
     return page_index(found[1]), int(found[2])
 

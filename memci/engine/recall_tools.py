@@ -132,14 +132,14 @@ def handle_tool_call(toolbox: Toolbox, call: object) -> dict[str, Any]:
         raise InvalidMessageError(message)
     function, identity = call.get("function"), call.get("id")
     if isinstance(function, Mapping) and isinstance(identity, str):
-        text, _ = answer(toolbox.call, str(function.get("name")), _arguments(function.get("arguments")))
+        text, _ = answer(toolbox.call, function.get("name"), _arguments(function.get("arguments")))
         return {"role": "tool", "tool_call_id": identity, "content": text}
     if call.get("type") == "tool_use" and isinstance(identity, str):
-        text, failed = answer(toolbox.call, str(call.get("name")), call.get("input"))
+        text, failed = answer(toolbox.call, call.get("name"), call.get("input"))
         block = {"type": "tool_result", "tool_use_id": identity, "content": text, **({"is_error": True} if failed else {})}
         return {"role": "user", "content": [block]}
     if call.get("type") == "function_call" and isinstance(call.get("call_id"), str):
-        text, _ = answer(toolbox.call, str(call.get("name")), _arguments(call.get("arguments")))
+        text, _ = answer(toolbox.call, call.get("name"), _arguments(call.get("arguments")))
         return {"type": "function_call_output", "call_id": call["call_id"], "output": text}
     message = "give a tool call with its id: one of OpenAI's tool_calls, a function_call item, or a tool_use block"
     raise InvalidMessageError(message)
@@ -154,12 +154,12 @@ def _arguments(text: object) -> object:
         return None
 
 
-def answer(call: Callable[[str, Mapping[str, object]], Any], name: str, arguments: object) -> tuple[str, bool]:
+def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
     """Run a tool, and return what it answers as JSON, and whether it is an error.
 
     Args:
         call: The ``call`` of a session's toolbox.
-        name: The tool's name, as the model wrote it.
+        name: The tool's name, as the model wrote it; anything but text is an error.
         arguments: As the model wrote them; anything but a mapping is an error.
     """
     if not isinstance(arguments, Mapping):

@@ -7,7 +7,7 @@ import attrs
 from memci.chapters.page import Page
 from memci.engine import blocks
 from memci.engine.events import Event, SessionConfigured
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 
 if TYPE_CHECKING:
     from memci.engine.core import Core
@@ -22,7 +22,7 @@ def configuration(core: "Core") -> list[Event]:
     known, given = core.state.config.format, core.config.format
     if known != given:
         message = (
-            f"session {core.session_id!r} holds messages in the format {known}, and the settings say {given}: open it with "
+            f"session {shown(core.session_id)} holds messages in the format {known}, and the settings say {given}: open it with "
             f"format: {known}, or begin a new session with what memci.convert makes of its messages"
         )
         raise ConfigError(message, path="format")

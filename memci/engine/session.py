@@ -13,8 +13,9 @@ from memci.engine.handle import Handle
 from memci.engine.monitor import Fold
 from memci.engine.reader import Reader
 from memci.engine.window import Window, make_window
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 from memci.messages.codec import MessageLike
+from memci.messages.formats.reading import as_list
 
 if TYPE_CHECKING:
     from memci.attp.result import Result
@@ -73,10 +74,10 @@ class Session(Reader):
     ) -> list[Entry]:
         """Take messages in, all or none, in one commit, and return their entries; see ``append``. O(messages + visible)."""
         if on_conflict not in ("raise", "retry"):
-            message = f"{on_conflict!r} is not known: give raise or retry"
+            message = f"{shown(on_conflict)} is not known: give raise or retry"
             raise ConfigError(message, path="on_conflict")
         with self._open() as core:
-            several = appending.as_list(messages)
+            several = as_list(messages)
             return appending.append(core, several, at=at, key=key, retry=on_conflict == "retry") if several else []
 
     def window(self, budget: int | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> Window:

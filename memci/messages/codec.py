@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import orjson
 
-from memci.errors import InvalidMessageError
+from memci.errors import InvalidMessageError, shown
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
@@ -110,6 +110,6 @@ def dumped(value: object) -> object:
 
 def _key(key: object, path: str) -> str:
     if not isinstance(key, str):
-        message = f"the key {key!r} is not text, as JSON wants"
+        message = f"the key {shown(key)} is not text, as JSON wants"
         raise InvalidMessageError(message, path=path)
     return key

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from memci.errors import InvalidMessageError
 from memci.messages.formats import format as formats
+from memci.messages.formats.reading import as_list
 from memci.messages.rules.problem import Problem
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ def validate(messages: Sequence[Any], format: str = "openai") -> list[Problem]: 
         format: Their wire format: ``openai``, ``responses`` or ``anthropic``. Anthropic's system prompt is no message.
 
     Raises:
+        InvalidMessageError: They are not a list.
         ConfigError: There is no such format.
     """
     wire = formats.get(format)
     problems: list[Problem] = []
     read: list[Message] = []
-    for number, value in enumerate(messages):
+    for number, value in enumerate(as_list(messages)):
         try:
             read.append(wire.read(value))
         except InvalidMessageError as error:

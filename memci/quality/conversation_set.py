@@ -130,7 +130,7 @@ def _check_format(declared: object, messages: Sequence[dict[str, Any]]) -> None:
         return
     reason = f"only messages in OpenAI's chat format are measured, and these are in the format {shown(name)}"
     if name in formats.NAMES:
-        reason += f": memci.convert(messages, from_={name!r}, to='openai').messages are the same in OpenAI's chat format"
+        reason += f": memci.convert(messages, from_={shown(name)}, to='openai').messages are the same in OpenAI's chat format"
     raise ValueError(reason)
 
 
@@ -158,7 +158,7 @@ def _as_sent(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         waiting += [call.id for call in message.calls]
         for identity in message.answers:
             if identity not in waiting:
-                reason = f"messages[{number}]: no call with the id {identity!r} waits for a result"
+                reason = f"messages[{number}]: no call with the id {shown(identity)} waits for a result"
                 raise ValueError(reason)
             waiting.remove(identity)
         yield openai.sent(message).value()

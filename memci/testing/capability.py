@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from memci.errors import shown
+
 _Test = TypeVar("_Test", bound=Callable[..., None])
 
 CAPABILITIES = {
@@ -33,7 +35,7 @@ def capability(name: str) -> Callable[[_Test], _Test]:
         ValueError: There is no such capability.
     """
     if name not in CAPABILITIES:
-        message = f"{name!r} is none of {', '.join(CAPABILITIES)}"
+        message = f"{shown(name)} is none of {', '.join(CAPABILITIES)}"
         raise ValueError(message)
 
     def mark(test: _Test) -> _Test:

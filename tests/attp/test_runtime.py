@@ -12,7 +12,7 @@ from memci.attp.limits import Limits
 from memci.attp.result import Result
 from memci.attp.runtime import KEPT_ANSWERS, Runtime
 from memci.attp.toolbox import Toolbox
-from memci.errors import PageEvictedError
+from memci.errors import ArgumentError, PageEvictedError
 
 CALLED: list[str] = []
 
@@ -97,7 +97,7 @@ def test_no_content_is_an_empty_answer(runtime: Runtime) -> None:
     assert ("", "") == (runtime.run(None).answer, asyncio.run(runtime.arun(None, "c1")).answer)
     parts: Any = [{"type": "text", "text": "Hello"}]
     for call in (runtime.run, parse):
-        with pytest.raises(TypeError, match="not a list"):
+        with pytest.raises(ArgumentError, match="text"):
             call(parts)
 
 

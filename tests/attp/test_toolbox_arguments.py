@@ -85,7 +85,7 @@ def test_value_is_given_as_its_type_asks(annotation: object, value: object, expe
         (int, math.inf, "value must be an integer, not inf"),
         (float, False, "value must be a number, not False"),
         (float, math.nan, "value must be a number, not nan"),
-        pytest.param(float, 10**5000, "value must be a number, not an int too large to be shown", id="long"),
+        pytest.param(float, 10**5000, "value must be a number, not a number too large to be shown", id="long"),
         (bool, 1, "value must be True or False, not 1"),
         (str, None, "value must be a string, not None"),
         (str, 1, "value must be a string, not 1"),
@@ -103,7 +103,7 @@ def test_value_is_given_as_its_type_asks(annotation: object, value: object, expe
         (Filter, {"kind": "a", "page": 1}, "value has no key 'page'; its keys are kind, pages"),
         (Filter, {"kind": "a", "pages": [True]}, "value['pages'][0] must be an integer, not True"),
         (Filter, [], "value must be a dict, not []"),
-        (str, list(range(100)), f"value must be a string, not {repr(list(range(100)))[:39]}…"),
+        (str, list(range(100)), "value must be a string, not [0, 1, 2, 3, 4, 5, ...]"),
     ],
 )
 def test_value_that_does_not_fit_is_refused(annotation: object, value: object, problem: str) -> None:

@@ -10,6 +10,7 @@ from memci.errors import InvalidMessageError
 from memci.messages.conversion.neutral import Losses
 from memci.messages.conversion.order import answered
 from memci.messages.formats import format as formats
+from memci.messages.formats.reading import as_list
 from memci.messages.rules.problem import Problem
 
 
@@ -45,13 +46,13 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
         to: The format that is wanted; where it is the same, the messages come back as they are, copied.
 
     Raises:
-        InvalidMessageError: A message is none of its format, or says what cannot be said in the other one, such as sound in
+        InvalidMessageError: They are not a list; or one is none of its format, or says what the other cannot, such as sound in
             Anthropic's; ``path`` is the place.
         ConfigError: There is no such format.
     """
     wire, _ = formats.get(from_), formats.get(to)
     read = []
-    for number, value in enumerate(messages):
+    for number, value in enumerate(as_list(messages)):
         try:
             read.append(wire.read(value))
         except InvalidMessageError as error:

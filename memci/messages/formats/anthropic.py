@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from memci.errors import InvalidMessageError
+from memci.errors import InvalidMessageError, shown
 from memci.messages.formats import anthropic_window, reading
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
@@ -43,7 +43,7 @@ def read(value: object) -> Message:
     copy = reading.copied(value)
     if copy.get("role") in ("developer", "tool", "function"):
         message = (
-            f"Anthropic's messages have no role {copy['role']!r}: memci.convert turns messages of OpenAI's formats into them"
+            f"Anthropic's messages have no role {shown(copy['role'])}: memci.convert turns messages of OpenAI's formats into them"
         )
         raise InvalidMessageError(message, path="role")
     role = reading.checked_role(copy, ROLES)
@@ -126,7 +126,7 @@ def _check_block(part: dict[str, Any], role: str, path: str) -> None:
         message = f"a {kind} block carries the id of its call"
         raise InvalidMessageError(message, path=f"{path}.{id_key}")
     if id_key and not ID.fullmatch(part[id_key]):
-        message = f"the id {part[id_key]!r} holds more than letters, digits, _ and -: rename it, and in its result too"
+        message = f"the id {shown(part[id_key])} holds more than letters, digits, _ and -: rename it, and in its result too"
         raise InvalidMessageError(message, path=f"{path}.{id_key}")
     if kind == "tool_use" and not (isinstance(part.get("name"), str) and isinstance(part.get("input"), dict)):
         message = "a tool_use block has a name, and its input as an object"

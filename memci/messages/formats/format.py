@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 from memci.messages.message import Call, Message
 
 NAMES = ("openai", "responses", "anthropic")
@@ -55,6 +55,6 @@ def get(name: str) -> Format:
         ConfigError: There is no such format.
     """
     if name not in NAMES:
-        message = f"there is no wire format {name!r}; there is {', '.join(NAMES)}"
+        message = f"there is no wire format {shown(name)}; there is {', '.join(NAMES)}"
         raise ConfigError(message, path="format")
     return cast("Format", import_module(f"memci.messages.formats.{name}"))

@@ -6,7 +6,7 @@ Source of the shapes: the ``messages`` parameter of the Chat Completions API ref
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from memci.errors import InvalidMessageError
+from memci.errors import InvalidMessageError, shown
 from memci.messages.formats import reading
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
@@ -174,7 +174,7 @@ def _check_calls(value: dict[str, Any], role: str) -> None:
             message = "a tool call is a dict with an id"
             raise InvalidMessageError(message, path=path)
         if call["id"] in seen:
-            message = f"the id {call['id']!r} stands twice in one message: its results could not be told apart"
+            message = f"the id {shown(call['id'])} stands twice in one message: its results could not be told apart"
             raise InvalidMessageError(message, path=f"{path}.id")
         seen.add(call["id"])
         function = call.get("function")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from memci.errors import InvalidMessageError
+from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.parts import Part, PartKind, parts
@@ -13,6 +13,18 @@ ATTP_ANSWER = "[tool_result]\nstatus = "
 
 ERASED = "[erased]"
 """What stands for content that was erased."""
+
+
+def as_list(messages: object) -> list[object]:
+    """Return several messages as a list.
+
+    Raises:
+        InvalidMessageError: They are not a list, or another sequence or iterable, of messages.
+    """
+    if isinstance(messages, Iterable) and not isinstance(messages, str | bytes | bytearray | Mapping):
+        return list(messages)
+    text = f"give a list of messages, not a {type(messages).__name__}"
+    raise InvalidMessageError(text)
 
 
 def copied(value: object) -> dict[str, Any]:
@@ -50,7 +62,7 @@ def checked_role(value: Mapping[str, Any], roles: Collection[str]) -> str:
     """
     role = value.get("role")
     if not isinstance(role, str) or role not in roles:
-        given = "is missing" if role is None else f"is {role!r}"
+        given = "is missing" if role is None else f"is {shown(role)}"
         message = f"the role {given}: use one of {', '.join(roles)}"
         raise InvalidMessageError(message, path="role")
     return role
@@ -88,7 +100,7 @@ def check_distinct(content: object) -> None:
             if part["type"] != kind:
                 continue
             if part[key] in seen:
-                message = f"the id {part[key]!r} stands twice in one message: give each {kind} its own"
+                message = f"the id {shown(part[key])} stands twice in one message: give each {kind} its own"
                 raise InvalidMessageError(message, path=f"content[{number}].{key}")
             seen.add(part[key])
 

@@ -9,6 +9,7 @@ message of the assistant, ids that are not unique, a first message that is not t
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memci.errors import shown
 from memci.messages.formats.anthropic_window import (
     MOST_BREAKPOINTS,
     OF_ANSWERS,
@@ -43,7 +44,7 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
         waiting = [call.id for call in message.calls]
         for identity in waiting:
             if identity in seen:
-                yield Problem(place, f"the id {identity!r} stands twice: rename it, and in its result too")
+                yield Problem(place, f"the id {shown(identity)} stands twice: rename it, and in its result too")
             seen.add(identity)
         yield from (Problem(f"{place}.{key}", "it belongs to an answer: leave it out") for key in value if key in OF_ANSWERS)
         if not said(value["content"]) and (message.role != "assistant" or number + 1 < len(messages)):

@@ -6,6 +6,7 @@ with ``tool_calls`` is followed by one tool message for each of them, and a tool
 
 from collections.abc import Iterator, Sequence
 
+from memci.errors import shown
 from memci.messages.formats import openai
 from memci.messages.message import Message
 from memci.messages.rules.problem import Problem
@@ -20,8 +21,8 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
             if answered in waiting:
                 waiting.remove(answered)
             else:
-                text = f"it answers {answered!r}, which no call directly before it makes: leave it out, or put it behind its call"
-                yield Problem(f"messages[{number}]", text)
+                text = "which no call directly before it makes: leave it out, or put it behind its call"
+                yield Problem(f"messages[{number}]", f"it answers {shown(answered)}, {text}")
         if not message.answers:
             yield from _unanswered(calling, waiting)
             waiting, calling = [], number
@@ -35,4 +36,4 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
 
 def _unanswered(number: int, waiting: Sequence[str]) -> Iterator[Problem]:
     for identity in waiting:
-        yield Problem(f"messages[{number}]", f"the call {identity!r} has no result behind it: add a tool message for it")
+        yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no result behind it: add a tool message for it")

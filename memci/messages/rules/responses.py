@@ -8,6 +8,7 @@ the model said).
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memci.errors import shown
 from memci.messages import item_parts
 from memci.messages.formats import responses
 from memci.messages.message import Message
@@ -24,17 +25,17 @@ def problems(messages: Sequence[Message]) -> Iterator[Problem]:
         place = f"messages[{number}]"
         for answered in message.answers:
             if waiting.pop(answered, None) is None:
-                yield Problem(place, f"it answers {answered!r}, which no call before it makes: leave it out")
+                yield Problem(place, f"it answers {shown(answered)}, which no call before it makes: leave it out")
         for call in message.calls:
             if call.id in waiting:
-                yield Problem(place, f"the call {call.id!r} stands open already: give each call its own id")
+                yield Problem(place, f"the call {shown(call.id)} stands open already: give each call its own id")
             waiting[call.id] = number
         if responses.is_reasoning(message):
             yield from _reasoning(place, message, messages[number + 1 :])
         elif not item_parts.is_item(value) and isinstance(value["content"], list):
             yield from _parts(place, message.role, value["content"])
     for identity, number in waiting.items():
-        yield Problem(f"messages[{number}]", f"the call {identity!r} has no output behind it: add one")
+        yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no output behind it: add one")
 
 
 def _reasoning(place: str, reasoning: Message, behind: Sequence[Message]) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 import functools
 from typing import Protocol
 
-from memci.errors import ConfigError
+from memci.errors import ConfigError, shown
 from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT
 from memci.messages.tokens.tiktoken_counter import TiktokenCounter
 
@@ -77,7 +77,7 @@ def _encoding_of_model(name: str) -> str:
     near = difflib.get_close_matches(name, [*ENCODINGS, APPROXIMATE, *MODEL_TO_ENCODING], n=3)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     message = (
-        f"there is no tokeniser for {name!r}{hint}: give {' or '.join(ENCODINGS)}, the name of an OpenAI chat model, or "
+        f"there is no tokeniser for {shown(name)}{hint}: give {' or '.join(ENCODINGS)}, the name of an OpenAI chat model, or "
         "approximate, which estimates the tokens of any model and keeps a margin"
     )
     raise ConfigError(message, path="counter")
