@@ -108,9 +108,22 @@ def age_policies(config: Config) -> list[Policy]:
     return policies
 
 
+def read_message(core: Core, value: object) -> Message:
+    """Return a message as the session's wire format reads it.
+
+    Raises:
+        InvalidMessageError: It is none of the format, or too large.
+    """
+    message, most = core.state.wire.read(value), core.config.limits.message_bytes
+    if len(message.raw) > most:
+        text = f"the message has {len(message.raw)} bytes as JSON: send at most {most}, or raise limits.message_bytes"
+        raise InvalidMessageError(text)
+    return message
+
+
 def _read(core: Core, value: object, number: int, count: int) -> Message:
     try:
-        return core.state.wire.read(value)
+        return read_message(core, value)
     except InvalidMessageError as error:
         if count == 1:
             raise

@@ -17,7 +17,7 @@ def set_system(core: Core, values: Sequence[MessageLike]) -> None:
     Raises:
         InvalidMessageError: One of them is not a system or developer message; nothing changed.
     """
-    messages = [core.state.wire.read(value) for value in as_list(values)]
+    messages = [appending.read_message(core, value) for value in as_list(values)]
     for number, message in enumerate(messages):
         if message.role not in ("system", "developer"):
             text = f"message {number} has the role {shown(message.role)}: the system part holds system and developer messages"

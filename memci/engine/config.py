@@ -19,7 +19,7 @@ SUMMARIZERS: Final = ("extractive",)
 PROTOCOLS: Final = ("none", "native", "attp")
 DURABILITIES: Final = ("fsync", "flush")
 
-_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search")
+_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
 
 
 @attrs.frozen(kw_only=True)
@@ -190,6 +190,17 @@ class Checkpoints:
 
 
 @attrs.frozen(kw_only=True)
+class Limits:
+    """What is refused for its size.
+
+    Attributes:
+        message_bytes: Most bytes of one message, as compact JSON.
+    """
+
+    message_bytes: int = attrs.field(default=33_554_432, validator=checks.integer("limits.message_bytes", at_least=1))
+
+
+@attrs.frozen(kw_only=True)
 class Config:
     """Everything that can be set, with the defaults of an empty file.
 
@@ -211,6 +222,7 @@ class Config:
         snapshot_every: Events between two snapshots.
         open_sessions: What an engine keeps of closed sessions.
         checkpoints: When checkpoints are made without being asked for.
+        limits: What is refused for its size.
     """
 
     format: Literal["openai", "responses", "anthropic"] = attrs.field(
@@ -231,6 +243,7 @@ class Config:
     snapshot_every: int = attrs.field(default=500, validator=checks.integer("snapshot_every", at_least=1))
     open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=checks.section("open_sessions", OpenSessions))
     checkpoints: Checkpoints = attrs.field(factory=Checkpoints, validator=checks.section("checkpoints", Checkpoints))
+    limits: Limits = attrs.field(factory=Limits, validator=checks.section("limits", Limits))
 
     @cache_breakpoints.validator
     def _of_anthropic(self, _attribute: object, value: object) -> None:
@@ -281,7 +294,7 @@ class Config:
         return attrs.asdict(self)
 
     def policy_mapping(self) -> dict[str, Any]:
-        """Return what decides how a window looks: ``to_mapping`` without search, checkpoints, and how and where sessions are."""
+        """Return what decides how a window looks: ``to_mapping`` without search, checkpoints, limits, and where sessions are."""
         return {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
 
 
@@ -296,6 +309,7 @@ _SECTIONS: Final[Mapping[str, Any]] = {
     "search": Search,
     "open_sessions": OpenSessions,
     "checkpoints": Checkpoints,
+    "limits": Limits,
 }
 
 

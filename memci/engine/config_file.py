@@ -61,6 +61,9 @@ open_sessions:            # closed sessions whose state stays in memory, for the
 checkpoints:              # made without being asked for, beside those of session.checkpoint
   every_turns: null       # complete turns between two of them; null for none
   keep: 50                # the newest are listed, so many of them; null for all
+
+limits:                   # what is refused for its size; nothing of it is stored
+  message_bytes: 33554432 # of one message, as JSON
 """
 
 

@@ -12,7 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.engine.config import Active, Budget, Checkpoints, Config, Contents, Eviction, OpenSessions, Prices, Recall, Search
+from memci.engine.config import (
+    Active,
+    Budget,
+    Checkpoints,
+    Config,
+    Contents,
+    Eviction,
+    Limits,
+    OpenSessions,
+    Prices,
+    Recall,
+    Search,
+)
 from memci.engine.config_file import config_file_text
 from memci.errors import ConfigError
 
@@ -26,6 +38,7 @@ SECTIONS = {
     "search": Search,
     "open_sessions": OpenSessions,
     "checkpoints": Checkpoints,
+    "limits": Limits,
 }
 
 
@@ -67,6 +80,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "snapshot_every": 500,
         "open_sessions": {"max_bytes": 64_000_000},
         "checkpoints": {"every_turns": None, "keep": 50},
+        "limits": {"message_bytes": 33_554_432},
     }
 
 
@@ -104,6 +118,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "contents.directories": [0, 1, None, "yes"],
     "eviction.zero_recall_turns": [0, -1, True, 1.5, "never"],
     "eviction.stale_turns": [0, -1, True, 1.5, "never"],
+    "limits.message_bytes": [0, -1, True, None, 1.5, "1 MB"],
     "recall.turns": [0, -1, True, None, 1.5],
     "recall.max_share": [0, -1, 1.5, math.nan, True, None, "auto"],
     "recall.passages_tokens": [-1, True, None, 1.5],
@@ -164,6 +179,7 @@ POSSIBLE = [
     ("open_sessions.max_bytes", 0),
     ("checkpoints.every_turns", None),
     ("checkpoints.keep", 1),
+    ("limits.message_bytes", 1),
 ]
 
 
@@ -260,6 +276,7 @@ def configs(draw: st.DrawFn) -> Config:
         snapshot_every=draw(COUNTS),
         open_sessions=OpenSessions(max_bytes=draw(COUNTS)),
         checkpoints=Checkpoints(every_turns=draw(st.none() | COUNTS), keep=draw(st.none() | COUNTS)),
+        limits=Limits(message_bytes=draw(COUNTS)),
     )
 
 
@@ -271,9 +288,9 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 
 @given(configs())
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
-    """The policy names neither store nor durability nor search nor checkpoints, and gives back all the rest."""
+    """The policy names neither store nor durability nor search nor checkpoints nor limits, and gives back all the rest."""
     policy = config.policy_mapping()
-    places = {"store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search"}
+    places = {"store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back

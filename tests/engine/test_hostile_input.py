@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.memory import MemoryStore
 from memci.errors import InvalidMessageError
+from memci.messages import codec
 from tests.engine.sessions import open_session, talk, turn
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, user
 from tests.messages.strategies import messages, texts
@@ -123,3 +124,34 @@ def test_any_call_id_is_one(call_id: str, arguments: str, text: str) -> None:
     assert [result(call_id, text)] == [value for value in session.messages() if value["role"] == "tool"]
     with pytest.raises(InvalidMessageError):
         session.append(result(call_id, text))
+
+
+@pytest.mark.parametrize("padding", ["x", "é", "\ud800"], ids=["ascii", "utf-8", "surrogate"])
+def test_a_message_has_a_largest_size(padding: str) -> None:
+    """A message of the largest size is taken, and one byte more is refused wherever one is given; nothing is written of it."""
+    value = {"role": "system", "content": padding * 50}
+    store = MemoryStore()
+    most = len(codec.encode(value))
+    open_session(store, limits={"message_bytes": most}).set_system([value])
+    session = open_session(store, limits={"message_bytes": most - 1})
+    seq = session.seq
+    for call in (
+        lambda: session.append(value),
+        lambda: session.extend([user("a"), value]),
+        lambda: session.set_system([value]),
+    ):
+        with pytest.raises(InvalidMessageError, match=f"{most} bytes"):
+            call()
+    assert seq == session.seq
+    assert value == next(session.messages())
+    session.append(user("and on"))
+
+
+def test_a_largest_size_of_its_own_leaves_a_session_as_it_is() -> None:
+    """What a process refuses for its size is no setting of the session: its journal does not speak of it."""
+    store = MemoryStore()
+    talk(open_session(store), 1)
+    session = open_session(store, limits={"message_bytes": 100})
+    seq = session.seq
+    session.append(user("and on"))
+    assert seq + 1 == session.seq
