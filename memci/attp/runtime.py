@@ -3,6 +3,7 @@
 import functools
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,7 +11,7 @@ from memci.attp.answers import Answers
 from memci.attp.document import parse, text_of
 from memci.attp.event import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, ToolCalled
 from memci.attp.limits import Limits
-from memci.attp.result import Result, problem_of
+from memci.attp.result import USED_UP, Result, problem_of
 from memci.attp.sandbox import Sandbox
 from memci.attp.toolbox import Toolbox
 from memci.errors import ArgumentError, AttpError
@@ -30,7 +31,7 @@ class Runtime:
         with Runtime(toolbox) as runtime:
             result = runtime.run(reply)
             if result.answer is None:
-                messages.append({"role": "user", "content": result.to_toml()})
+                messages.append(result.message())
     """
 
     def __init__(self, toolbox: Toolbox, limits: Limits | None = None) -> None:
@@ -64,6 +65,14 @@ class Runtime:
         import asyncio  # noqa: PLC0415 (46 ms, for those who have a loop)
 
         return await asyncio.to_thread(self._once, text_of(text), call_id, asyncio.get_running_loop())
+
+    def refuse(self, text: str | None) -> Result:
+        """Return what comes of a reply when no call may be carried out any more: its answer to the user, or an error."""
+        reply = None
+        with suppress(AttpError):
+            reply = parse(text_of(text))
+        result = Result(reply=reply)
+        return Result(reply=reply, error=USED_UP) if result.answer is None else result
 
     def observe(self, callback: Callable[[Event], None]) -> None:
         """Call this for each event, in the thread in which it happens. If it raises, that is logged and the call goes on."""

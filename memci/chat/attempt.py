@@ -1,10 +1,13 @@
-"""HTTP requests that end in time, however slowly the other side writes."""
+"""HTTP requests that end in time and in little memory, however slowly and however much the other side writes."""
 
 import socket
 import threading
 from typing import Any
 
 import httpx2
+
+_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers that are not true of a body that was read."""
 
 
 class TimedClient(httpx2.Client):
@@ -17,14 +20,16 @@ class TimedClient(httpx2.Client):
 
     Args:
         attempt_s: Seconds from sending a request to the last byte of its answer.
+        most_bytes: Of an answer that is longer, so many bytes and at least one more are read, and not the rest.
     """
 
-    def __init__(self, attempt_s: float) -> None:
+    def __init__(self, attempt_s: float, most_bytes: int) -> None:
         super().__init__(timeout=attempt_s, follow_redirects=False, limits=httpx2.Limits(max_keepalive_connections=0))
         self._attempt_s = attempt_s
+        self._most_bytes = most_bytes
 
     def send(self, request: httpx2.Request, **more: Any) -> httpx2.Response:  # noqa: ANN401 (arguments of the library)
-        """Send a request and return its answer, read to its end.
+        """Send a request and return its answer, read to its end or past the limit.
 
         Raises:
             httpx2.TimeoutException: There was not all of it in time.
@@ -36,7 +41,7 @@ class TimedClient(httpx2.Client):
         timer.daemon = True
         timer.start()
         try:
-            response = super().send(request, **more)
+            response = self._read(super().send(request, **{**more, "stream": True}))
         except httpx2.TransportError:
             if not watch.ended:
                 raise
@@ -47,6 +52,18 @@ class TimedClient(httpx2.Client):
             message = "the time for the request is over"
             raise httpx2.ReadTimeout(message, request=request)
         return response
+
+    def _read(self, response: httpx2.Response) -> httpx2.Response:
+        body = bytearray()
+        try:
+            for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > self._most_bytes:
+                    break
+        finally:
+            response.close()
+        headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_THE_WIRE]
+        return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
 
 
 class _Watch:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from memci.chat.model import Reply
-from memci.errors import ConfigError, ModelError, shown
+from memci.errors import ArgumentError, ConfigError, ModelError, shown
 from memci.messages import codec
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _OWN = ("messages", "model", "n", "stream", "tool_choice", "tools")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_SAID = 300
+_MOST_BYTES = 16_777_216  # of an answer; the longest that models give have a tenth of it
 _MOST_SECONDS = 1_000_000  # systems cannot wait much longer
 
 _ADVICE = {
@@ -36,9 +38,10 @@ _ADVICE = {
 class Endpoint:
     """A model behind an endpoint that speaks OpenAI's chat completions, such as OpenAI, vLLM, llama.cpp or Ollama.
 
-    Needs ``pip install 'memci[chat]'``; the client takes half a second to load, when the first endpoint is made. Replies are not
+    Needs the extra ``memci[chat]``; the client takes half a second to load, when the first endpoint is made. Replies are not
     streamed. Each request is retried by the client after lost connections, timeouts, 408, 409, 429 and 5xx, with growing
-    pauses. Redirects are not followed: messages and key go to no other place. The key is in no error's text.
+    pauses. Redirects are not followed: messages and key go to no other place. The key is in no error's text. Of an answer of
+    more than 16 MiB the rest is not read, and it is no reply.
 
     Args:
         base_url: Such as ``https://api.openai.com/v1`` or ``http://localhost:8080/v1``.
@@ -50,6 +53,7 @@ class Endpoint:
 
     Raises:
         ConfigError: The client is not installed, or an argument cannot be used.
+        ArgumentError: An argument is of another type.
     """
 
     def __init__(  # noqa: PLR0913 (each is one thing to know of an endpoint)
@@ -62,6 +66,10 @@ class Endpoint:
         max_retries: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> None:
+        texts = (("base_url", base_url, str), ("model", model, str), ("api_key", api_key, str | None))
+        for name, given, kind in (*texts, ("timeout_s", timeout_s, int | float), ("options", options, Mapping | None)):
+            if not isinstance(given, kind):  # a key is not shown
+                raise ArgumentError(argument=name, value=type(given), wanted=getattr(kind, "__name__", str(kind)))
         self._place = _place(base_url)
         self._model = model
         self._key = (api_key or "").strip()
@@ -85,7 +93,7 @@ class Endpoint:
 
             from memci.chat.attempt import TimedClient  # noqa: PLC0415 (loads a part of the extra)
         except ImportError as error:
-            message = "the client for models is not installed: pip install 'memci[chat]'"
+            message = "the client for models is not installed: install memci with its extra chat"
             raise ConfigError(message) from error
         key = self._key or NO_KEY
         self._client = openai.OpenAI(
@@ -93,7 +101,7 @@ class Endpoint:
             api_key=key,
             timeout=timeout_s,
             max_retries=max_retries,
-            http_client=TimedClient(timeout_s),
+            http_client=TimedClient(timeout_s, _MOST_BYTES),
         )
 
     def __enter__(self) -> Self:
@@ -142,11 +150,12 @@ class Endpoint:
 
     def _reply(self, body: bytes) -> Reply:
         """Read a chat completion."""
-        try:
-            value = codec.decode_foreign(body)
-        except ValueError:
-            value = None
+        value: Any = None
+        with suppress(ValueError):
+            value = codec.decode_foreign(body) if len(body) <= _MOST_BYTES else body
         match value:
+            case bytes():
+                problem = f"its answer has more than {_MOST_BYTES} bytes: lower max_completion_tokens, or ask again"
             case {"choices": [{"message": {} as message, **choice}, *_]}:
                 usage = value.get("usage")
                 tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None

@@ -1,30 +1,26 @@
 """The loop that carries a user's turn through: window, reply, tool calls and their answers, until the model answers."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from memci.archive.page_facts import PageState
-from memci.attp.document import parse
-from memci.attp.result import Result
-from memci.attp.writer import error_toml
+from memci.attp.result import USED_UP
 from memci.chat.model import Model, Reply
 from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.engine.monitor import Notice, Recall
 from memci.engine.session import Session
-from memci.errors import AttpError, ConfigError, InvalidMessageError, ModelError, shown
+from memci.errors import ArgumentError, ConfigError, InvalidMessageError, ModelError, shown
 from memci.messages import codec
-from memci.messages.formats.reading import ATTP_ANSWER
 
 MAX_ROUNDS = 8
 """How many replies of one turn may call tools, unless told otherwise."""
 
+MAX_CALLS = 64
+"""How many calls one reply may make."""
+
 _BEHIND = ("tool", "system", "developer")
 """Roles of messages that may stand behind the one which tells who is to speak next."""
-
-_KIND = "LimitExceededError"
-_LIMIT = "the calls of this turn are used up, and this one was not carried out"
-_HINT = "answer the user in plain text, with what you have"
-_LAST_CALL = '\n[limit]\nmessage = "that was the last call of this turn: answer the user in plain text now"\n'
 
 
 class Chat:
@@ -35,7 +31,8 @@ class Chat:
     Whatever interrupts a turn, ``resume`` goes on where it stopped, in another process too. One thread at a time.
 
     A turn may hold *max_rounds* replies that call tools. After these the model is asked once more, with its tools switched
-    off; if it calls one even so, the call is answered with an error and the turn ends with ``Ending.LIMIT``.
+    off; if it calls one even so, the call is answered with an error and the turn ends with ``Ending.LIMIT``. A reply of more
+    than 64 calls, or one that is too large for a message, is a ``ModelError``: nothing of it is kept, and the session goes on.
 
     Args:
         session: The conversation.
@@ -57,6 +54,8 @@ class Chat:
         if session.config.format != "openai":
             message = f"the session's messages are in the format {session.config.format}, and this loop speaks openai only"
             raise ConfigError(message, path="format")
+        if observer is not None and not callable(observer):
+            raise ArgumentError(argument="observer", value=observer, wanted="a function of one argument")
         self._session = session
         self._model = model
         self._max_rounds = max_rounds
@@ -72,19 +71,18 @@ class Chat:
         The user's message is safe before the model is asked. After an error that came later, ``resume`` goes on with it.
 
         Args:
-            message: The text, or a message of role ``user``. One that begins as an answer of ATTP does, which sessions take
-                for a tool's word, is appended with a line break in front: the user said it.
+            message: The text, or a message of role ``user``.
 
         Raises:
             InvalidMessageError: The message was refused; nothing was stored.
             BudgetError: No window fits.
             ModelError: The model gave no reply, or one that cannot be kept.
         """
-        said = {"role": "user", "content": message} if isinstance(message, str) else message
-        if said.get("role") != "user":
+        said: Any = {"role": "user", "content": message} if isinstance(message, str) else message
+        if isinstance(said, Mapping) and said.get("role") != "user":
             text = f"the user's message has the role 'user', not {shown(said.get('role'))}"
             raise InvalidMessageError(text, path="role")
-        self._session.append(_as_users(said), on_conflict="retry")
+        self._session.append(said, on_conflict="retry")
         return self._go_on()
 
     def resume(self) -> Answer | None:
@@ -145,13 +143,18 @@ class Chat:
                 f"the reply has the role {shown(reply.message.get('role'))}, not 'assistant'; nothing of it was kept: ask again"
             )
             raise ModelError(message)
+        calls = reply.message.get("tool_calls")
+        if isinstance(calls, list) and len(calls) > MAX_CALLS:
+            message = f"the reply makes {len(calls)} calls, and {MAX_CALLS} are the most; nothing of it was kept: ask again"
+            raise ModelError(message)
         try:
             session.append(reply.message, on_conflict="retry")
         except InvalidMessageError as error:
             message = f"the reply cannot be kept ({error}); nothing of it was: ask again, or another model"
             raise ModelError(message) from error
         if reply.prompt_tokens is not None and reply.prompt_tokens > 0:
-            session.report_usage(prompt_tokens=reply.prompt_tokens)
+            with suppress(ConfigError):  # what cannot be the window's size is no reason to leave the reply's calls unanswered
+                session.report_usage(prompt_tokens=reply.prompt_tokens)
         return reply
 
     def _answered(self, reply: Reply, *, left: int) -> str | None:
@@ -173,7 +176,7 @@ class Chat:
 
     def _tool_message(self, call: Mapping[str, Any], *, left: int) -> dict[str, Any]:
         if not left:
-            return _refusal(call, _KIND, f"{_LIMIT}: {_HINT}")
+            return _refusal(call, USED_UP.kind, f"{USED_UP.message}: {USED_UP.hint}")
         try:
             return self._session.handle_tool_call(call)
         except InvalidMessageError as error:  # such as a custom tool, which takes no JSON
@@ -183,18 +186,12 @@ class Chat:
         """Answer what a reply in ATTP does or attempts, and return ``None``; or else return what it says to the user."""
         if self._session.config.recall.protocol != "attp":
             return text
-        if left:
-            result = self._session.attp(text)
-            said, document = result.answer, result.to_toml()
-        else:
-            said, document = _said(text), error_toml(kind=_KIND, message=_LIMIT, hint=_HINT)
-        if said is not None:
-            return said
-        if left == 1:
-            document += _LAST_CALL
-        self._session.append({"role": "user", "content": document}, on_conflict="retry")
-        self._tell(CodeAnswered(reply=text, answer=document))
-        return None
+        result = self._session.attp(text, calls_left=left)
+        if result.answer is None:
+            message = result.message()
+            self._session.append(message, on_conflict="retry")
+            self._tell(CodeAnswered(reply=text, answer=message["content"]))
+        return result.answer
 
     def _hear(self, notice: Notice) -> None:
         if isinstance(notice, Recall):
@@ -213,16 +210,6 @@ class Chat:
             self._tell(Faded(pages=faded))
 
 
-def _as_users(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a user's message so that it cannot be taken for an answer of ATTP; what is given is not changed."""
-    match message.get("content"):
-        case str(text) if text.startswith(ATTP_ANSWER):
-            return {**message, "content": f"\n{text}"}
-        case [{"text": str(text)} as first, *rest] if text.startswith(ATTP_ANSWER):
-            return {**message, "content": [{**first, "text": f"\n{text}"}, *rest]}
-    return message
-
-
 def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(message.get("tool_calls") or ())
 
@@ -238,14 +225,6 @@ def _text(message: Mapping[str, Any]) -> str:
 def _refusal(call: Mapping[str, Any], kind: str, message: str) -> dict[str, Any]:
     text = codec.encode({"error": {"kind": kind, "message": message}}).decode()
     return {"role": "tool", "tool_call_id": call["id"], "content": text}
-
-
-def _said(text: str) -> str | None:
-    """Return what a reply in ATTP says to the user, without running what it calls."""
-    try:
-        return Result(reply=parse(text)).answer
-    except AttpError:
-        return None
 
 
 def _answer(reply: Reply, text: str, calls: int) -> Answer:

@@ -20,7 +20,7 @@ def mcp(*, store: StoreOption = STORE, session: SessionOption = None, tenant: Te
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("memci"):
             raise
-        message = f"memci mcp needs the package {error.name}: pip install 'memci[mcp]'"
+        message = f"memci mcp needs the package {error.name}: install memci with its extra mcp"
         raise CommandError(message, ExitCode.USAGE) from error
     with opened(Place(store, tenant, session)) as found:
         conversation = Conversation(store, tenant, found.id, found.config)

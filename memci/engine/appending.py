@@ -1,5 +1,6 @@
 """How messages come in: which page each one joins, and what happens with it."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -12,10 +13,11 @@ from memci.engine import checkpointing, folding, pages, planner, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.core import Core
-from memci.engine.events import Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded, from_record
+from memci.engine.events import AnswerNoted, Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded, from_record
 from memci.engine.monitor import Eviction
 from memci.engine.state import SYSTEM, USER, State
 from memci.errors import ConflictError, InvalidIdError, InvalidMessageError, shown
+from memci.messages.formats.reading import begins_as_answer
 from memci.messages.message import Message
 
 
@@ -154,6 +156,8 @@ def _events(core: Core, messages: Sequence[Message], at: str, key: str | None) -
 
 
 def _message_events(core: Core, state: State, message: Message, at: str, key: str | None) -> list[Event]:
+    if begins_as_answer(message):
+        message = message.marked(_text_sha256(message) in state.answers)
     node = MessageNode(message=message, tokens=core.count(message))
     place = _place(core, state, message)
     page = Page(index=place.page, turn=place.turn)
@@ -168,10 +172,28 @@ def _message_events(core: Core, state: State, message: Message, at: str, key: st
         at=at,
         answers=[list(pair) for pair in place.answers],
         key=key,
+        attp=message.attp,
     )
     if place.turn == state.turn:
         return [event]
     return [*checkpointing.between_turns(state, core.config, at), event, *turn_events(state, core.config, place.turn)]
+
+
+def _text_sha256(message: Message) -> str:
+    """Return the SHA-256 of a message that holds a text and nothing else, in hex; empty for any other."""
+    value = message.value()
+    plain = value.keys() <= {"type", "role", "content"} and isinstance(value["content"], str)
+    return hashlib.sha256(value["content"].encode("utf-8", "surrogatepass")).hexdigest() if plain else ""
+
+
+def note_answer(core: Core, value: object) -> None:
+    """Note an answer of ATTP, so that it is known again when it is appended; an engine that only reads appends nothing."""
+    digest = _text_sha256(core.state.wire.read(value))
+    while not core.read_only and digest not in core.state.answers:
+        try:
+            core.commit([AnswerNoted(sha256=digest)])
+        except ConflictError:
+            core.refresh()
 
 
 def _place(core: Core, state: State, message: Message) -> _Place:

@@ -13,6 +13,7 @@ from memci.chapters.recalled import Attachment
 from memci.engine import apply_fold, blocks, state_codec
 from memci.engine.config import Config
 from memci.engine.events import (
+    AnswerNoted,
     Event,
     FoldUndone,
     MessageAppended,
@@ -31,7 +32,7 @@ from memci.engine.events import (
     WindowSettled,
 )
 from memci.engine.page_codec import page_from_value
-from memci.engine.state import SYSTEM, Item, LateResult, State, Traffic
+from memci.engine.state import MOST_ANSWERS, SYSTEM, Item, LateResult, State, Traffic
 from memci.engine.time_events import CheckpointMade, CheckpointRestored, Forked, ForkMade
 
 
@@ -40,6 +41,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
     match event:
         case MessageAppended():
             _append(state, event, seq)
+        case AnswerNoted():
+            state.answers = (*state.answers, event.sha256)[-MOST_ANSWERS:]
         case PagesFolded():
             apply_fold.fold(state, event)
         case WindowSettled():
@@ -84,7 +87,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
 
 
 def _append(state: State, event: MessageAppended, seq: int) -> None:
-    message = state.wire.facts(event.message)
+    message = state.wire.facts(event.message).marked(event.attp)
     node = MessageNode(message=message, tokens=event.tokens, seq=seq, stub_tokens=event.stub_tokens, at=event.at)
     newest = state.active.open_page
     only_user = newest is not None and newest.only_user
@@ -253,6 +256,7 @@ def _restore_checkpoint(state: State, event: CheckpointRestored, seq: int) -> No
     then.next_checkpoint = state.next_checkpoint
     then.session = state.session
     then.erased_seq = state.erased_seq
+    then.answers = state.answers
     if then.config.counter == state.config.counter:
         then.scale, then.ratios = state.scale, state.ratios
     then.detours = (*then.detours, (event.target, seq))

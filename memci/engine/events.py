@@ -58,6 +58,8 @@ class MessageAppended:
         at: When, in UTC, as ISO 8601.
         answers: For each call that it answers: the id, and the sequence number of the message that made the call.
         key: The idempotency key of the command.
+        attp: Where it begins as an answer of ATTP does: whether it is one; ``None`` elsewhere, and in older journals, where all
+            that begins so was taken for one.
     """
 
     kind: ClassVar = "appended"
@@ -72,6 +74,20 @@ class MessageAppended:
     at: str
     answers: list[list[Any]]
     key: str | None = None
+    attp: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class AnswerNoted:
+    """ATTP gave an answer: a message that is equal to it is not the user's.
+
+    Attributes:
+        sha256: Of its text, in hex.
+    """
+
+    kind: ClassVar = "answer_noted"
+    version: ClassVar = 1
+    sha256: str
 
 
 @attrs.frozen(kw_only=True)
@@ -306,6 +322,7 @@ class UsageReported:
 Event: TypeAlias = (
     SessionConfigured
     | MessageAppended
+    | AnswerNoted
     | SystemSet
     | PageBegan
     | PagesFolded

@@ -25,6 +25,7 @@ def page_value(page: Page) -> dict[str, Any]:
                 "at": node.at,
                 "tokens": node.tokens,
                 "stub_tokens": node.stub_tokens,
+                **_mark(node),
                 "message": node.message.value(),
             }
             for node in page.nodes()
@@ -36,7 +37,7 @@ def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], 
     """Make a detached page of what ``page_value`` gave; *facts* is the wire format's. O(its size)."""
     page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]), name=value["name"])
     for entry in value["entries"]:
-        message = facts(entry["message"])
+        message = facts(entry["message"]).marked(entry.get("attp"))
         node = MessageNode(
             message=message,
             tokens=entry["tokens"],
@@ -63,10 +64,16 @@ def page_file(page: Page) -> tuple[bytes, str]:
             "page": page.index,
             "turn": page.turn,
             "opened_by": page.opened_by.value,
-            "entries": [{"seq": node.seq, "at": node.at, "message": node.message.value()} for node in page.nodes()],
+            "entries": [
+                {"seq": node.seq, "at": node.at, **_mark(node), "message": node.message.value()} for node in page.nodes()
+            ],
         }
     )
     return data, hashlib.sha256(data).hexdigest()
+
+
+def _mark(node: MessageNode) -> dict[str, bool]:
+    return {} if node.message.attp is None else {"attp": node.message.attp}
 
 
 def file_name(index: str, revision: int) -> str:

@@ -20,6 +20,7 @@ from memci.engine.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.state import USER, LateResult
 from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, StoreError, shown
 from memci.messages import codec
+from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
@@ -125,7 +126,7 @@ def rebuild(core: Core, index: str) -> Page:
     opens = events[min(events)].opens
     page = Page(index=index, turn=facts.turn, opened_by=Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN)
     for seq, event in events.items():
-        _add(core, page, event.message, seq, event.at)
+        _add(core, page, core.state.wire.facts(event.message).marked(event.attp), seq, event.at)
     return page
 
 
@@ -191,12 +192,11 @@ def _parse(core: Core, data: bytes) -> Page:
         raise CorruptError(message, session=core.session_id, place=f"page {value.get('page')}")
     page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]))
     for entry in value["entries"]:
-        _add(core, page, entry["message"], entry["seq"], entry["at"])
+        _add(core, page, core.state.wire.facts(entry["message"]).marked(entry.get("attp")), entry["seq"], entry["at"])
     return page
 
 
-def _add(core: Core, page: Page, value: dict[str, object], seq: int, at: str) -> None:
-    message = core.state.wire.facts(value)
+def _add(core: Core, page: Page, message: Message, seq: int, at: str) -> None:
     node = MessageNode(message=message, tokens=core.count(message), seq=seq, at=at)
     position = page.add(node)
     node.stub_tokens = core.count_stub(page, position, node)

@@ -33,7 +33,7 @@ def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None
     """Bring the index from before an event to behind it. Costs what the event holds."""
     match event:
         case MessageAppended():
-            _append(event, seq, writer, wire.facts(event.message))
+            _append(event, seq, writer, wire.facts(event.message).marked(event.attp))
         case PagesFolded():
             _fold(event, writer)
         case PageRecalled(page=index, turn=turn, recall_count=count) if count:

@@ -64,7 +64,8 @@ class Redaction:
         kind = record.kind
         if kind == "appended" and body["page"] == self.page:
             left |= self._message(body["message"])
-            self.trace.join(record.seq, body, self.wire.facts(left["message"]), left["tokens"])
+            message = self.wire.facts(left["message"]).marked(body.get("attp"))
+            self.trace.join(record.seq, body, message, left["tokens"])
         elif kind == "configured" and body["counted"] is not None:
             self._recount(left["counted"])
         elif kind == "page_began" and body["page"] == self.page and body["name"]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import attrs
+
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.chapters.page import Entry, Page
 from memci.engine import appending, calibrating, checkpointing, commands, folding, pages, recalling, rewinding
@@ -13,7 +15,7 @@ from memci.engine.handle import Handle
 from memci.engine.monitor import Fold
 from memci.engine.reader import Reader
 from memci.engine.window import Window, make_window
-from memci.errors import ConfigError, shown
+from memci.errors import ArgumentError, ConfigError, shown
 from memci.messages.codec import MessageLike
 from memci.messages.formats.reading import as_list
 
@@ -215,18 +217,33 @@ class Session(Reader):
 
         return prompt(self.toolbox, lang)
 
-    def attp(self, text: str, call_id: str | None = None) -> "Result":
+    def attp(self, text: str, call_id: str | None = None, *, calls_left: int | None = None) -> "Result":
         """Carry out a model's reply in ATTP; whatever the model did wrong is in the result.
+
+        ``result.message()`` is the message to append, unless ``result.answer`` is what the model says to the user. The journal
+        notes it: a user's message is taken for an answer of ATTP if it is one of the latest that this gave, and else not.
 
         Args:
             text: The reply, whole.
             call_id: The same reply under the same id runs once; a retry gets the stored result.
+            calls_left: How many replies of this turn may call tools, this one included: at 1 the answer says that it was the
+                last, at 0 nothing is run and the answer says why.
+
+        Raises:
+            ArgumentError: The reply is no text, or another argument is of a wrong type.
         """
+        if calls_left is not None and (type(calls_left) is not int or calls_left < 0):
+            raise ArgumentError(argument="calls_left", value=calls_left, wanted="a whole number from 0, or None")
         if self._runtime is None:
             from memci.attp.runtime import Runtime  # noqa: PLC0415 (as above)
 
             self._runtime = Runtime(self.toolbox)
-        return self._runtime.run(text, call_id)
+        result = self._runtime.refuse(text) if calls_left == 0 else self._runtime.run(text, call_id)
+        if result.answer is None:
+            result = attrs.evolve(result, last=calls_left == 1)
+            with self._open() as core:
+                appending.note_answer(core, result.message())
+        return result
 
     def report_usage(self, usage: object = None, *, prompt_tokens: int | None = None) -> Calibration:
         """Calibrate the counter by what the provider counted for the last window, and return what came of it.

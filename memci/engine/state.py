@@ -25,6 +25,9 @@ from memci.messages.formats.format import Format
 
 SYSTEM, USER = "sys", "usr"
 
+MOST_ANSWERS = 64
+"""How many answers of ATTP a session knows again, the latest."""
+
 Item: TypeAlias = ContentsEntry | Directory
 """What the contents page lists."""
 
@@ -113,6 +116,7 @@ class State:
         next_checkpoint: The number of the next checkpoint.
         detours: What restored checkpoints left out of the history, oldest first: pairs of a checkpoint's sequence number and
             that of its restoring; the events behind the one, up to the other, are no part of it.
+        answers: SHA-256 of the texts of the latest answers of ATTP, oldest first.
     """
 
     session: str = ""
@@ -141,6 +145,7 @@ class State:
     configured: Mapping[str, Any] = attrs.field(factory=dict)
     next_checkpoint: int = 1
     detours: tuple[tuple[int, int], ...] = ()
+    answers: tuple[str, ...] = ()
 
     @property
     def wire(self) -> Format:

@@ -83,6 +83,7 @@ def to_mapping(state: State) -> dict[str, Any]:
         "instruction_tokens": state.instruction_tokens,
         "next_checkpoint": state.next_checkpoint,
         "detours": [list(detour) for detour in state.detours],
+        "answers": list(state.answers),
     }
 
 
@@ -113,6 +114,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         instruction_tokens=value["instruction_tokens"],
         next_checkpoint=value["next_checkpoint"],
         detours=tuple((target, seq) for target, seq in value["detours"]),
+        answers=tuple(value.get("answers", ())),
         settled=None if value["settled"] is None else settled_of(value["settled"]),
         passages_seq=value.get("passages_seq", 0),
     )

@@ -37,6 +37,8 @@ class Message:
         partial: The model's answer may go on in the next message: an item of the Responses format, or a message that waits for
             a tool which the provider runs. No page is cut between such a message and the assistant's next one.
         literal: Nothing in it belongs to an answer of the provider only: for itself, it is sent as it came.
+        attp: Where it begins as an answer of ATTP does: whether it is one. ``None`` elsewhere, and where nobody noted it when the
+            message came in: then it is one.
     """
 
     raw: bytes
@@ -46,11 +48,16 @@ class Message:
     from_user: bool = False
     partial: bool = False
     literal: bool = True
+    attp: bool | None = None
 
     @property
     def speaker(self) -> str:
         """Who speaks: the role, but ``tool`` for a message of role ``user`` that only carries what tools answered."""
         return "tool" if self.role == "user" and not self.from_user else self.role
+
+    def marked(self, attp: bool | None) -> "Message":  # noqa: FBT001 (it is what ``attp`` becomes)
+        """Return the message with what was noted of it when it came in."""
+        return self if attp is None else attrs.evolve(self, from_user=not attp, attp=attp)
 
     def value(self) -> dict[str, Any]:
         """Return the message as a new dict, equal as JSON to the one that came in. O(its size)."""

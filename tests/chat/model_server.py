@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -30,6 +30,7 @@ class Http:
     status: int
     body: bytes = b'{"error": {"message": "out of order"}}'
     location: str = ""
+    encoding: str = ""
 
 
 class Hold:
@@ -222,5 +223,8 @@ def _send(handler: BaseHTTPRequestHandler, answer: Http) -> None:
     handler.send_header("Retry-After-Ms", "1")
     if answer.location:
         handler.send_header("Location", answer.location)
+    if answer.encoding:
+        handler.send_header("Content-Encoding", answer.encoding)
     handler.end_headers()
-    handler.wfile.write(answer.body)
+    with suppress(OSError):  # whoever asked may have gone
+        handler.wfile.write(answer.body)

@@ -1,6 +1,8 @@
+import gzip
 import json
 import sys
 import traceback
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,32 @@ def test_dripping_endpoint_times_out(drip: Drip) -> None:
             again = Chat(session, model).resume()
         assert again is not None
         assert ("At last.", 3) == (again.text, len(server.requests))
+
+
+def test_an_answer_of_any_size_is_a_reply_or_an_error() -> None:
+    """An answer of more than 16 MiB is not read to its end, nothing of it is kept, and the turn can go on."""
+    answers: list[Http | Message] = [Http(200, b" " * 17_000_000), said("x" * 4_000_000), said("Short.")]
+    with serving(lambda _: answers.pop(0)) as server, talking(server) as (chat, session):
+        with pytest.raises(ModelError, match="more than 16777216 bytes"):
+            chat.say("Hello")
+        assert ["user"] == roles(session)
+        resumed = chat.resume()
+        assert resumed is not None
+        assert 4_000_000 == len(resumed.text)
+        assert "Short." == chat.say("Shorter").text
+
+
+def test_an_answer_that_never_ends_is_left() -> None:
+    """What an endpoint writes is read up to the limit, and no further, whatever it packs."""
+    body = gzip.compress(b"[" * 200_000_000)
+    with serving(lambda _: Http(200, body, encoding="gzip")) as server, talking(server) as (chat, session):
+        tracemalloc.start()
+        with pytest.raises(ModelError, match="more than 16777216 bytes"):
+            chat.say("Hello")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 120_000_000
+        assert ["user"] == roles(session)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -245,7 +273,7 @@ def test_wrong_arguments(changes: dict[str, Any], path: str) -> None:
 def test_missing_client_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra, making an endpoint says what to install."""
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ConfigError, match=r"pip install 'memci\[chat\]'"):
+    with pytest.raises(ConfigError, match="its extra chat"):
         Endpoint("http://localhost:8080/v1", "scripted")
 
 

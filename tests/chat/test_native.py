@@ -74,6 +74,41 @@ def test_call_that_is_no_function_is_answered() -> None:
         assert [] == server.refused
 
 
+def test_a_reply_of_too_many_calls_is_not_kept() -> None:
+    """A reply of 65 calls is an error of the model and leaves the session as it was; one of 64 is carried out."""
+    many = [[(f"c{number}", "list_pages", "{}") for number in range(count)] for count in (65, 64)]
+    replies = [calling(*many[0]), calling(*many[1]), said("Done.")]
+    with serving(lambda _: replies.pop(0)) as server, talking(server) as (chat, session):
+        with pytest.raises(ModelError, match="65 calls"):
+            chat.say("Go")
+        assert ["user"] == roles(session)
+        answer = chat.resume()
+        assert answer is not None
+        assert "Done." == answer.text
+        assert ["user", "assistant", *["tool"] * 64, "assistant"] == roles(session)
+        assert [] == server.refused
+
+
+def test_a_reply_that_is_too_large_for_a_message_is_not_kept() -> None:
+    """A reply beyond the session's limit is an error of the model; the turn goes on with another one."""
+    replies = [calling(("c1", "list_pages", "x" * 3_000)), said("Short.")]
+    settings = config(limits={"message_bytes": 2_000})
+    with serving(lambda _: replies.pop(0)) as server, talking(server, settings) as (chat, session):
+        with pytest.raises(ModelError, match=r"limits\.message_bytes"):
+            chat.say("Go")
+        assert ["user"] == roles(session)
+        assert "Short." == chat.say("Shorter").text
+
+
+@pytest.mark.parametrize("tokens", [10**13, -5, 10**400, "many", None, 0])
+def test_what_a_provider_counted_never_leaves_calls_unanswered(tokens: object) -> None:
+    """A usage that cannot be is no reason to stop between a call and its result."""
+    replies: list[Said | Message] = [Said(calling(("c1", "list_pages", "{}")), prompt_tokens=tokens), said("Done.")]
+    with serving(lambda _: replies.pop(0)) as server, talking(server) as (chat, session):
+        assert "Done." == chat.say("Go").text
+        assert ["user", "assistant", "tool", "assistant"] == roles(session)
+
+
 def test_rounds_are_bounded() -> None:
     """After the last round the tools are switched off, and an answer ends the turn."""
 

@@ -6,7 +6,6 @@ import pytest
 
 from memci.archive.page_facts import PageState
 from memci.archive.stores.memory import MemoryStore
-from memci.attp.writer import error_toml, result_toml
 from memci.errors import InvalidMessageError
 from tests.engine.sessions import heard, indexes, open_session, states, talk, turn
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
@@ -63,32 +62,6 @@ def test_the_user_can_speak_beside_tool_results() -> None:
     both = [{"type": "tool_result", "tool_use_id": "c", "content": "found"}, {"type": "text", "text": "and?"}]
     values = [user("a"), {"role": "assistant", "content": [block]}, {"role": "user", "content": both}, assistant("b"), user("c")]
     assert ["usr-1/1", "usr-1/2", "usr-1/3", "usr-1/4", "usr-2/1"] == addresses(*values)
-
-
-ATTP_CALL = assistant("[tool_call]\ncode = '''\n__result__ = 2\n'''")
-
-
-@pytest.mark.parametrize("document", [result_toml(2), result_toml(None), error_toml(kind="NameError", message="no")])
-def test_an_answer_of_attp_opens_no_page(document: str) -> None:
-    """What the ATTP runtime answers goes to the model as a user message, and joins the page of its call."""
-    values = [user("a"), ATTP_CALL, user(document), assistant("b"), user("c")]
-    assert ["usr-1/1", "usr-1/2", "usr-1/3", "usr-1/4", "usr-2/1"] == addresses(*values)
-    parts = {"role": "user", "content": [{"type": "text", "text": document}]}
-    assert ["usr-1/1", "usr-1/2", "usr-1/3", "usr-2/1"] == addresses(user("a"), ATTP_CALL, parts, user("c"))
-
-
-def test_an_answer_of_attp_stays_with_its_call() -> None:
-    """A long turn is not cut between a call in ATTP and its answer."""
-    values = [user("a"), assistant("word " * 300), ATTP_CALL, user(result_toml(2)), assistant("b")]
-    assert ["usr-1/1", "usr-1/2", "usr-2/1", "usr-2/2", "usr-2/3"] == addresses(*values, active={"page_tokens": 100})
-
-
-def test_an_answer_of_attp_is_not_the_users_word() -> None:
-    """In the contents page an answer of ATTP stands as what a tool said."""
-    session = open_session()
-    session.extend([user("how many?"), ATTP_CALL, user(result_toml("37 invoices of March")), assistant("37"), user("thanks")])
-    session.fold("all")
-    assert "tool: " in session.contents.render()
 
 
 def test_begin_page_opens_a_page_by_hand() -> None:

@@ -248,7 +248,7 @@ def _connected(connect: "Callable[[], Driver]") -> "Driver":
     try:
         driver = connect()
     except ImportError as error:
-        message = "the store needs obstore: install memci[objects]"
+        message = "the store needs obstore: install memci with its extra objects"
         raise ConfigError(message, path="store") from error
     name = type(driver).__name__
     if name in _UNFIT:

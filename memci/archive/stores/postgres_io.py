@@ -49,7 +49,7 @@ class PostgresIo:
             import psycopg  # noqa: PLC0415 loads only when a store connects
             from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 as above
         except ImportError as error:
-            message = f"PostgreSQL needs the driver psycopg ({error}): pip install 'memci[postgres]'"
+            message = f"PostgreSQL needs the driver psycopg ({error}): install memci with its extra postgres"
             raise ConfigError(message, path="store") from error
         try:
             known = conninfo_to_dict(url)

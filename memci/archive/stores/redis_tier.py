@@ -272,7 +272,7 @@ class RedisTier:
                 from redis.exceptions import ConnectionError as LostError  # noqa: PLC0415 (the same)
                 from redis.retry import Retry  # noqa: PLC0415 (the same)
             except ImportError as error:
-                message = f"a working tier needs the driver redis ({error}): pip install 'memci[redis]'"
+                message = f"a working tier needs the driver redis ({error}): install memci with its extra redis"
                 raise ConfigError(message, path="store") from error
             timeout_s = self._location.timeout_ms / 1_000
             try:

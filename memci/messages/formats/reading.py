@@ -113,6 +113,14 @@ def is_spoken(found: Iterable[Part]) -> bool:
     return not found or any(part.kind is not PartKind.RESULT for part in found)
 
 
+def begins_as_answer(message: Message) -> bool:
+    """Return whether a message of role ``user`` begins as an answer of ATTP does. O(its size) where the user does not speak."""
+    if message.role != "user" or message.from_user:
+        return False
+    first = next(parts(message.value()), None)
+    return first is not None and first.kind is PartKind.TEXT and first.text.startswith(ATTP_ANSWER)
+
+
 def facts(value: dict[str, Any], *, partial: bool = False, literal: bool = True) -> Message:
     """Make a ``Message`` of a dict with a role and a content that is known to be good, such as one read back from a store."""
     raw = encoded(value)
