@@ -159,8 +159,8 @@ class PageEvictedError(MemciError):
 
     def __init__(self, index: str) -> None:
         super().__init__(
-            f"page {index} was evicted from the contents page: search (tool: search_pages) finds pages by words, "
-            f"read_page reads this one, and the application can restore({index!r})"
+            f"page {index} was evicted from the contents page: a search (tool: search_pages) finds it by its words, read_page "
+            "reads it, and the application can restore it"
         )
         self.index = index
 

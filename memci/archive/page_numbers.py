@@ -1,4 +1,4 @@
-"""What the index of a page says: ``usr-12`` is page 12 of its segment, ``usr-12..15`` are its pages from 12 to 15."""
+"""What an index says: ``usr-12`` is page 12 of its segment, ``usr-12..15`` are its pages from 12 to 15, ``usr-0`` is its root."""
 
 
 def page_number(index: str) -> int:
@@ -19,6 +19,11 @@ def segment_of(index: str) -> str:
 def range_index(segment: str, first: int, last: int) -> str:
     """Return the index of the pages from one number to another, both included."""
     return f"{segment}-{first}..{last}"
+
+
+def is_root(index: str) -> bool:
+    """Return whether an index is that of a root: of all pages of a segment."""
+    return index.endswith("-0")
 
 
 def is_range(index: str) -> bool:

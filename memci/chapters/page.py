@@ -67,6 +67,7 @@ class Page:
         previous: The page before it in its chapter.
         next: The page after it in its chapter.
         open_calls: For each call id, the nodes of this page whose call of that id has no result yet, oldest first.
+        pages: Of a root or a range of pages, the facts of the pages in it that are listed, oldest first; else empty.
     """
 
     index: str
@@ -78,6 +79,7 @@ class Page:
     previous: "Page | None" = attrs.field(default=None, repr=False)
     next: "Page | None" = attrs.field(default=None, repr=False)
     open_calls: dict[str, list[MessageNode]] = attrs.field(factory=dict, repr=False)
+    pages: tuple[Any, ...] = attrs.field(default=(), repr=False)
 
     @property
     def head(self) -> MessageNode | None:

@@ -1,12 +1,13 @@
 """Commands that list what there is."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import attrs
 import typer
 
 import memci
-from memci.archive.page_facts import PageState
+from memci.archive.page_facts import PageFacts, PageState
 from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, get_sessions, opened
 from memci.cli.output import Column
@@ -43,12 +44,23 @@ def pages(
     tenant: TenantOption = TENANT,
     json: JsonOption = False,
 ) -> None:
-    """List the pages of a session, oldest first."""
+    """List the pages of a session, oldest first.
+
+    Archived pages have an entry of their own in the contents page; those that it groups in directories are hidden.
+    """
     with opened(Place(store, tenant, session)) as found:
         facts = found.pages(state)
+        hidden = len(found.pages(PageState.HIDDEN)) if state is PageState.ARCHIVED else 0
     if json:
         output.document([attrs.asdict(page) for page in facts])
-        return
+    else:
+        page_table(facts)
+    if hidden:
+        output.note(f"{count(hidden)} more are grouped in directories: --state hidden lists them")
+
+
+def page_table(facts: Iterable[PageFacts]) -> None:
+    """Write the facts of pages, a row each."""
     rows = (
         [page.index, page.state, count(page.turn), count(page.entries), count(page.tokens), count(page.recall_count), page.title]
         for page in facts

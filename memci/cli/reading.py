@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
+import attrs
 import typer
 
 import memci
@@ -11,9 +12,10 @@ from memci.archive.contents import entries_text
 from memci.chapters.page import Entry, Page
 from memci.cli import output
 from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.listing import page_table
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.wording import count, message_text
-from memci.engine.pages import entry_address
+from memci.engine.pages import entry_address, is_list
 from memci.engine.state import USER
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -38,12 +40,19 @@ def show(
 ) -> None:
     """Show a raw page, or one entry of it.
 
-    All of it is shown, wherever the page is, and it does not count as a recall. Of a range, it is the list of its pages.
+    All of it is shown, wherever the page is, and it does not count as a recall. Of a range, or of a root such as usr-0, it is the
+    list of its pages, those that were evicted left out.
     """
     index, position = _parsed(address)
     with opened(Place(store, tenant, session)) as found:
         page = found.page(index)
         entries = page.entries if position is None else [_entry(page, position)]
+    if is_list(page.index):
+        if json:
+            output.document({"index": page.index, "pages": list(map(attrs.asdict, page.pages))})
+        else:
+            page_table(page.pages)
+        return
     if json:
         output.document({"index": page.index, "turn": page.turn, "tokens": page.tokens, "entries": list(map(_mapping, entries))})
         return

@@ -2,7 +2,6 @@
 
 import attrs
 
-from memci.archive.page_numbers import is_range
 from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.reading import IndexArgument, page_argument
@@ -24,11 +23,10 @@ def recall(
     """
     with opened(Place(store, tenant, session), write=True) as found:
         page = found.recall(page_argument(index))
-        answer = None if is_range(page.index) else found.explain(page.index)
+        answer = found.explain(page.index)
         seq, session_id = found.seq, found.id
     if json:
-        facts = {"index": page.index} if answer is None else attrs.asdict(answer)
-        output.document({"seq": seq, "tokens": page.tokens, **facts})
+        output.document({"seq": seq, "tokens": page.tokens, **attrs.asdict(answer)})
     else:
-        output.text(f"The list of the pages of {page.index} is attached." if answer is None else str(answer))
+        output.text(str(answer))
         output.note(f"written to session {session_id!r}, now at event {seq}")

@@ -49,8 +49,10 @@ def erase(core: Core, index: str) -> Receipt:
 
     Raises:
         PageNotFoundError: No page has this index, in view or not; nothing was changed.
+        PermissionDeniedError: It is a root.
         UnavailableError: It is not known to be done; erase again.
     """
+    pages.refuse_root(index)
     redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.count_text)
     scan = _Scan(core, redaction)
     bodies = scan.bodies()

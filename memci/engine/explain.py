@@ -1,13 +1,17 @@
 """Why a page is where it is."""
 
+from collections import Counter
+
 import attrs
 
 from memci.archive.page_facts import PageState
+from memci.archive.page_numbers import is_root, segment_of
 from memci.chapters.recalled import Attachment
 from memci.engine import pages, planner
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.layout import lay_out
+from memci.engine.state import SYSTEM
 
 
 @attrs.frozen(kw_only=True)
@@ -36,11 +40,13 @@ class Explanation:
 
 
 def explain(core: Core, index: str) -> Explanation:
-    """Say why a page is where it is.
+    """Say why a page, a root or a range of pages is where it is.
 
     Raises:
         PageNotFoundError: No page has this index.
     """
+    if pages.is_list(index):
+        return _explain_list(core, index)
     facts = pages.get_facts(core, index)
     state, config = core.state, core.config
     now = lay_out(state, state.settled)
@@ -70,6 +76,33 @@ def explain(core: Core, index: str) -> Explanation:
         in_contents=state.archive.shows(index),
         reasons=tuple(_reasons(core, index, facts.state, numbers)),
         facts=numbers,
+    )
+
+
+def _explain_list(core: Core, index: str) -> Explanation:
+    facts, listed = pages.read_facts(core, index), pages.read(core, index).pages
+    archive, system = core.state.archive, segment_of(index) == SYSTEM
+    states = Counter(str(each.state) for each in listed)
+    reasons = [
+        f"It stands for {len(listed)} pages: {', '.join(f'{count} {state}' for state, count in states.items()) or 'none'}."
+    ]
+    shown = bool(listed) if system else bool(archive.message_list)
+    if is_root(index):
+        never = "It is the system part, which never folds." if system else "It is the contents page, and always stands open."
+        reasons.append(never if shown else "The window does not show it: nothing is there to be shown yet.")
+    else:
+        shown = facts.state is not PageState.ARCHIVED
+        if index in archive.published:
+            reasons.append("The contents page that the window shows lists it as a directory.")
+        if facts.state is PageState.ATTACHED:
+            reasons.append(_attached(core.state.recalled.attachments[index], core.config))
+    return Explanation(
+        index=index,
+        state=facts.state,
+        in_window=shown,
+        in_contents=index in archive.published,
+        reasons=tuple(reasons),
+        facts={"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": len(listed)},
     )
 
 

@@ -8,12 +8,12 @@ import attrs
 
 from memci.archive.contents import entries_text, one_line, tokens_text
 from memci.archive.page_facts import PageFacts, PageState
-from memci.archive.page_numbers import last_number, page_number, range_index, segment_of
+from memci.archive.page_numbers import is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
 from memci.engine.config_checks import MOST
 from memci.engine.core import Core
-from memci.engine.state import USER
+from memci.engine.state import SYSTEM, USER
 from memci.errors import ArgumentError, ConfigError, PageNotFoundError, shown
 from memci.messages.message import Message
 
@@ -63,8 +63,49 @@ def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int
     return shown, len(system) + total
 
 
+def list_page(core: Core, index: str) -> Page:
+    """Return a root, or a range of pages: a page without messages, with the facts of its pages. O(its pages).
+
+    Raises:
+        PageNotFoundError: There are no pages in the range.
+    """
+    facts = _listed(core, index)
+    if not facts and not is_root(index):
+        raise _empty(index)
+    return Page(index=index, turn=facts[0].turn if facts else 0, pages=tuple(facts))
+
+
+def list_facts(core: Core, index: str) -> PageFacts:
+    """Return the facts of a root, or of a range of pages, whose size is that of its pages. O(its pages).
+
+    A root always stands open. A range is attached while its list is, active while all of its pages stand in the window, and else
+    archived.
+
+    Raises:
+        PageNotFoundError: There are no pages in the range.
+    """
+    found, archive = list_page(core, index).pages, core.state.archive
+    if is_root(index):
+        title = "Contents page" if segment_of(index) == USER else "System part"
+        tokens = sum(facts.tokens for facts in found) if segment_of(index) == SYSTEM else archive.message_list.tokens
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=0, tokens=tokens, title=title)
+    shown = all(facts.state in (PageState.OPEN, PageState.ACTIVE) for facts in found)
+    attached = index in core.state.recalled
+    return PageFacts(
+        index=index,
+        state=PageState.ATTACHED if attached else PageState.ACTIVE if shown else PageState.ARCHIVED,
+        turn=found[0].turn,
+        entries=0,
+        tokens=sum(facts.tokens for facts in found),
+        title=f"Directory of {len(found)} pages",
+        parent=f"{segment_of(index)}-0",
+        first_seq=found[0].first_seq,
+        last_seq=found[-1].last_seq,
+    )
+
+
 def range_page(core: Core, index: str) -> Page:
-    """Return what a range of pages shows when it is opened: a page of one message that lists those that are not evicted.
+    """Return what a root or a range of pages shows when it is opened: one message that lists the pages that are not evicted.
 
     Where they are many, a line stands for several neighbours, as a range that can be opened in its turn. O(pages of the range);
     memory does not grow with their number.
@@ -72,11 +113,13 @@ def range_page(core: Core, index: str) -> Page:
     Raises:
         PageNotFoundError: There are none.
     """
-    ranges = _ranges(core, index)
-    groups = core.ask(lambda known: _groups(core, known, ranges))
+    if segment_of(index) == SYSTEM:
+        groups = [_joined([_group(core, facts)]) for facts in _listed(core, index)]
+    else:
+        ranges = _ranges(core, index)
+        groups = core.ask(lambda known: _groups(core, known, ranges))
     if not groups:
-        problem = f"{index} holds no pages: pages() (tool: list_pages) lists those that there are"
-        raise PageNotFoundError(problem, index=index)
+        raise _empty(index)
     message = _message(core, index, groups)
     while len(groups) > 1 and core.count(message) > core.config.budget.tokens * ROOM_SHARE:
         groups = [_joined(groups[place : place + 2]) for place in range(0, len(groups), 2)]
@@ -113,11 +156,32 @@ class _Group:
     titles: tuple[str, ...]
 
 
+def _empty(index: str) -> PageNotFoundError:
+    problem = f"{index} holds no pages: the list of pages (tool: list_pages) says which there are"
+    return PageNotFoundError(problem, index=index)
+
+
+def _listed(core: Core, index: str) -> list[PageFacts]:
+    """Return the facts of the pages of a root or a range that are not evicted, oldest first."""
+    if segment_of(index) == SYSTEM:
+        first, last = numbers(index)
+        found = (core.page_facts(page) for page in core.state.system.pages())
+        return [facts for facts in found if first <= page_number(facts.index) <= last]
+    ranges = _ranges(core, index)
+    known = core.ask(lambda known: [facts for each in ranges for facts in known.pages(numbers=each)])
+    return [core.facts_now(facts) for facts in known]
+
+
+def numbers(index: str) -> tuple[int, int]:
+    """Return the first and the last number of the pages of a root or a range."""
+    return (1, MOST) if is_root(index) else (page_number(index), last_number(index))
+
+
 def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
     """Return the numbers of pages in a range that the model may recall, as ranges that do not meet. O(visible)."""
     if segment_of(index) != USER:
-        return []  # pages of the system part are always in view
-    first, last = page_number(index), last_number(index)
+        return []
+    first, last = numbers(index)
     active = (page_number(page.index) for page in core.state.active.pages())
     covers = core.state.archive.ranges(first, last) + [(number, number) for number in active if first <= number <= last]
     joined: list[tuple[int, int]] = []
@@ -178,5 +242,5 @@ def _line(group: _Group) -> str:
     tokens = tokens_text(group.tokens)
     if group.pages == 1:
         return f"[{group.first}] {' · '.join(filter(None, (group.title, entries_text(group.entries), tokens)))}"
-    index = range_index(USER, page_number(group.first), page_number(group.last))
+    index = range_index(segment_of(group.first), page_number(group.first), page_number(group.last))
     return f"[{index}] {group.pages} pages · {tokens}: {'; '.join((*group.titles, '…'))}"

@@ -14,11 +14,11 @@ from memci.chapters.page import Opening, Page
 from memci.engine.config_checks import MOST
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, from_record
-from memci.engine.listing import range_page
+from memci.engine.listing import list_facts, list_page, range_page
 from memci.engine.monitor import PageRebuilt, logger
 from memci.engine.page_codec import FILE_VERSION, file_name, page_file
-from memci.engine.state import USER, LateResult
-from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, StoreError, shown
+from memci.engine.state import SYSTEM, USER, LateResult
+from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
 from memci.messages.message import Message
 
@@ -75,14 +75,49 @@ def get_facts(core: Core, index: str) -> PageFacts:
 def not_found(index: str) -> PageNotFoundError:
     """Return the error of an index that no page has."""
     what = "a directory of pages, not a page" if is_range(index) else "no page"
-    message = f"{index} is {what}: pages() (tool: list_pages) lists those that there are"
+    message = f"{index} is {what}: the list of pages (tool: list_pages) says which there are"
     return PageNotFoundError(message, index=index)
+
+
+def is_list(index: str) -> bool:
+    """Return whether an index is that of a range of pages, or of a root."""
+    return is_range(index) or index in (f"{SYSTEM}-0", f"{USER}-0")
+
+
+def refuse_root(index: str) -> None:
+    """Refuse to do to a root what is done to pages.
+
+    Raises:
+        PermissionDeniedError: It is a root.
+    """
+    if is_list(index) and not is_range(index):
+        message = f"{index} is the root of its segment and stays as it is: name a page of it, or a range such as 'usr-12..15'"
+        raise PermissionDeniedError(message)
+
+
+def read(core: Core, index: str) -> Page:
+    """Return a page, whole; a root and a range have the facts of their pages, and no messages.
+
+    Raises:
+        PageNotFoundError: As for ``load``.
+        CorruptError: As for ``load``.
+    """
+    return list_page(core, index) if is_list(index) else load(core, index)
+
+
+def read_facts(core: Core, index: str) -> PageFacts:
+    """Return the facts of a page, a root or a range.
+
+    Raises:
+        PageNotFoundError: There is none of this index.
+    """
+    return list_facts(core, index) if is_list(index) else get_facts(core, index)
 
 
 def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
     """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
 
-    For a range of pages, such as a directory, it is one that lists them.
+    For a root, and for a range of pages such as a directory, it is one that lists them.
 
     Its SHA-256 is checked; a damaged or missing file is made again from the journal, and observers hear of it.
 
@@ -98,7 +133,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     shown = core.state.active.find_page(index) or core.state.system.find_page(index)
     if shown is not None:
         return shown
-    if is_range(index):
+    if is_list(index):
         return range_page(core, index)
     sha256, revision = _stored_as(core, index)
     data = core.store.pages.find(file_name(index, revision))

@@ -43,22 +43,25 @@ class Reader(Handle):
             return page_range(core, start, limit)
 
     def page(self, index: str | int) -> Page:
-        """Return a page with all its messages, or the list of a range of pages; it does not count as a recall. O(its size).
+        """Return a page with all its messages; it does not count as a recall. O(its size).
+
+        A root, such as ``usr-0``, and a range of pages, such as ``usr-12..15``, have no messages of their own: ``.pages`` are the
+        facts of the pages in it, oldest first, without those that are evicted and that no window shows any more.
 
         Raises:
             PageNotFoundError: No page has this index.
         """
         with self._open() as core:
-            return pages.load(core, pages.page_index(index))
+            return pages.read(core, pages.page_index(index))
 
     def facts(self, index: str | int) -> PageFacts:
-        """Return the facts of one page. O(1).
+        """Return the facts of one page, O(1); or of a root or a range of pages, O(its pages).
 
         Raises:
             PageNotFoundError: No page has this index.
         """
         with self._open() as core:
-            return pages.get_facts(core, pages.page_index(index))
+            return pages.read_facts(core, pages.page_index(index))
 
     def messages(self) -> Iterator[dict[str, Any]]:
         """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
@@ -104,7 +107,7 @@ class Reader(Handle):
             )
 
     def explain(self, index: str | int) -> Explanation:
-        """Say why a page is where it is."""
+        """Say why a page, a root or a range of pages is where it is."""
         with self._open() as core:
             return explain(core, pages.page_index(index))
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
-from memci.archive.page_facts import PageFacts
+from memci.archive.page_numbers import is_root
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.chapters.page import Page
@@ -14,7 +14,7 @@ from memci.engine.answer_limit import answer_limit
 from memci.engine.config_checks import MOST
 from memci.engine.listing import shown_title
 from memci.engine.state import USER
-from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError
+from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
 from memci.messages import codec
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def _refreshing(session: "Session", function: Callable[_Given, _Answer]) -> Call
                 return function(*positional, **named)
             except ConflictError:
                 session.refresh()
-        return function(*positional, **named)
+        message = "others wrote to the conversation each time: send the call again"
+        raise UnavailableError(message)
 
     return tool
 
@@ -190,9 +191,9 @@ def _recall_page(session: "Session", core: "Core") -> Callable[..., Receipt]:
         with core.lock:
             page = session.recall(_index(index))
             where = _stands(core, page)
-        facts = _find_facts(session, page.index)
-        title = f"directory {page.index}" if facts is None else shown_title(facts.title, _TITLE_CHARACTERS)
-        return Receipt(index=page.index, title=title, tokens=page.tokens, stands=where)
+        facts = session.facts(page.index)
+        title = shown_title(facts.title, _TITLE_CHARACTERS)
+        return Receipt(index=page.index, title=title, tokens=facts.tokens if is_root(page.index) else page.tokens, stands=where)
 
     return recall_page
 
@@ -201,7 +202,7 @@ def _stands(core: "Core", page: Page) -> str:
     """Return where a page stands in the next window, after it was recalled."""
     if page.index in core.state.recalled:
         return "in a block before the newest page"
-    if page.chapter is not None:
+    if page.chapter is not None or is_root(page.index):
         return "in full, where it was said"
     return f'not in view, as it is too large: read it in parts with read_page("{page.index}", start=0)'
 
@@ -212,11 +213,14 @@ def _index(text: str) -> str:
     return f"{USER}-{plain}" if plain[:1].isdecimal() else plain
 
 
-def _find_facts(session: "Session", index: str) -> PageFacts | None:
-    try:
-        return session.facts(index)
-    except PageNotFoundError:
-        return None  # a range
+def read_messages(session: "Session", index: str) -> list[dict[str, Any]]:
+    """Return the messages of a page; of a root or a range of pages, one that lists them. O(its size).
+
+    Raises:
+        PageNotFoundError: No page has this index.
+    """
+    with session._open() as core:  # noqa: SLF001 (what a model reads of a page is the engine's matter)
+        return pages.load(core, pages.page_index(index)).messages
 
 
 def _read_page(session: "Session", core: "Core") -> Callable[..., Reading]:
@@ -235,7 +239,7 @@ def _read_page(session: "Session", core: "Core") -> Callable[..., Reading]:
             read_page("usr-12/3", start=4000)
         """
         name, _, position = _index(index).partition("/")
-        messages: Any = session.page(name).messages
+        messages: Any = read_messages(session, name)
         if position:
             _, number = pages.entry_address(f"{name}/{position}")
             if number > len(messages):

@@ -1,11 +1,14 @@
 """Pages that come back, leave again, and what the contents page lists."""
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
+from memci.archive.contents import Directory
 from memci.archive.page_facts import PageFacts, PageState
-from memci.archive.page_numbers import is_range
+from memci.archive.page_numbers import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
 from memci.engine import blocks, folding, pages, planner
 from memci.engine.core import Core
@@ -14,7 +17,11 @@ from memci.engine.layout import lay_out, lay_out_least
 from memci.engine.monitor import Eviction, Recall
 from memci.engine.page_codec import page_value
 from memci.engine.planner import FoldPlan
+from memci.engine.state import SYSTEM, USER
 from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
+
+if TYPE_CHECKING:
+    from memci.archive.page_index import PageIndex
 
 RECEIPT_TOKENS = 128
 """What the answer to whoever recalled a page takes of the next window."""
@@ -127,7 +134,9 @@ def fade(core: Core, index: str) -> None:
 
     Raises:
         PageNotFoundError: No page has this index.
+        PermissionDeniedError: It is a root.
     """
+    pages.refuse_root(index)
     if index in core.state.recalled:
         core.commit([PagesFaded(pages=[index], reason="command")])
     elif not is_range(index):
@@ -135,73 +144,130 @@ def fade(core: Core, index: str) -> None:
 
 
 def evict(core: Core, index: str) -> None:
-    """Take an archived page's entry out of the contents page; an attached one leaves the window too.
+    """Take an archived page's entry out of the contents page, or those of a range; what is attached leaves the window too.
+
+    A directory that lies in the range goes as it is, so that its pages need not be looked at.
 
     Raises:
-        PageNotFoundError: No archived page has this index.
-        PageEvictedError: It is evicted already.
-        PermissionDeniedError: It is pinned.
+        PageNotFoundError: No archived page has this index, or one of the range stands in the window.
+        PageEvictedError: It is evicted already, or all of the range are.
+        PermissionDeniedError: It is pinned, or a root.
     """
-    facts = _archived(core, index)
-    if facts.pinned:
-        message = f"page {index} is pinned: unpin it first"
-        raise PermissionDeniedError(message)
-    if core.state.archive.find_entry(index) is None:
-        _restore(core, facts)
-    faded = [PagesFaded(pages=[index], reason="evicted")] if index in core.state.recalled else []
-    core.commit([*faded, PagesEvicted(pages=[[index, "command"]])])
-    core.monitor.tell(Eviction(pages=((index, "command"),)))
+    directories = _directories_within(core, index)
+    chosen = _chosen(core, index, directories)
+    for facts in chosen:
+        if facts.state in (PageState.OPEN, PageState.ACTIVE):
+            message = f"page {facts.index} is in the window, not in the contents page: fold it first"
+            raise PageNotFoundError(message, index=facts.index)
+    listed = [facts for facts in chosen if _is_listed(core, facts.index)]
+    if not listed and not directories:
+        raise PageEvictedError(index)
+    for facts in listed:
+        if facts.pinned:
+            message = f"page {facts.index} is pinned: unpin it first"
+            raise PermissionDeniedError(message)
+    gone = (*(directory.index for directory in directories), *(facts.index for facts in listed))
+    faded = [each for each in core.state.recalled.attachments if each in (index, *gone) or _is_within(each, directories)]
+    core.commit(
+        [
+            *_restored(core, listed),
+            *([PagesFaded(pages=faded, reason="evicted")] if faded else []),
+            PagesEvicted(pages=[[each, "command"] for each in gone]),
+        ]
+    )
+    core.monitor.tell(Eviction(pages=tuple((each, "command") for each in gone)))
 
 
 def restore(core: Core, index: str) -> None:
-    """Put the entry of an evicted page, or of one in a directory, back into the contents page; its age begins anew.
+    """Put the entry of an evicted page, or of one in a directory, back into the contents page, or those of a range.
 
-    Nothing happens for a page that has its own entry.
+    Its age begins anew. Nothing happens for a page that has its own entry.
 
     Raises:
         PageNotFoundError: No archived page has this index.
+        PermissionDeniedError: It is a root.
     """
-    facts = pages.get_facts(core, index)
-    if facts.state not in (PageState.OPEN, PageState.ACTIVE) and core.state.archive.find_entry(index) is None:
-        _restore(core, facts)
+    archived = [facts for facts in _chosen(core, index) if facts.state not in (PageState.OPEN, PageState.ACTIVE)]
+    events = _restored(core, archived)
+    if events:
+        core.commit(events)
 
 
 def pin(core: Core, index: str, *, pinned: bool) -> None:
-    """Keep a page's entry from ever being evicted, or let it go again. A page in a directory gets its own entry first.
+    """Keep a page's entry, or those of a range, from ever being evicted, or let it go again.
+
+    A page in a directory gets its own entry first; pages of a range that are evicted are passed over.
 
     Raises:
         PageNotFoundError: No page has this index.
-        PageEvictedError: It is evicted; restore it first.
-        PermissionDeniedError: It is a page of the system part.
+        PageEvictedError: It is evicted, or all of the range are; restore it first.
+        PermissionDeniedError: It is a page of the system part, or a root.
     """
-    facts = pages.get_facts(core, index)
-    if index in core.state.system:
+    chosen = _chosen(core, index)
+    if segment_of(index) == SYSTEM:
         message = f"page {index} is a part of the system prompt, which never leaves the window: there is nothing to pin"
         raise PermissionDeniedError(message)
-    if facts.pinned == pinned:
-        return
-    if facts.state not in (PageState.OPEN, PageState.ACTIVE):
-        _archived(core, index)
-        if core.state.archive.find_entry(index) is None:
-            _restore(core, facts)
-    core.commit([PagePinned(page=index, pinned=pinned)])
-
-
-def _archived(core: Core, index: str) -> PageFacts:
-    """Return the facts of a page that the contents page lists, in a directory or for itself."""
-    facts = pages.get_facts(core, index)
-    if facts.state in (PageState.OPEN, PageState.ACTIVE):
-        message = f"page {index} is in the window, not in the contents page: fold it first"
-        raise PageNotFoundError(message, index=index)
-    listed = core.state.archive.find_entry(index) is not None or core.state.archive.find_directory(index) is not None
-    if not listed:
+    shown = (PageState.OPEN, PageState.ACTIVE)
+    there = [facts for facts in chosen if facts.state in shown or facts.pinned == pinned or _is_listed(core, facts.index)]
+    if not there:
         raise PageEvictedError(index)
-    return facts
+    changed = [facts for facts in there if facts.pinned != pinned]
+    restored = _restored(core, [facts for facts in changed if facts.state not in shown])
+    if changed:
+        core.commit([*restored, *(PagePinned(page=facts.index, pinned=pinned) for facts in changed)])
 
 
-def _restore(core: Core, facts: PageFacts) -> None:
-    page = pages.load(core, facts.index)
+def _directories_within(core: Core, index: str) -> list[Directory]:
+    """Return the directories of the contents page all of whose pages lie in a range. O(entries)."""
+    if not is_range(index) or segment_of(index) != USER:
+        return []
+    first, last = page_number(index), last_number(index)
+    directories = [entry for entry in core.state.archive.entries if isinstance(entry, Directory)]
+    return [each for each in directories if first <= each.covers[0][0] and each.covers[-1][1] <= last]
+
+
+def _is_within(index: str, directories: Sequence[Directory]) -> bool:
+    """Return whether an attached page is one of those that directories group."""
+    return not is_range(index) and any(directory.holds(page_number(index)) for directory in directories)
+
+
+def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageFacts]:
+    """Return the facts of the page of an index, or of the pages of a range, evicted ones too, but of those in directories.
+
+    Raises:
+        PageNotFoundError: There are none.
+        PermissionDeniedError: It is a root.
+    """
+    pages.refuse_root(index)
+    if not is_range(index):
+        return [pages.get_facts(core, index)]
+    if segment_of(index) == SYSTEM:
+        return list(pages.read(core, index).pages)
+    first, last = page_number(index), last_number(index)
+
+    def found(known: "PageIndex") -> list[PageFacts]:
+        return [facts for facts in known.pages(numbers=(first, last)) if not _is_within(facts.index, but)]
+
+    chosen = core.ask(found) if segment_of(index) == USER else []
+    if not chosen and not but:
+        raise pages.not_found(index)
+    return [core.facts_now(facts) for facts in chosen]
+
+
+def _is_listed(core: Core, index: str) -> bool:
+    """Return whether the contents page lists a page, in a directory or for itself."""
+    return core.state.archive.find_entry(index) is not None or core.state.archive.find_directory(index) is not None
+
+
+def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
+    """Return the events that give archived pages entries of their own, where they have none. O(their size)."""
     limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
-    entry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)
-    entry = attrs.evolve(entry, recall_count=facts.recall_count, last_recall_turn=facts.last_recall_turn)
-    core.commit([PageRestored(page=facts.index, entry=entry.to_mapping())])
+    events = []
+    for facts in chosen:
+        if core.state.archive.find_entry(facts.index) is not None:
+            continue
+        page = pages.load(core, facts.index)
+        entry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)
+        entry = attrs.evolve(entry, recall_count=facts.recall_count, last_recall_turn=facts.last_recall_turn)
+        events.append(PageRestored(page=facts.index, entry=entry.to_mapping()))
+    return events

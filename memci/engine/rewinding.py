@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import attrs
 
 from memci.archive.contents import Directory
-from memci.archive.page_numbers import page_number
+from memci.archive.page_numbers import is_range, page_number
 from memci.chapters.page import Opening, Page
 from memci.engine import folding, pages
 from memci.engine.apply_fold import entries_before_page, opening_nodes
@@ -23,9 +23,13 @@ def rewind(core: Core, address: str) -> None:
 
     Raises:
         InvalidIdError: The address is not one.
+        PermissionDeniedError: It is one of a root.
         PageNotFoundError: There is no such entry, or it is a system message (``set_system`` replaces those).
     """
     index, position = pages.entry_address(address)
+    pages.refuse_root(index)
+    if is_range(index):
+        raise pages.not_found(index)
     if index.startswith(f"{SYSTEM}-"):
         message = f"{address} is a part of the system prompt: replace it with set_system"
         raise PageNotFoundError(message, index=index)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import attrs
 
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
+from memci.archive.page_numbers import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine import appending, calibrating, checkpointing, commands, folding, pages, recalling, rewinding
 from memci.engine.calibrating import Calibration
@@ -101,7 +102,8 @@ class Session(Reader):
     def recall(self, index: str | int) -> Page:
         """Bring an archived page back into the window for some turns, and return it.
 
-        Of a directory, or of any other range of pages such as ``usr-12..15``, it is the list of its pages.
+        Of a directory, or of any other range of pages such as ``usr-12..15``, it is the list of its pages. A root is returned as
+        ``page`` returns it, and nothing changes: it always stands in the window.
 
         O(its size).
 
@@ -110,30 +112,50 @@ class Session(Reader):
             PageEvictedError: The contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
         """
         with self._open() as core:
-            return recalling.recall(core, pages.page_index(index))
+            index = pages.page_index(index)
+            return pages.read(core, index) if is_root(index) else recalling.recall(core, index)
 
     def fade(self, index: str | int) -> None:
-        """Let a recalled page leave the window now."""
+        """Let a recalled page, or the list of a range, leave the window now."""
         with self._open() as core:
             recalling.fade(core, pages.page_index(index))
 
     def evict(self, index: str | int) -> None:
-        """Take a page's entry out of the contents page; the page stays stored and searchable."""
+        """Take a page's entry out of the contents page; the page stays stored and searchable.
+
+        Of a range of pages, such as a directory, those go that are listed, all or none.
+
+        Raises:
+            PageNotFoundError: No page has this index, or one of them stands in the window: fold it first.
+            PageEvictedError: All are evicted already.
+            PermissionDeniedError: It is pinned, or a root.
+        """
         with self._open() as core:
             recalling.evict(core, pages.page_index(index))
 
     def restore(self, index: str | int) -> None:
-        """Put an evicted page's entry back into the contents page."""
+        """Put the entry of an evicted page, or of one in a directory, back into the contents page; or those of a range of pages.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+            PermissionDeniedError: It is a root.
+        """
         with self._open() as core:
             recalling.restore(core, pages.page_index(index))
 
     def pin(self, index: str | int) -> None:
-        """Keep a page's entry from ever being evicted."""
+        """Keep a page's entry, or those of a range of pages, from ever being evicted.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+            PageEvictedError: It is evicted, or all pages of the range are: restore it first.
+            PermissionDeniedError: It is a page of the system part, or a root.
+        """
         with self._open() as core:
             recalling.pin(core, pages.page_index(index), pinned=True)
 
     def unpin(self, index: str | int) -> None:
-        """Let a page's entry be evicted again."""
+        """Let a page's entry, or those of a range of pages, be evicted again."""
         with self._open() as core:
             recalling.pin(core, pages.page_index(index), pinned=False)
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from memci.attp.tool import Tool
 from memci.engine.config import Config
 from memci.engine.engine import Engine
-from memci.engine.recall_tools import answer
+from memci.engine.recall_tools import answer, read_messages
 from memci.engine.session import Session
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
@@ -63,7 +63,7 @@ class Conversation:
         Raises:
             PageNotFoundError: No page has this index.
         """
-        return codec.encode(self.ask(lambda session: session.page(index).messages)).decode()
+        return codec.encode(self.ask(lambda session: read_messages(session, index))).decode()
 
     def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
         """Return what the session answers, brought up to date first, and again where somebody wrote in between.

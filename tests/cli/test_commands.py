@@ -235,21 +235,30 @@ def test_the_list_of_a_range_is_recalled(run: Run, tmp_path: Path) -> None:
     """Of a range of pages, their list stands in the window, and shown it is read as a page is."""
     store = store_chat(tmp_path, "s", chat(30))
     listed = run("show", "usr-1..3", "--store", store).out
-    assert all(f"[usr-{number}] " in listed for number in (1, 2, 3))
+    assert all(f"usr-{number} " in listed for number in (1, 2, 3))
     ran = run("recall", "usr-1..3", "--store", store, "--json")
     assert "usr-1..3" == ran.json()["index"]
     assert "usr-1..3" in run("recall", "usr-1..3", "--store", store).out
     assert run("window", "--store", store, "--json").json()["breakdown"]["recalled"] > 0
 
 
-@pytest.mark.parametrize("address", ["3..6", "3..6/1", "usr-3..6/1"])
+@pytest.mark.parametrize("address", ["3..6", "usr-3..usr-6"])
 def test_a_range_of_bare_numbers_is_one_of_the_common_segment(run: Run, store: str, address: str) -> None:
-    """Two bare numbers are a range as the index with the segment is, and so is its entry."""
+    """Two bare numbers are a range as the index with the segment is; a range has pages, and no entries."""
     shown = run("show", address, "--store", store, "--json").json()
-    assert ("usr-3..6", run("show", "usr-3..6", "--store", store, "--json").json()["entries"]) == (
-        shown["index"],
-        shown["entries"],
-    )
+    assert "usr-3..6" == shown["index"]
+    assert [f"usr-{number}" for number in range(3, 7)] == [page["index"] for page in shown["pages"]]
+    assert ExitCode.NOT_FOUND == run("show", f"{address}/1", "--store", store).code
+
+
+def test_a_root_is_shown_and_explained(run: Run, store: str) -> None:
+    """The index at the head of the contents page is one that commands take: it has all pages of its segment."""
+    pages = [page["index"] for page in run("pages", "--store", store, "--json").json() if page["state"] != "evicted"]
+    assert [each for each in pages if each.startswith("usr")] == [
+        page["index"] for page in run("show", "usr-0", "--store", store, "--json").json()["pages"]
+    ]
+    assert "contents page" in run("explain", "usr-0", "--store", store).out
+    assert ExitCode.FAILED == run("erase", "usr-0", "--store", store, "--yes").code
 
 
 def test_recall_says_that_it_writes(run: Run, tmp_path: Path) -> None:

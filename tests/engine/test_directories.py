@@ -11,6 +11,7 @@ from memci.archive.page_numbers import is_range, last_number, page_number
 from memci.engine.engine import Engine
 from memci.engine.grouping import MOST_PAGES, ROOMS, Grouping
 from memci.engine.listing import MOST_LINES
+from memci.engine.recall_tools import read_messages
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, PageNotFoundError
 from memci.testing.counters import WordCounter
@@ -219,7 +220,7 @@ def test_a_directory_can_be_recalled(session: Session) -> None:
     before = session.pages()
     page = session.recall(directory.index)
     (message,) = page.messages
-    assert page.messages == session.page(directory.index).messages
+    assert page.messages == read_messages(session, directory.index)
     assert message["content"].startswith(f"[{directory.index}] Directory of {directory.pages} pages")
     assert all(len(message["content"].splitlines()) <= MOST_LINES + 1 for message in page.messages)
     assert before == session.pages()
@@ -255,7 +256,7 @@ def index_in(line: str) -> str:
 
 def opened(session: Session, index: str) -> list[str]:
     """Return the lines below the heading of a range that is opened."""
-    return str(session.page(index).messages[0]["content"]).splitlines()[1:]
+    return str(read_messages(session, index)[0]["content"]).splitlines()[1:]
 
 
 def test_every_page_is_reached_in_a_few_steps(session: Session) -> None:
@@ -324,8 +325,9 @@ def test_what_the_window_shows_can_be_recalled(session: Session) -> None:
     assert directory.index == session.recall(directory.index).index
 
 
-@pytest.mark.parametrize("command", ["evict", "restore", "pin", "fold", "facts", "explain"])
+@pytest.mark.parametrize("command", ["fold", "erase", "rewind"])
 def test_a_directory_is_no_page(session: Session, command: str) -> None:
-    """What is done to pages is refused for a directory, with words that say so."""
+    """What is done to one page is refused for a directory, with words that say so."""
+    index = oldest_directory(session).index
     with pytest.raises(PageNotFoundError, match="is a directory"):
-        getattr(session, command)(oldest_directory(session).index)
+        getattr(session, command)(f"{index}/1" if command == "rewind" else index)

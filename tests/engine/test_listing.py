@@ -5,6 +5,7 @@ import json
 import pytest
 
 from memci.engine.listing import MOST_LINES, TITLE_CHARACTERS, shown_title
+from memci.engine.recall_tools import read_messages
 from memci.engine.session import Session
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import assistant, user
@@ -15,7 +16,7 @@ CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u
 
 def lines(session: Session, index: str) -> list[str]:
     """Return the lines of the list of a range, without its heading."""
-    (message,) = session.page(index).messages
+    (message,) = read_messages(session, index)
     return str(message["content"]).split("\n")[1:]
 
 

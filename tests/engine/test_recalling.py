@@ -174,11 +174,11 @@ def test_pages_in_view_have_no_entry_to_evict() -> None:
     assert seq == session.seq
 
 
-@pytest.mark.parametrize("index", ["usr-9", "sys-1", "usr-0", "own-3", 9, 0])
+@pytest.mark.parametrize("index", ["usr-9", "sys-1", "own-0", "own-3", "usr-9..12", 9])
 def test_unknown_pages_are_not_found(index: str | int) -> None:
-    """Every call with the index of no page raises ``PageNotFoundError``, and the contents page itself is none."""
+    """Every call with the index of no page raises ``PageNotFoundError``."""
     session = folded_session(3)
-    calls = (session.page, session.recall, session.fade, session.evict, session.restore, session.pin, session.explain)
+    calls = (session.page, session.recall, session.facts, session.evict, session.restore, session.pin, session.explain)
     for call in calls:
         with pytest.raises(PageNotFoundError):
             call(index)

@@ -23,6 +23,7 @@ from memci.attp.document import CodeCall
 from memci.attp.writer import call_toml
 from memci.cli.conversation import read_conversation
 from memci.engine.monitor import Fold, Notice
+from memci.engine.recall_tools import read_messages
 from tests.mcp.serving import served
 
 Answer = Callable[[str, Mapping[str, object]], Any]
@@ -60,7 +61,7 @@ def recall_everything(messages: Sequence[Mapping[str, Any]], work: Path, *, budg
             if folds:
                 folds.clear()
                 shown = sorted(set(shown_indexes(session)))
-                expected = {index: session.page(index).messages for index in shown}
+                expected = {index: read_messages(session, index) for index in shown}
                 found.contents_pages += 1
                 found.indexes += len(shown)
                 found.unequal += _compare(work, config, expected)
