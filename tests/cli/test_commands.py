@@ -231,6 +231,16 @@ def test_recall_writes(run: Run, tmp_path: Path) -> None:
     assert window["breakdown"]["recalled"] > 0
 
 
+def test_what_directories_group_is_told_beside_archived_pages(run: Run, tmp_path: Path) -> None:
+    """Of the pages that left the window, those without an entry of their own are counted, and found under their own state."""
+    store = store_chat(tmp_path, "s", chat(120))
+    hidden = run("pages", "--state", "hidden", "--store", store, "--json").json()
+    assert hidden
+    listed = run("pages", "--state", "archived", "--store", store)
+    assert f"{len(hidden)} more are grouped in directories: --state hidden lists them\n" == listed.err
+    assert "" == run("pages", "--state", "open", "--store", store).err
+
+
 def test_the_list_of_a_range_is_recalled(run: Run, tmp_path: Path) -> None:
     """Of a range of pages, their list stands in the window, and shown it is read as a page is."""
     store = store_chat(tmp_path, "s", chat(30))

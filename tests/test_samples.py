@@ -1,0 +1,75 @@
+"""What the documentation shows as output is what comes out, and the figures that it names are those measured."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memci
+from memci.engine.recall_tools import attp_prompt
+from memci.messages.tokens.counter import get_counter
+from tests.test_readme import ROOT, code_lines, text
+
+
+def output(*command: str) -> list[str]:
+    """Return the lines that a Python program of the project writes."""
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 (our own words)
+    return done.stdout.splitlines()
+
+
+def test_the_sample_of_replay_is_what_it_prints() -> None:
+    """The numbers of a replay that the page on the command line shows are those of the example, up to the line that cuts them."""
+    lines = [line for line in code_lines(text("docs/cli.md"), "console") if line]
+    command, *shown = lines[: lines.index("…")]
+    assert command.startswith("$ memci replay ")
+    assert shown == output("-m", "memci", *command.split()[2:])[: len(shown)]
+
+
+def test_the_commands_are_those_that_there_are() -> None:
+    """The table of commands lists each command of ``memci --help`` once, and no other."""
+    listed = re.findall(r"^\| \[?`(\w+)", text("docs/cli.md").partition("## ")[0], re.MULTILINE)
+    there = re.findall(r"^  (\w+)  ", "\n".join(output("-m", "memci", "--help")), re.MULTILINE)
+    assert sorted(there) == sorted(listed)
+
+
+def test_the_window_of_a_talk_is_measured() -> None:
+    """The first line that a talk with a model prints tells the true size of the window and of the tools."""
+    shown = [line for line in code_lines(text("docs/chat.md"), "console") if line.startswith("window ")]
+    said = next(line for line in code_lines(text("docs/chat.md"), "console") if line.startswith("> "))
+    with memci.Engine("memory:", {"budget": {"window": 6_000, "reserve": 0}}) as engine, engine.session("trip") as session:
+        session.append({"role": "user", "content": said.removeprefix("> ")})
+        window = session.window(tools=session.toolbox.openai())
+    parts = ", ".join(f"{part} {tokens}" for part, tokens in window.breakdown.items() if tokens)
+    assert [f"window {window.tokens} of 6,000 tokens ({parts})"] == shown
+
+
+def test_the_size_of_the_prompt_of_attp_is_measured() -> None:
+    """The page on ATTP tells the size of its prompt to within five in a hundred."""
+    told = re.search(r"about ([0-9]+) tokens", text("docs/attp.md"))
+    assert told is not None
+    assert get_counter("o200k_base").count(attp_prompt()) == pytest.approx(int(told[1]), rel=0.05)
+
+
+def test_the_window_of_the_readme_is_that_of_the_example() -> None:
+    """The sizes of the parts of the window that the README shows are those that the support bot prints."""
+    shown = dict(re.findall(r"^(\w+) +([0-9]+)  ", text("README.md").partition("```text")[2].partition("```")[0], re.MULTILINE))
+    printed = next(line for line in reversed(output("examples/support_bot.py")) if line.startswith("the window: "))
+    parts = dict(re.findall(r"(\w+) ([0-9]+)[,)]", printed))
+    assert 5 == len(shown)
+    assert shown == {part: parts[part] for part in shown}
+
+
+def test_nobody_is_told_to_install_what_is_not_published() -> None:
+    """The package is installed from a checkout: neither page nor program names it to a package index."""
+    files = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "examples").glob("*"),
+        *Path(memci.__file__).parent.rglob("*.py"),
+    ]
+    told = [
+        path.name for path in files if path.is_file() and re.search(r"pip install ['\"]?memci", path.read_text(encoding="utf-8"))
+    ]
+    assert [] == told
