@@ -54,6 +54,12 @@ def shown(value: object) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
 
 
+def shortened(text: str) -> str:
+    """Return a text as an error has it: without its middle, where it is long, and with lone surrogates written out."""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} … {text[-_TAIL:]}"
+
+
 class PicklableError(Exception):
     """An exception that pickling and copying make again from what it holds, and not by calling its class."""
 
@@ -66,8 +72,7 @@ class MemciError(PicklableError):
     """The root: catch this to catch all of them."""
 
     def __init__(self, message: str = "") -> None:
-        text = message.encode("utf-8", "backslashreplace").decode()
-        super().__init__(text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} … {text[-_TAIL:]}")
+        super().__init__(shortened(message))
 
 
 class ArgumentError(MemciError, TypeError):

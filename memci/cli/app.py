@@ -1,7 +1,7 @@
 """The command ``memci``. Loads typer, and rich only where something is drawn on a terminal; no other package of memci does."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -21,7 +21,7 @@ from memci.cli import (
     windows,
 )
 from memci.cli.exit_code import EXPLAINED, CommandError, ExitCode, code_of
-from memci.errors import MemciError
+from memci.errors import MemciError, shortened
 from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
@@ -29,6 +29,13 @@ _HELP = """Look into stored conversations, talk with a model, and replay convers
 No command writes but chat, recall, fork, copy, erase, delete, repair --apply, checkpoints when it is asked to, mcp when its
 client recalls, and replay into a new session; the others can be used while another process writes.
 """
+
+
+_REFUSED: Any = typer.BadParameter.__mro__[2]
+"""Whatever the parser of the command line refuses; typer does not export it."""
+
+_MOST_HELP = 10_000
+"""More characters than any command's help has, which is the text of a refusal where arguments are missing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,10 +59,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        get_command(_app())(arguments, prog_name="memci")
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else ExitCode.OK
-    return ExitCode.OK
+        code = get_command(_app()).main(arguments, prog_name="memci", standalone_mode=False)
+    except _REFUSED as error:
+        if len(error.message) > _MOST_HELP:  # it quotes an argument
+            error.message = shortened(error.message)
+        error.show()
+        code = error.exit_code
+    except typer.Abort:
+        code = ExitCode.FAILED
+    except SystemExit as ended:  # whoever read the output closed it
+        code = ended.code
+    return code if isinstance(code, int) else ExitCode.OK
 
 
 def _failed(words: str, code: ExitCode) -> int:

@@ -12,6 +12,7 @@ from memci.errors import (
     PageNotFoundError,
     PicklableError,
     StoreError,
+    shortened,
 )
 
 
@@ -48,7 +49,7 @@ class CommandError(PicklableError):
     """
 
     def __init__(self, message: str, code: ExitCode) -> None:
-        super().__init__(message)
+        super().__init__(shortened(message))
         self.code = code
 
 

@@ -10,6 +10,9 @@ from memci.cli.exit_code import EXPLAINED, ExitCode
 from memci.version import VERSION
 from tests.cli.stored import CONFIG, Run, chat, store_chat
 
+HUGE = "x" * 100_000
+"""More than anybody should be told again."""
+
 ONE_SESSION = ("pages", "contents", "window", "verify", "export")
 """Commands that need no argument but the session."""
 
@@ -229,6 +232,32 @@ def test_recall_writes(run: Run, tmp_path: Path) -> None:
     window = run("window", "--store", store, "--json").json()
     assert 700 == window["budget"]
     assert window["breakdown"]["recalled"] > 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pages", "--state", HUGE),
+        (HUGE,),
+        ("pages", f"--{HUGE}"),
+        ("render", "--at", HUGE),
+        ("show", HUGE),
+        ("show", f"usr-1..{HUGE}"),
+        ("pages", "--session", HUGE),
+        ("replay", HUGE),
+        ("replay", "--config", HUGE, "x"),
+        ("fork", HUGE, "--session", HUGE),
+        ("search", "--role", HUGE, "x"),
+        ("checkpoints", "--restore", HUGE),
+        ("bench", "quality", HUGE),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:20],
+)
+def test_what_is_refused_is_quoted_in_part(run: Run, store: str, arguments: tuple[str, ...]) -> None:
+    """Whatever is given, an error is short: the parser's own, and those of commands."""
+    ran = run(*arguments, "--store", store)
+    assert ExitCode.OK != ran.code
+    assert 0 < len(ran.err) < 3_000
 
 
 def test_what_directories_group_is_told_beside_archived_pages(run: Run, tmp_path: Path) -> None:
