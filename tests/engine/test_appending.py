@@ -108,10 +108,10 @@ def test_a_long_turn_is_cut_between_calls() -> None:
     assert {1} == {facts.turn for facts in session.pages()}
 
 
-def test_opening_messages_are_never_cut_off() -> None:
-    """A page that holds nothing but the user's words is not cut, however large, so that an answer stands with its question."""
+def test_an_answer_is_never_cut_off_from_what_opened_it() -> None:
+    """A large page of the user's words alone is cut by the user only: the answer stands with what was said last."""
     values = [user("word " * 300), user("more " * 300), assistant("a"), assistant("b")]
-    assert ["usr-1/1", "usr-1/2", "usr-1/3", "usr-2/1"] == addresses(*values, active={"page_tokens": 100})
+    assert ["usr-1/1", "usr-2/1", "usr-2/2", "usr-3/1"] == addresses(*values, active={"page_tokens": 100})
 
 
 def test_a_page_with_an_unanswered_call_is_cut_where_the_assistant_goes_on() -> None:
@@ -309,6 +309,7 @@ def test_a_late_result_is_not_taken_twice_after_a_recall() -> None:
     assert session.page("usr-1").chapter is None
     session.append(result("c1", "done late"))
     session.restore("usr-1")
+    session.window()
     session.recall("usr-1")
     session.append(user("next"))
     session.fold("all")
