@@ -215,10 +215,15 @@ class PageIndex:
         row = self._one("SELECT page, position FROM entry WHERE seq = ?", seq)
         return None if row is None else (row[0], row[1])
 
-    def find_call(self, call_id: str) -> tuple[str, int] | None:
-        """Return page and sequence number of the latest call with this id that has no answer, or ``None``."""
-        sql = "SELECT page, seq FROM call WHERE call_id = ? AND answered IS NULL ORDER BY seq DESC LIMIT 1"
-        row = self._one(sql, storable(call_id))
+    def find_call(self, call_id: str, *, before: int = _MOST) -> tuple[str, int] | None:
+        """Return page and sequence number of the latest call with this id that has no answer, or ``None``.
+
+        Args:
+            call_id: The id.
+            before: Only calls with smaller sequence numbers count.
+        """
+        sql = "SELECT page, seq FROM call WHERE call_id = ? AND seq < ? AND answered IS NULL ORDER BY seq DESC LIMIT 1"
+        row = self._one(sql, storable(call_id), before)
         return None if row is None else (row[0], row[1])
 
     def checkpoints(self) -> list[Checkpoint]:

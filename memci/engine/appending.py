@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -19,6 +20,9 @@ from memci.engine.state import SYSTEM, USER, State
 from memci.errors import ConflictError, InvalidIdError, InvalidMessageError, shown
 from memci.messages.formats.reading import begins_as_answer
 from memci.messages.message import Message
+
+if TYPE_CHECKING:
+    from memci.archive.page_index import PageIndex
 
 
 @attrs.frozen
@@ -226,20 +230,28 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
 
 
 def _place_of_result(core: Core, state: State, message: Message) -> _Place:
-    first = message.answers[0]
-    found = state.active.find_call(first)
-    if found is not None:
-        page, call = found
-        answers = _answers(core, page, message)
-        return _Place(page.index, page.position_behind(page.results_end(call)), None, state.turn, answers)
-    known = core.ask(lambda index: index.find_call(first)) if state.seq else None
-    if known is None or known[0] in state.active:
-        raise _orphan(core, first)
-    index = known[0]
-    page = pages.load(core, index, late=state.late.get(index, ()))
+    page = _calling_page(core, state, message.answers[0])
     answers = _answers(core, page, message)
     call = page.find_seq(answers[0][1])
-    return _Place(index, page.position_behind(page.results_end(call)), None, state.turn, answers)
+    return _Place(page.index, page.position_behind(page.results_end(call)), None, state.turn, answers)
+
+
+def _calling_page(core: Core, state: State, call_id: str) -> Page:
+    """Return the page with the nearest call of this id that waits for its result; an archived one as it is in the state."""
+    found = state.active.find_call(call_id)
+    if found is not None:
+        return found[0]
+    seq = state.seq + 1
+
+    def nearest(index: "PageIndex") -> tuple[str, int] | None:
+        return index.find_call(call_id, before=seq)
+
+    while state.seq and (known := core.ask(nearest)) is not None:
+        index, seq = known  # what messages before this one in the same command answer, the index does not know
+        page = None if index in state.active else pages.load(core, index, late=state.late.get(index, ()))
+        if page is not None and call_id in page.open_calls:
+            return page
+    raise _orphan(core, call_id)
 
 
 def _answers(core: Core, page: Page, message: Message) -> list[tuple[str, int]]:

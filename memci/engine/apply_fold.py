@@ -16,7 +16,8 @@ from memci.engine.state import Item, LastFold, OpenTurn, State
 
 def fold(state: State, event: PagesFolded) -> None:
     """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
-    state.last_fold = LastFold(tuple(event.folded), state.archive.entries)
+    entries = [ContentsEntry.from_mapping(value) for value in event.entries]
+    state.last_fold = LastFold(tuple(event.folded), _revised(state, entries))
     _drop_old_opening(state)
     gone: set[int] = set()
     for index in event.folded:
@@ -30,8 +31,7 @@ def fold(state: State, event: PagesFolded) -> None:
         state.recalls.pop(index, None)
     for index, block_tokens in event.revised.items():
         _take_in_late(state, index, block_tokens)
-    for value in event.entries:
-        entry = ContentsEntry.from_mapping(value)
+    for entry in entries:
         if entry.index in event.folded or state.archive.find_entry(entry.index) is not None:
             state.archive.put(entry)
     for index, detail in event.details.items():
@@ -47,6 +47,15 @@ def fold(state: State, event: PagesFolded) -> None:
         stubs = [seq for seq in state.settled.stubs if seq not in gone or seq in kept]
         state.settled = attrs.evolve(state.settled, stubs=stubs)
     _publish(state, event.contents_tokens)
+
+
+def _revised(state: State, made: Sequence[ContentsEntry]) -> tuple[Item, ...]:
+    """Return what the contents page lists, with what these entries say of pages that took in late results. O(entries)."""
+    new = {entry.index: entry for entry in made}
+    return tuple(
+        attrs.evolve(new[known.index], detail=known.detail) if isinstance(known, ContentsEntry) and known.index in new else known
+        for known in state.archive.entries
+    )
 
 
 def _group(state: State, directory: Directory) -> None:

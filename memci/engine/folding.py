@@ -73,7 +73,9 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     revised = {index: pages.load(core, index) for index in state.late}
     files: dict[str, bytes] = {}
     entries = [_archive(core, page, usual, files, revision=0) for page in folded]
-    entries += [_archive(core, page, usual, files, revision=_revision(core, index) + 1) for index, page in revised.items()]
+    entries += [
+        _archive(core, page, usual, files, revision=pages.get_facts(core, index).revision + 1) for index, page in revised.items()
+    ]
     shrinkage = shrink(
         _contents_with(core, entries, plan.pages),
         limit=limit,
@@ -228,11 +230,6 @@ def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, rev
         last_recall_turn=known.last_recall_turn,
         pinned=known.pinned,
     )
-
-
-def _revision(core: Core, index: str) -> int:
-    entry = core.state.archive.find_entry(index)
-    return entry.revision if entry is not None else pages.get_facts(core, index).revision
 
 
 def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collection[str]) -> list[Item]:

@@ -135,11 +135,11 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
         return shown
     if is_list(index):
         return range_page(core, index)
-    sha256, revision = _stored_as(core, index)
-    data = core.store.pages.find(file_name(index, revision))
-    if data is None or hashlib.sha256(data).hexdigest() != sha256:
+    facts = get_facts(core, index)
+    data = core.store.pages.find(file_name(index, facts.revision))
+    if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
         page = rebuild(core, index)
-        _put_back(core, file_name(index, revision), page)
+        _put_back(core, file_name(index, facts.revision), page)
         core.monitor.tell(PageRebuilt(page=index))
     else:
         page = _parse(core, data)
@@ -199,14 +199,6 @@ def _put_back(core: Core, name: str, page: Page) -> None:
         core.store.pages.put({name: page_file(page)[0]})
     except StoreError as error:
         logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
-
-
-def _stored_as(core: Core, index: str) -> tuple[str, int]:
-    entry = core.state.archive.find_entry(index)
-    if entry is not None:
-        return entry.sha256, entry.revision
-    facts = get_facts(core, index)
-    return facts.sha256, facts.revision
 
 
 def _stretches(seqs: list[int]) -> list[tuple[int, int]]:

@@ -59,7 +59,7 @@ class LastFold:
 
     Attributes:
         folded: Indexes of the folded pages, oldest first.
-        entries: The contents page before it.
+        entries: The contents page before it, but for the late results that it put into pages: those stay in them.
     """
 
     folded: tuple[str, ...]

@@ -6,6 +6,8 @@ import pytest
 
 from memci.archive.page_facts import PageState
 from memci.archive.stores.memory import MemoryStore
+from memci.attp.writer import error_toml, result_toml
+from memci.engine.session import Session
 from memci.errors import InvalidMessageError
 from tests.engine.sessions import heard, indexes, open_session, states, talk, turn
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
@@ -207,7 +209,7 @@ def test_a_page_with_an_unanswered_call_folds_only_for_room() -> None:
     assert ["usr-4"] == indexes(session, PageState.OPEN, PageState.ACTIVE)
 
 
-def archived_with_open_calls() -> Any:  # noqa: ANN401 (a session)
+def archived_with_open_calls() -> Session:
     session = open_session(active={"min_pages": 1})
     session.extend([user("a " * 60), calling("x", "y"), assistant("waiting for both"), user("b")])
     session.window(140)
@@ -244,6 +246,42 @@ def test_late_results_may_come_in_one_command() -> None:
         session.fold()
         assert ["first", "second"] == [value["content"] for value in session.page(1).messages if value["role"] == "tool"]
         assert () == session.verify().problems
+
+
+def two_archived_calls_of_one_id() -> Session:
+    """Return a session with two archived pages; each holds two messages that call ``x``, and none has a result."""
+    session = open_session(active={"min_pages": 1})
+    for text in ("first", "second"):
+        session.extend([user(f"{text} " * 40), calling("x"), assistant("going on"), calling("x"), assistant("without both")])
+    session.append(user("last"))
+    session.window(150)
+    assert ["usr-3"] == indexes(session, PageState.OPEN, PageState.ACTIVE)
+    return session
+
+
+@pytest.mark.parametrize("together", [1, 2, 4])
+def test_late_results_of_one_id_go_to_the_nearest_calls(together: int) -> None:
+    """Late results answer the newest call of their id first, however many of them come in one command."""
+    session = two_archived_calls_of_one_id()
+    late = [result("x", f"result {number}") for number in range(1, 5)]
+    for place in range(0, 4, together):
+        session.extend(late[place : place + together])
+    for fold in (False, True):
+        if fold:
+            session.fold()
+        assert [None, "result 4", "going on", None, "result 3"] == [each["content"] for each in session.page(1).messages][1:-1]
+        assert [None, "result 2", "going on", None, "result 1"] == [each["content"] for each in session.page(2).messages][1:-1]
+        assert () == session.verify().problems
+
+
+def test_one_late_result_too_many_refuses_the_command() -> None:
+    """A command with more results of one id than calls wait for them stores nothing."""
+    session = two_archived_calls_of_one_id()
+    seq = session.seq
+    with pytest.raises(InvalidMessageError, match="no call with the id 'x'"):
+        session.extend([result("x")] * 5)
+    assert seq == session.seq
+    assert 4 == len(session.extend([result("x")] * 4))
 
 
 def test_a_late_result_is_taken_once() -> None:

@@ -12,7 +12,7 @@ from memci.engine.monitor import Eviction, Fold, Recall, ZoneChange
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, MemciError, PageNotFoundError
 from tests.engine.sessions import folded, heard, indexes, open_session, states, talk, turn
-from tests.engine.wire import assistant, system, user
+from tests.engine.wire import assistant, calling, result, system, user
 
 
 def window_tokens(session: Session) -> int:
@@ -242,6 +242,26 @@ def test_a_page_is_listed_once_after_undoing(evicted: bool) -> None:  # noqa: FB
     assert [] == grouped
     assert (not evicted) is any(entry.index == index for entry in entries)
     session._core.state._check()
+
+
+@pytest.mark.parametrize("directories", [True, False])
+def test_undoing_a_fold_leaves_late_results_in_their_pages(directories: bool) -> None:  # noqa: FBT001 (a parameter)
+    """A result that a fold took into a page stays there when the fold is undone that grouped or evicted the page as well."""
+    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 60, "directories": directories})
+    session.extend([user("first " * 60), calling("x", "y", "z"), result("x", "in time"), assistant("going on")])
+    session.extend([user("second " * 60), assistant("said " * 60)])
+    session.window(250)
+    results = ["in time"]
+    for call_id in ("y", "z"):
+        assert PageState.ARCHIVED is session.facts(1).state
+        session.extend([result(call_id, f"late {call_id}"), user(f"and {call_id} " * 60), user("again")])
+        results.append(f"late {call_id}")
+        session.fold("all")
+        assert (PageState.HIDDEN if directories else PageState.EVICTED) is session.facts(1).state
+        session.undo_fold()
+        assert results == [each["content"] for each in session.page(1).messages if each["role"] == "tool"]
+        assert len(results) - 1 == session.facts(1).revision
+        assert () == session.verify().problems
 
 
 def test_without_a_fold_there_is_nothing_to_undo() -> None:
