@@ -144,8 +144,9 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     else:
         page = _parse(core, data)
     for result in core.state.late.get(index, ()) if late is None else late:
-        node = attrs.evolve(result.node, previous=None, next=None)
-        page.join(node, [(call_id, result.call_seq) for call_id in node.message.answers])
+        node = attrs.evolve(result.node, tokens=core.count(result.node.message), previous=None, next=None)
+        position = page.join(node, [(call_id, result.call_seq) for call_id in node.message.answers])
+        node.stub_tokens = core.count_stub(page, position, node)
     return page
 
 

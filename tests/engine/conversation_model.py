@@ -55,7 +55,7 @@ class Model:
         """Take a message in, and assert that it got the address that it must get; *is_full*: whether the open page may be cut."""
         index, _, position = address.rpartition("/")
         if value["role"] == "tool":
-            page, place = self._answer(value["tool_call_id"])
+            page, place = self.answer(value["tool_call_id"])
             assert (page.index, place + 1) == (index, int(position))
             page.insert(place, value)
             return
@@ -98,7 +98,7 @@ class Model:
         if not page.messages:
             self.pages.remove(page)
 
-    def _answer(self, call_id: str) -> tuple[ModelPage, int]:
+    def answer(self, call_id: str) -> tuple[ModelPage, int]:
         """Take the nearest unanswered call of the id; the result stands behind it and behind its other results."""
         for page in reversed(self.pages):
             for place in range(len(page.messages) - 1, -1, -1):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from memci.archive.contents import Directory
+from memci.archive.contents import ContentsEntry, Directory
 from memci.archive.page_facts import PageState
 from memci.engine import planner
 from memci.engine.layout import lay_out
@@ -260,7 +260,9 @@ def test_undoing_a_fold_leaves_late_results_in_their_pages(directories: bool) ->
         assert (PageState.HIDDEN if directories else PageState.EVICTED) is session.facts(1).state
         session.undo_fold()
         assert results == [each["content"] for each in session.page(1).messages if each["role"] == "tool"]
-        assert len(results) - 1 == session.facts(1).revision
+        facts, entry = session.facts(1), session.contents.entries[0]
+        assert isinstance(entry, ContentsEntry)
+        assert ("usr-1", len(results) - 1, facts.sha256) == (entry.index, facts.revision, entry.sha256)
         assert () == session.verify().problems
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.page_facts import PageState
+from memci.archive.stores.memory import MemoryStore
 from memci.engine.monitor import Recall
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, PageEvictedError, PageNotFoundError, PermissionDeniedError
@@ -311,3 +312,27 @@ def test_the_system_part_cannot_be_pinned() -> None:
         session.pin("sys-1")
     session.fold("all")
     assert session.verify().ok
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_what_was_recalled_first_fades_first(reopened: bool) -> None:  # noqa: FBT001 (a parameter)
+    """Where a window has no room, recalled pages leave in the order in which they were recalled, also after a reopening."""
+    store = MemoryStore()
+    session = open_session(store, active={"min_pages": 1}, snapshot_every=1)
+    talk(session, 4, words=30)
+    session.extend(user(f"and now {number} " * 20) for number in range(40))
+    session.fold([1, 2, 3, 4])
+    order = ["usr-3", "usr-1", "usr-4", "usr-2"]
+    for index in order:
+        session.recall(index)
+    if reopened:
+        session.close()
+        session = open_session(store, active={"min_pages": 1}, snapshot_every=1)
+    left, budget = [order], session.window().tokens
+    while left[-1]:
+        budget -= 20
+        session.window(budget)
+        attached = indexes(session, PageState.ATTACHED)
+        left += [order[len(order) - len(attached) :]]
+        assert sorted(left[-1]) == attached
+    assert {1, 2, 3, 4} <= set(map(len, left))

@@ -3,7 +3,8 @@
 import pytest
 
 from memci.archive.page_facts import PageState
-from memci.errors import InvalidIdError, MemciError, PageNotFoundError
+from memci.engine.session import Session
+from memci.errors import InvalidIdError, InvalidMessageError, MemciError, PageNotFoundError
 from tests.engine.sessions import indexes, open_session, states, talk, turn
 from tests.engine.wire import assistant, calling, result, system, user
 
@@ -207,3 +208,66 @@ def test_what_was_recalled_behind_the_entry_is_gone() -> None:
     session.recall("usr-2")
     session.rewind("usr-6/1")
     assert ["attached", "archived"] == [session.facts(index).state for index in ("usr-1", "usr-2")]
+
+
+def with_late_results(*, folded: bool) -> Session:
+    """Return a session with late results in two archived pages, taken in by a fold or waiting for one."""
+    session = open_session(active={"min_pages": 1})
+    for number in (1, 2):
+        session.extend([user(f"ask {number} " * 40), calling("x"), assistant("on"), calling("y"), assistant(f"went {number}")])
+    talk(session, 2, first=3)
+    session.append(user("last"))
+    session.window(150)
+    assert ["usr-5"] == indexes(session, PageState.OPEN, PageState.ACTIVE)
+    session.extend([result("x", "late 2x"), result("y", "late 2y"), result("x", "late 1x")])
+    if folded:
+        session.fold()
+    return session
+
+
+def said(session: Session) -> list[list[str | None]]:
+    """Return what stands behind the user's words in each page with calls."""
+    return [[each["content"] for each in session.page(facts.index).messages[1:]] for facts in session.pages()][:2]
+
+
+FIRST, SECOND = [None, "late 1x", "on", None, "went 1"], [None, "late 2x", "on", None, "late 2y", "went 2"]
+
+
+@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize(
+    ("address", "left"),
+    [
+        ("usr-4/1", [FIRST, SECOND]),
+        ("usr-3/1", [FIRST, SECOND]),
+        ("usr-2/7", [FIRST, SECOND[:5]]),
+        ("usr-2/6", [FIRST, SECOND[:4]]),
+        ("usr-2/3", [FIRST, SECOND[:1]]),
+        ("usr-2/1", [FIRST]),
+        ("usr-1/4", [FIRST[:2]]),
+        ("usr-1/3", [FIRST[:1]]),
+    ],
+)
+def test_a_rewind_keeps_late_results_before_it(folded: bool, address: str, left: list[list[str | None]]) -> None:  # noqa: FBT001 (a parameter)
+    """Late results in front of the entry stay, each once and in its place, whether a fold took them in or not."""
+    session = with_late_results(folded=folded)
+    session.rewind(address)
+    assert left == said(session)
+    talk(session, 2, first=6)
+    for _ in range(2):
+        session.fold("all")
+        assert left == [page[: len(kept)] for page, kept in zip(said(session), left, strict=False)]
+        assert () == session.verify().problems
+    assert sum(text is not None and text.startswith("late") for page in left for text in page) == sum(
+        message["role"] == "tool" for message in session.messages()
+    )
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_a_call_waits_again_when_its_late_result_is_taken_back(folded: bool) -> None:  # noqa: FBT001 (a parameter)
+    """A rewind to a late result opens its call again, which takes another result."""
+    session = with_late_results(folded=folded)
+    session.rewind("usr-2/3")
+    assert "usr-2/3" == session.append(result("x", "another")).address
+    assert [FIRST, [None, "another"]] == said(session)
+    with pytest.raises(InvalidMessageError):
+        session.append(result("x"))

@@ -195,7 +195,7 @@ class SessionMachine(RuleBasedStateMachine):
         trial = Model(pages=[*self.model.pages])
         page = next(page for page in reversed(trial.pages) if any(value["tool_call_id"] in ids for ids in page.open_ids))
         saved = [list(ids) for ids in page.open_ids]
-        _, place = trial._answer(value["tool_call_id"])
+        _, place = trial.answer(value["tool_call_id"])
         page.open_ids = saved
         return f"{page.index}/{place + 1}"
 

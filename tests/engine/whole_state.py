@@ -9,6 +9,7 @@ import attrs
 from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageList, MessageNode
 from memci.chapters.page import Page
+from memci.engine.state import OpenTurn
 
 _LINKED = (Chapter, MessageList, MessageNode, Page)
 """What others refer to; all else is a value, and may be shared or not."""
@@ -43,7 +44,7 @@ def _told(value: object, met: dict[int, int], kept: list[object]) -> object:
     if isinstance(value, dict):
         return [(key, _told(item, met, kept)) for key, item in value.items()]
     if isinstance(value, list | tuple):
-        return [_told(item, met, kept) for item in value]
+        return [type(value).__name__, *(_told(item, met, kept) for item in value)]
     if isinstance(value, set | frozenset):
         return sorted(value)
     if id(value) in met:
@@ -55,6 +56,10 @@ def _told(value: object, met: dict[int, int], kept: list[object]) -> object:
 
 
 def _fields(value: object, met: dict[int, int], kept: list[object]) -> Iterator[tuple[str, object]]:
-    for name, item in fields(value).items():
-        items = dict(sorted(item.items())) if name in _UNORDERED else item
-        yield name, _told(items, met, kept)
+    for name, given in fields(value).items():
+        item = given
+        if name in _UNORDERED:
+            item = dict(sorted(item.items()))
+        elif isinstance(value, OpenTurn) and name == "nodes":  # they stand in no list; whether they are linked means nothing
+            item = [attrs.evolve(node, previous=None, next=None) for node in item]
+        yield name, _told(item, met, kept)
