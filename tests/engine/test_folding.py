@@ -266,6 +266,22 @@ def test_undoing_a_fold_leaves_late_results_in_their_pages(directories: bool) ->
         assert () == session.verify().problems
 
 
+def test_undoing_a_fold_brings_results_along_that_came_since() -> None:
+    """A page that comes back into view holds the late results that waited for a fold, once, also when it folds again."""
+    session = open_session(active={"min_pages": 1})
+    session.extend([user("first " * 60), calling("x", "y"), assistant("going on"), user("more")])
+    session.window(90)
+    assert PageState.ARCHIVED is session.facts(1).state
+    session.extend([result("y", "late y"), result("x", "late x")])
+    session.undo_fold()
+    messages = list(session.messages())
+    assert ["late y", "late x", "going on"] == [each["content"] for each in messages[2:5]]
+    assert messages == session.window().messages
+    session.fold("all")
+    assert (messages, 0) == (list(session.messages()), session.facts(1).revision)
+    assert () == session.verify().problems
+
+
 def test_without_a_fold_there_is_nothing_to_undo() -> None:
     """Undoing before the first fold is an error that says why."""
     with pytest.raises(MemciError, match="no fold to undo"):

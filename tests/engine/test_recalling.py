@@ -320,7 +320,7 @@ def test_what_was_recalled_first_fades_first(reopened: bool) -> None:  # noqa: F
     store = MemoryStore()
     session = open_session(store, active={"min_pages": 1}, snapshot_every=1)
     talk(session, 4, words=30)
-    session.extend(user(f"and now {number} " * 20) for number in range(40))
+    session.extend([user(f"and now {number} " * 20) for number in range(40)])
     session.fold([1, 2, 3, 4])
     order = ["usr-3", "usr-1", "usr-4", "usr-2"]
     for index in order:

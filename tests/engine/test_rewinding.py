@@ -252,9 +252,11 @@ def test_a_rewind_keeps_late_results_before_it(folded: bool, address: str, left:
     session = with_late_results(folded=folded)
     session.rewind(address)
     assert left == said(session)
+    [back] = indexes(session, PageState.OPEN)
     talk(session, 2, first=6)
     for _ in range(2):
         session.fold("all")
+        assert 0 == session.facts(back).revision
         assert left == [page[: len(kept)] for page, kept in zip(said(session), left, strict=False)]
         assert () == session.verify().problems
     assert sum(text is not None and text.startswith("late") for page in left for text in page) == sum(
