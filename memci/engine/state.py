@@ -195,6 +195,7 @@ class State:
         shown = {page.index for page in self.active.pages()}
         archived = {entry.index for entry in self.archive.entries}
         assert not shown & archived, (shown, archived)
+        assert not shown & set(self.late), (shown, set(self.late))
         assert not shown & {page.index for page in self.recalled.pages()}
         assert set(self.recalled.attachments) == {page.index for page in self.recalled.pages()}
         assert all(page.run.head is not None for page in self.active.pages() if page is not self.active.open_page)

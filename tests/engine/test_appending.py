@@ -346,6 +346,7 @@ def test_a_late_result_is_not_taken_twice_after_a_recall() -> None:
     session.window(150)
     assert session.page("usr-1").chapter is None
     session.append(result("c1", "done late"))
+    session.window()
     session.restore("usr-1")
     session.window()
     session.recall("usr-1")

@@ -87,20 +87,24 @@ class LateMachine(RuleBasedStateMachine):
     def speaks(self, speaker: Callable[[str], Value], size: int) -> None:
         self.append(speaker(self.text(size)))
 
-    @rule(ids=call_sets, answered=st.integers(0, 2), size=sizes, asked=st.booleans())
-    def model_calls(self, ids: list[str], answered: int, size: int, asked: bool) -> None:  # noqa: FBT001 (a rule's argument)
-        """Parallel calls, most often in a turn of their own, which goes on before all of them have a result."""
-        if asked:
+    @rule(ids=call_sets, answered=st.integers(0, 2), size=sizes, budget=st.sampled_from([0, 150, 150]))
+    def model_calls(self, ids: list[str], answered: int, size: int, budget: int) -> None:
+        """Parallel calls, most often in a turn after a window without room, which goes on before all of them have a result."""
+        if budget:
             self.append(user(self.text(size)))
+            self.window(budget)
         self.append(calling(*ids, arguments=f'{{"n": {next(self.numbers)}}}'))
         for call_id in ids[:answered]:
             self.append(result(call_id, self.text(1)))
         self.append(assistant(self.text(size)))
 
     @precondition(lambda self: self.model.waiting)
-    @rule(data=st.data(), size=sizes)
-    def late_result(self, data: st.DataObject, size: int) -> None:
+    @rule(data=st.data(), size=sizes, then=st.sampled_from(["", "fold", "undo"]))
+    def late_result(self, data: st.DataObject, size: int, then: str) -> None:
+        """A result for any call that waits, most often taken in by a fold at once, which may be undone."""
         self.append(result(data.draw(st.sampled_from(self.model.waiting)), self.text(size)))
+        if then:
+            self.fold("all", undo=then == "undo")
 
     @rule(kinds=st.lists(st.sampled_from(["user", "said", "calls", *IDS, *IDS]), min_size=2, max_size=6), data=st.data())
     def extend(self, kinds: list[str], data: st.DataObject) -> None:

@@ -26,6 +26,7 @@ def begun(store: MemoryStore, counter: str) -> Session:
     session.extend([user(WORDS * 20), calling("large"), result("large", WORDS * 300), assistant("so far"), assistant(WORDS * 20)])
     session.window(2_000)
     session.fold("all")
+    session.window()
     session.recall(2)
     session.recall(3)
     session.extend([calling("again"), result("again", WORDS * 300), result("late", WORDS * 100)])

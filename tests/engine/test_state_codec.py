@@ -33,7 +33,6 @@ def node(value: Value, seq: int) -> MessageNode:
         tokens=400 + seq,
         seq=seq,
         stub_tokens=40,
-        media_tokens=7,
         at=f"2026-03-0{seq}T00:00:00+00:00",
     )
 
@@ -111,9 +110,11 @@ def full_state() -> State:
             tools_sha256="cd" * 32,
             tools_tokens=60,
             renderer=1,
-            stub_tokens=256,
             contents=False,
+            stubs=[3, 2],
+            reads=True,
         ),
+        passages_seq=12,
         scale=1.25,
         traffic=Traffic(tokens=4_000, calls=12),
         erased_seq=20,
@@ -128,7 +129,7 @@ def full_state() -> State:
     state.active.add_page(page("usr-11", RESPONSES.user("and there"), CALLED))
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
-        attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched)
+        attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
     state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])
