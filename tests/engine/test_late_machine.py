@@ -39,7 +39,7 @@ class LateMachine(RuleBasedStateMachine):
     def new_store(self) -> Store:
         return MemoryStore()
 
-    @initialize(contents_tokens=st.sampled_from([40, 90, 400]), snapshot_every=st.sampled_from([1, 3, 500]))
+    @initialize(contents_tokens=st.sampled_from([50, 90, 150]), snapshot_every=st.sampled_from([1, 3, 500]))
     def begin(self, contents_tokens: int, snapshot_every: int) -> None:
         self.store = self.new_store()
         self.given: dict[str, Any] = {
@@ -99,12 +99,14 @@ class LateMachine(RuleBasedStateMachine):
         self.append(assistant(self.text(size)))
 
     @precondition(lambda self: self.model.waiting)
-    @rule(data=st.data(), size=sizes, then=st.sampled_from(["", "fold", "undo"]))
+    @rule(data=st.data(), size=sizes, then=st.sampled_from(["", "fold", "undo", "fold and undo"]))
     def late_result(self, data: st.DataObject, size: int, then: str) -> None:
-        """A result for any call that waits, most often taken in by a fold at once, which may be undone."""
+        """A result for any call that waits; most often a fold takes it in at once, or a fold is undone, or both."""
         self.append(result(data.draw(st.sampled_from(self.model.waiting)), self.text(size)))
-        if then:
-            self.fold("all", undo=then == "undo")
+        if "fold" in then:
+            self.session.fold("all")
+        if "undo" in then:
+            self.undo_fold()
 
     @rule(kinds=st.lists(st.sampled_from(["user", "said", "calls", *IDS, *IDS]), min_size=2, max_size=6), data=st.data())
     def extend(self, kinds: list[str], data: st.DataObject) -> None:
@@ -158,11 +160,9 @@ class LateMachine(RuleBasedStateMachine):
         with suppress(BudgetError):
             assert_paired(self.session.window(budget).messages)
 
-    @rule(which=st.sampled_from([None, "all", "all"]), undo=st.booleans())
-    def fold(self, which: str | None, undo: bool) -> None:  # noqa: FBT001 (a rule's argument)
+    @rule(which=st.sampled_from([None, "all"]))
+    def fold(self, which: str | None) -> None:
         self.session.fold(which)
-        if undo:
-            self.undo_fold()
 
     @rule()
     def undo_fold(self) -> None:
