@@ -239,18 +239,20 @@ def _place_of_result(core: Core, state: State, message: Message) -> _Place:
 def _calling_page(core: Core, state: State, call_id: str) -> Page:
     """Return the page with the nearest call of this id that waits for its result; an archived one as it is in the state."""
     found = state.active.find_call(call_id)
-    if found is not None:
+    if found is not None and found[0] is state.active.open_page:
         return found[0]
-    seq = state.seq + 1
+    seq, oldest = state.seq + 1, 0 if found is None else found[1].seq
 
     def nearest(index: "PageIndex") -> tuple[str, int] | None:
         return index.find_call(call_id, before=seq)
 
-    while state.seq and (known := core.ask(nearest)) is not None:
+    while state.seq and (known := core.ask(nearest)) is not None and known[1] > oldest:
         index, seq = known  # what messages before this one in the same command answer, the index does not know
         page = None if index in state.active else pages.load(core, index, late=state.late.get(index, ()))
         if page is not None and call_id in page.open_calls:
             return page
+    if found is not None:
+        return found[0]
     raise _orphan(core, call_id)
 
 

@@ -7,6 +7,8 @@ import pytest
 from memci.archive.page_facts import PageState
 from memci.archive.stores.memory import MemoryStore
 from memci.attp.writer import error_toml, result_toml
+from memci.engine import folding
+from memci.engine.planner import FoldPlan
 from memci.engine.session import Session
 from memci.errors import InvalidMessageError
 from tests.engine.sessions import heard, indexes, open_session, states, talk, turn
@@ -272,6 +274,15 @@ def test_late_results_of_one_id_go_to_the_nearest_calls(together: int) -> None:
         assert [None, "result 4", "going on", None, "result 3"] == [each["content"] for each in session.page(1).messages][1:-1]
         assert [None, "result 2", "going on", None, "result 1"] == [each["content"] for each in session.page(2).messages][1:-1]
         assert () == session.verify().problems
+
+
+def test_a_late_result_prefers_a_nearer_archived_call_to_an_older_one_in_view() -> None:
+    """Where an older page with a call of the same id is still in view, a result answers the newer one of an archived page."""
+    session = open_session()
+    session.extend([user("a"), calling("x"), assistant("b"), user("c"), calling("x"), assistant("d"), user("e")])
+    folding.fold(session._core, FoldPlan(pages=("usr-2",), reason="budget"))
+    assert ["usr-2/3", "usr-1/3"] == [session.append(result("x")).address for _ in range(2)]
+    assert () == session.verify().problems
 
 
 def test_one_late_result_too_many_refuses_the_command() -> None:

@@ -116,6 +116,7 @@ def full_state() -> State:
         ),
         passages_seq=12,
         scale=1.25,
+        ratios=(1.1, 1.3),
         traffic=Traffic(tokens=4_000, calls=12),
         erased_seq=20,
         instructions="how to recall",
