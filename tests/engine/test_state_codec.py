@@ -21,6 +21,7 @@ from tests.engine.whole_state import objects, told
 from tests.engine.wires import RESPONSES, Value
 
 CALLED = RESPONSES.answer("", "", ["a"])[0]
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes", "parsed": {"n": 1}}]}
 DECIDED = {"type": "mcp_approval_request", "id": "b", "name": "look", "arguments": "{}", "server_label": "tools"}
 
 LINKS = {"previous", "next", "chapter"}
@@ -127,7 +128,7 @@ def full_state() -> State:
     )
     state.system.add_page(page("sys-1", RESPONSES.system("be brief")))
     state.active.add_page(page("usr-10", RESPONSES.user("look there"), CALLED, DECIDED, RESPONSES.result("a", "found")))
-    state.active.add_page(page("usr-11", RESPONSES.user("and there"), CALLED))
+    state.active.add_page(page("usr-11", RESPONSES.user("and there"), SAID, CALLED))
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
         attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
