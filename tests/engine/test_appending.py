@@ -6,7 +6,6 @@ import pytest
 
 from memci.archive.page_facts import PageState
 from memci.archive.stores.memory import MemoryStore
-from memci.attp.writer import error_toml, result_toml
 from memci.engine import folding
 from memci.engine.planner import FoldPlan
 from memci.engine.session import Session
