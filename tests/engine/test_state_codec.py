@@ -15,6 +15,7 @@ from memci.engine.events import WindowSettled
 from memci.engine.state import LastFold, LateResult, OpenTurn, State, Traffic
 from memci.messages import codec
 from memci.messages.formats import responses
+from memci.messages.formats.reading import ATTP_ANSWER
 from memci.messages.message import Message
 from tests.engine.sessions import config_of
 from tests.engine.whole_state import objects, told
@@ -24,8 +25,8 @@ CALLED = RESPONSES.answer("", "", ["a"])[0]
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes", "parsed": {"n": 1}}]}
 DECIDED = {"type": "mcp_approval_request", "id": "b", "name": "look", "arguments": "{}", "server_label": "tools"}
 
-LINKS = {"previous", "next", "chapter"}
-"""What is no part of a value: where a node or a page stands."""
+LINKS = {"previous", "next", "chapter", "pages"}
+"""What is no part of a value: where a node or a page stands, and what only roots and ranges list."""
 
 
 def node(value: Value, seq: int) -> MessageNode:
@@ -120,6 +121,7 @@ def full_state() -> State:
         ratios=(1.1, 1.3),
         traffic=Traffic(tokens=4_000, calls=12),
         erased_seq=20,
+        answers=("ef" * 32, "01" * 32),
         instructions="how to recall",
         instruction_tokens=15,
         configured=configured,
@@ -127,7 +129,11 @@ def full_state() -> State:
         detours=((3, 9), (10, 14)),
     )
     state.system.add_page(page("sys-1", RESPONSES.system("be brief")))
-    state.active.add_page(page("usr-10", RESPONSES.user("look there"), CALLED, DECIDED, RESPONSES.result("a", "found")))
+    looked = page("usr-10", RESPONSES.user("look there"), CALLED, DECIDED, RESPONSES.result("a", "found"))
+    answer = node(RESPONSES.user(ATTP_ANSWER), 9)
+    answer.message = answer.message.marked(attp=True)
+    looked.add(answer)
+    state.active.add_page(looked)
     state.active.add_page(page("usr-11", RESPONSES.user("and there"), SAID, CALLED))
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
