@@ -1,7 +1,9 @@
 """Snapshots make loading faster, and nothing else."""
 
 from memci.archive.stores.memory import MemoryStore
+from memci.engine import state_codec
 from memci.engine.engine import Engine
+from memci.messages import codec
 from tests.engine.sessions import config_of, talk
 
 
@@ -34,3 +36,19 @@ def test_a_session_without_snapshots_is_the_same() -> None:
     snapshots.clear()
     assert restored == told(store)
     assert () == session.verify().problems
+
+
+def test_a_snapshot_of_another_version_is_passed_over() -> None:
+    """What an older or newer memci wrote of its state is neither loaded nor reported as damage."""
+    store = MemoryStore()
+    session = Engine(store, config_of(snapshot_every=4)).session("chat")
+    talk(session, 4)
+    before = told(store)
+    snapshots = store.open("default", "chat").snapshots
+    for version in (state_codec.VERSION - 1, state_codec.VERSION + 1):
+        found = snapshots.find()
+        assert found is not None
+        value = codec.decode(found[1])
+        snapshots.put(found[0], codec.encode({**value, "state": {**value["state"], "v": version, "pinned": ["usr-1"]}}))
+        assert before == told(store)
+        assert () == session.verify().problems
