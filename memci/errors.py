@@ -16,6 +16,7 @@ The tree::
     │   ├── CorruptError
     │   ├── ErasureError
     │   └── UnavailableError
+    │       └── LockedError
     ├── SummaryError
     ├── SessionClosedError
     ├── ModelError
@@ -231,6 +232,18 @@ class ErasureError(StoreError):
 
 class UnavailableError(StoreError):
     """The store did not do it this time: a full disk, a failed sync, a session that was deleted meanwhile."""
+
+
+class LockedError(UnavailableError):
+    """Somebody else kept the session locked for longer than a writer waits; nothing was written, and it can be done again.
+
+    Attributes:
+        session: The session that could not be locked; empty where it is not that of one session.
+    """
+
+    def __init__(self, message: str, *, session: str) -> None:
+        super().__init__(f"session {session!r}: {message}" if session else message)
+        self.session = session
 
 
 class SummaryError(MemciError):

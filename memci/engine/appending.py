@@ -10,7 +10,7 @@ import attrs
 from memci.archive.eviction import Policy, Stale, ZeroRecall, evictions
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Entry, Opening, Page
-from memci.engine import checkpointing, folding, pages, planner, state_codec
+from memci.engine import checkpointing, conflict, folding, pages, planner, state_codec
 from memci.engine.apply import apply
 from memci.engine.config import Config
 from memci.engine.core import Core
@@ -36,7 +36,7 @@ class _Place:
     answers: list[tuple[str, int]]
 
 
-def append(core: Core, values: Sequence[object], *, at: object, key: str | None, retry: bool) -> list[Entry]:
+def append(core: Core, values: Sequence[object], *, at: object, key: str | None, on_conflict: str) -> list[Entry]:
     """Take messages in, all or none, and return their entries.
 
     Raises:
@@ -45,22 +45,8 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     """
     messages = [_read(core, value, number, len(values)) for number, value in enumerate(values)]
     time = core.now() if at is None else utc_text(at)
-    while True:
-        if not core.is_current():
-            if not retry:
-                raise core.conflict()
-            core.refresh()
-        known = [] if key is None else _first_answer(core, messages, key)
-        if known:
-            return known
-        events = _events(core, messages, time, key)
-        try:
-            core.commit(events)
-            break
-        except ConflictError:
-            if not retry:
-                raise
-    entries = _entries(core, _seqs(core, events))
+    seqs, events = conflict.run(core, lambda core: _committed(core, messages, time, key), on_conflict)
+    entries = conflict.run(core, lambda core: _entries(core, seqs), "retry")  # whoever wrote since, this was written before
     after_turn(core, events)
     return entries
 
@@ -125,6 +111,18 @@ def read_message(core: Core, value: object) -> Message:
         text = f"the message has {len(message.raw)} bytes as JSON: send at most {most}, or raise limits.message_bytes"
         raise InvalidMessageError(text)
     return message
+
+
+def _committed(core: Core, messages: Sequence[Message], at: str, key: str | None) -> tuple[list[int], list[Event]]:
+    """Bring messages into the journal, unless a command with the key did; return their places there, and the events."""
+    if not core.is_current():
+        raise core.conflict()
+    known = [] if key is None else _first_answer(core, messages, key)
+    if known:
+        return known, []
+    events = _events(core, messages, at, key)
+    core.commit(events)
+    return _seqs(core, events), events
 
 
 def _read(core: Core, value: object, number: int, count: int) -> Message:
@@ -278,17 +276,14 @@ def _orphan(core: Core, call_id: str) -> InvalidMessageError:
     return InvalidMessageError(message, path=core.state.wire.ANSWER_PATH)
 
 
-def _first_answer(core: Core, messages: Sequence[Message], key: str) -> list[Entry]:
-    """Return the entries that an earlier command with this key made, none where there was no such command."""
+def _first_answer(core: Core, messages: Sequence[Message], key: str) -> list[int]:
+    """Return the places of what an earlier command with this key brought in, none where there was no such command."""
     _check_key(key)
     seqs = core.ask(lambda index: index.find_key(key))
-    if not seqs:
-        return []
-    entries = _entries(core, seqs)
-    if [entry.node.message.raw for entry in entries] != [message.raw for message in messages]:
+    if seqs and [entry.node.message.raw for entry in _entries(core, seqs)] != [message.raw for message in messages]:
         message = f"the key {shown(key)} was used for other messages: take a new key for new messages"
         raise ConflictError(message, expected=core.state.seq, head=core.state.seq)
-    return entries
+    return list(seqs)
 
 
 def _check_key(key: object) -> None:
@@ -325,15 +320,13 @@ def _entries(core: Core, seqs: Sequence[int]) -> list[Entry]:
 
 def _archived_entry(core: Core, seq: int) -> Entry:
     place = core.ask(lambda index: index.find_entry(seq))
-    assert place is not None, seq
-    index, position = place
-    if index.startswith(f"{SYSTEM}-"):
+    if place is None or place[0].startswith(f"{SYSTEM}-"):
         return _replaced_entry(core, seq)
-    return pages.load(core, index).entries[position - 1]
+    return pages.load(core, place[0]).entries[place[1] - 1]
 
 
 def _replaced_entry(core: Core, seq: int) -> Entry:
-    """Return the entry of a system message whose page was replaced since, from the journal."""
+    """Return the entry of a message that is gone from view, from the journal: its page was replaced, or others rewound."""
     event = next(from_record(record) for record in core.store.journal.read(seq - 1, seq))
     assert isinstance(event, MessageAppended), seq
     page = Page(index=event.page, turn=event.turn)

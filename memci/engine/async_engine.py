@@ -16,7 +16,7 @@ from memci.engine.async_calls import CallQueue, Threads
 from memci.engine.async_session import AsyncSession
 from memci.engine.config import Config
 from memci.engine.engine import Engine, utc_now
-from memci.engine.session import Session
+from memci.engine.session import OnConflict, Session
 from memci.errors import ConfigError, shown
 
 _Given = ParamSpec("_Given")
@@ -88,6 +88,7 @@ class AsyncEngine:
         store: As for ``Engine``; so are the others but the last.
         config: The settings.
         tenant: Whose sessions these are.
+        on_conflict: What commands do when somebody else wrote first.
         read_only: Nothing is written.
         clock: Tells the time, in UTC.
         threads: How many calls run at once, of different sessions; the others wait.
@@ -103,6 +104,7 @@ class AsyncEngine:
         config: Config | Mapping[str, Any] | None = None,
         tenant: str = "default",
         *,
+        on_conflict: OnConflict | None = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
         threads: int = 8,
@@ -110,7 +112,7 @@ class AsyncEngine:
         if type(threads) is not int or threads < 1:
             message = f"{shown(threads)} cannot be used here: give a whole number from 1"
             raise ConfigError(message, path="threads")
-        self._engine = Engine(store, config, tenant, read_only=read_only, clock=clock)
+        self._engine = Engine(store, config, tenant, on_conflict=on_conflict, read_only=read_only, clock=clock)
         self._threads = Threads(threads)
         self._tool_threads = Threads(threads)  # apart, for a tool may wait for calls
         self._queues: WeakValueDictionary[str, CallQueue] = WeakValueDictionary()

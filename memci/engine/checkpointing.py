@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from memci.archive.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.page_facts import INDEX_PLACE
-from memci.engine import pages, state_codec
+from memci.engine import conflict, pages, state_codec
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.events import Event, PageErased, PagesFolded, from_record
@@ -63,8 +63,9 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     core.commit([recovery, CheckpointRestored(checkpoint=found.id, target=found.seq, state=then, at=at)])
     made = checkpoint_of(recovery, core.state.seq - 1)
     core.catch_up()
-    _put_files_back(core, found.seq, before)
-    core.configure()
+    # It is committed: who writes now comes behind it, and nothing of it is done again.
+    conflict.run(core, lambda core: _put_files_back(core, found.seq, before), "retry")
+    conflict.run(core, Core.configure, "retry")
     return made
 
 

@@ -7,17 +7,15 @@ from memci.engine.core import Core
 from memci.engine.events import Event, PageBegan, SystemSet
 from memci.engine.state import SYSTEM, USER
 from memci.errors import ConfigError, InvalidMessageError, shown
-from memci.messages.codec import MessageLike
-from memci.messages.formats.reading import as_list
 
 
-def set_system(core: Core, values: Sequence[MessageLike]) -> None:
+def set_system(core: Core, values: Sequence[object]) -> None:
     """Replace the system part.
 
     Raises:
         InvalidMessageError: One of them is not a system or developer message; nothing changed.
     """
-    messages = [appending.read_message(core, value) for value in as_list(values)]
+    messages = [appending.read_message(core, value) for value in values]
     for number, message in enumerate(messages):
         if message.role not in ("system", "developer"):
             text = f"message {number} has the role {shown(message.role)}: the system part holds system and developer messages"

@@ -18,8 +18,9 @@ from memci.messages.formats import format as formats
 SUMMARIZERS: Final = ("extractive",)
 PROTOCOLS: Final = ("none", "native", "attp")
 DURABILITIES: Final = ("fsync", "flush")
+CONFLICTS: Final = ("raise", "retry")
 
-_PLACE_KEYS = ("store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
+_PLACE_KEYS = ("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
 
 
 @attrs.frozen(kw_only=True)
@@ -217,6 +218,8 @@ class Config:
         cache_breakpoints: Whether windows of Anthropic's format carry breakpoints for the provider's prompt cache: behind the
             system part, the contents page, the complete pages and the last message. Those that messages bring are then left out.
         summarizer: What writes the contents entries.
+        on_conflict: What a command does when somebody else wrote first: ``raise`` a ``ConflictError``, or ``retry``, on what is
+            there now.
         store: Where sessions live, as a store URL.
         durability: ``fsync``: an append returns once it is on disk. ``flush``: once the operating system has it.
         snapshot_every: Events between two snapshots.
@@ -238,6 +241,7 @@ class Config:
     search: Search = attrs.field(factory=Search, validator=checks.section("search", Search))
     cache_breakpoints: bool = attrs.field(default=False, validator=checks.flag("cache_breakpoints"))
     summarizer: Literal["extractive"] = attrs.field(default="extractive", validator=checks.one_of("summarizer", SUMMARIZERS))
+    on_conflict: Literal["raise", "retry"] = attrs.field(default="raise", validator=checks.one_of("on_conflict", CONFLICTS))
     store: str = attrs.field(default="file:./memci", repr=config_file.shown_store, validator=config_file.check_store)
     durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=checks.one_of("durability", DURABILITIES))
     snapshot_every: int = attrs.field(default=500, validator=checks.integer("snapshot_every", at_least=1))

@@ -51,6 +51,7 @@ search:                   # session.search
 
 cache_breakpoints: false  # of Anthropic's prompt cache, at the ends of segments; the other formats have none
 summarizer: extractive    # what writes the entries of the contents page; extractive needs no model
+on_conflict: raise        # when somebody else wrote first: raise, or retry on what is there now
 store: file:./memci       # where sessions live
 durability: fsync         # fsync: an append returns once it is on disk; flush: once the operating system has it
 snapshot_every: 500       # events between two snapshots, which only make loading faster

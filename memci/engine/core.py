@@ -23,7 +23,7 @@ from memci.engine.kept_states import KeptState
 from memci.engine.monitor import Monitor, logger
 from memci.engine.recounting import configuration
 from memci.engine.state import State
-from memci.errors import ArgumentError, ConflictError, CorruptError, StoreError, UnavailableError, shown
+from memci.errors import ArgumentError, ConflictError, CorruptError, LockedError, StoreError, UnavailableError, shown
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
@@ -47,6 +47,7 @@ class Core:
         memci: Version of the library, for the journal.
         config: The settings that this process wants; they are in force from its next event on.
         store: Where it is stored.
+        reopen: Opens what is stored of it once more.
         counter: Counts tokens, as ``config.counter`` names it.
         summarizer: Writes the contents entries.
         clock: Tells the time, in UTC.
@@ -68,6 +69,7 @@ class Core:
     memci: str
     config: Config
     store: SessionStore
+    reopen: Callable[[], SessionStore]
     counter: TokenCounter
     summarizer: Summarizer
     clock: Callable[[], datetime]
@@ -130,16 +132,35 @@ class Core:
         message = f"the journal is at {head} and this session at {self.state.seq}: refresh() and do it again; nothing was written"
         return ConflictError(message, expected=self.state.seq, head=head)
 
+    def recover(self) -> None:
+        """Open what is stored anew and load the state from it, after the store failed. All handles go on with that.
+
+        Raises:
+            UnavailableError: The session was deleted, or the store still fails; nothing was changed.
+        """
+        self.store.journal.head()  # only this opening knows whether what is there now is still the same session
+        known, former, self.store = self.state.seq, self.store, self.reopen()
+        try:
+            self._check_not_cut(self.store.journal.head(), known)
+            self.reload()
+        except BaseException:
+            self.store.close()
+            self.store = former
+            raise
+        former.close()
+        self.indexed = None
+        self.lost = False
+
     def refresh(self) -> None:
-        """Apply what others wrote since. O(what they wrote).
+        """Apply what others wrote since; after the store failed, load the session again. O(what they wrote).
 
         Raises:
             CorruptError: The journal ends before what this session knows to be in it.
         """
+        if self.lost:
+            self.recover()
         head = self.store.journal.head()
-        if head < self.state.seq:
-            message = f"it ends at {head}, and {self.state.seq} was safe: it was cut; restore it from a backup"
-            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
+        self._check_not_cut(head, self.state.seq)
         known, erased_seq = self.state.seq, self.state.erased_seq
         self._take_in(self.store.journal.read(known))
         if self.state.erased_seq != erased_seq:
@@ -149,6 +170,11 @@ class Core:
                 from memci.engine.erasing import forget_erased  # noqa: PLC0415 (it imports this module, and is seldom needed)
 
                 forget_erased(self, known)
+
+    def _check_not_cut(self, head: int, known: int) -> None:
+        if head < known:
+            message = f"it ends at {head}, and {known} was safe: it was cut; restore it from a backup"
+            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""
@@ -162,6 +188,7 @@ class Core:
 
         Raises:
             ConflictError: Somebody else wrote first; nothing was written.
+            LockedError: Somebody else kept the session locked; nothing was written.
             UnavailableError: They are not safe.
         """
         events = [*self.configuration(), *events]
@@ -169,6 +196,8 @@ class Core:
         records = [to_record(event) for event in events]
         try:
             self.store.journal.append(self.state.seq, records)
+        except LockedError:
+            raise
         except UnavailableError:
             self.lost = True
             raise

@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from memci.archive.stores.contract import Store
+import attrs
+
+from memci.archive.stores.contract import SessionStore, Store
 from memci.archive.stores.names import check_identifier
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.handle import Handle
 from memci.engine.kept_states import KeptState
 from memci.engine.open_sessions import OpenCores
-from memci.engine.session import Session
+from memci.engine.session import OnConflict, Session
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
@@ -39,6 +41,7 @@ class Engine:
         store: A URL such as ``file:./chats`` or ``memory:``, or a store; by default what the config names.
         config: The settings, as a ``Config`` or as the mapping that a YAML file holds; by default all defaults.
         tenant: Whose sessions these are; tenants never see each other.
+        on_conflict: What commands do when somebody else wrote first, ``raise`` or ``retry``; by default what the config says.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
         clock: Tells the time, in UTC.
 
@@ -48,16 +51,19 @@ class Engine:
         ArgumentError: The clock cannot be called.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is another thing)
         self,
         store: str | Store | None = None,
         config: Config | Mapping[str, Any] | None = None,
         tenant: str = "default",
         *,
+        on_conflict: OnConflict | None = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
+        if on_conflict is not None:
+            self._config = attrs.evolve(self._config, on_conflict=on_conflict)
         formats.get(self._config.format)
         self._counter = get_counter(self._config.counter)
         if self._config.search.vectors:
@@ -230,13 +236,17 @@ class Engine:
     def _load(self, session_id: str, kept: KeptState | None) -> Core:
         from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
 
-        opened = self._store.open(self._tenant, session_id, read_only=self._read_only)
+        def open_stored() -> SessionStore:
+            return self._store.open(self._tenant, session_id, read_only=self._read_only)
+
+        opened = open_stored()
         core = Core(
             session_id=session_id,
             tenant=self._tenant,
             memci=VERSION,
             config=self._config,
             store=opened,
+            reopen=open_stored,
             counter=self._counter,
             summarizer=ExtractiveSummarizer(),
             clock=self._clock,

@@ -3,6 +3,7 @@
 import attrs
 
 from memci.engine import pages
+from memci.engine.conflict import MOST_ATTEMPTS
 from memci.engine.core import Core
 from memci.engine.events import MessageAppended, PageErased, from_record
 from memci.engine.monitor import logger
@@ -11,9 +12,6 @@ from memci.engine.redaction import Redaction
 from memci.engine.time_events import Forked, ForkMade
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
-
-MOST_ATTEMPTS = 500
-"""How often a step of erasing is tried because others wrote meanwhile: each costs what they wrote."""
 
 
 @attrs.frozen(kw_only=True)

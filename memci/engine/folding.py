@@ -8,7 +8,7 @@ from memci.archive.contents import ContentsEntry, Detail, one_line
 from memci.archive.page_numbers import page_number
 from memci.archive.summary import Summary
 from memci.chapters.page import Page
-from memci.engine import blocks, pages, planner
+from memci.engine import blocks, conflict, pages, planner
 from memci.engine.apply_fold import entries_before_fold
 from memci.engine.core import Core
 from memci.engine.events import FoldUndone, PagesFolded
@@ -17,7 +17,7 @@ from memci.engine.monitor import Eviction, Fold, FoldFailed, SummaryFailed, logg
 from memci.engine.page_codec import file_name, page_file, page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.shrink import shrink
-from memci.engine.state import Item
+from memci.engine.state import Item, LastFold
 from memci.errors import ConflictError, MemciError, SummaryError
 from memci.messages.message import Message
 
@@ -27,10 +27,14 @@ NAME_CHARACTERS = 120
 
 def fold_at_marks(core: Core) -> None:
     """Fold what the marks ask for. A failure is reported, and tried again when the next page opens."""
-    try:
+
+    def fold_planned(core: Core) -> None:
         plan = planner.plan(core.state, core.config)
         if plan.pages:
             fold(core, plan)
+
+    try:
+        conflict.run(core, fold_planned, core.config.on_conflict)
     except MemciError as error:
         tell = logger().info if isinstance(error, ConflictError) else logger().warning
         tell("session %r: a fold failed and is tried again: %s", core.session_id, error)
@@ -124,13 +128,21 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     return done
 
 
-def undo_fold(core: Core) -> Fold:
+def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     """Bring the pages of the last fold back into view.
+
+    Args:
+        core: The session.
+        meant: The last fold when that was asked for.
 
     Raises:
         MemciError: There is no fold to undo: none happened, the last one was undone, or the session was rewound since.
+        ConflictError: Others folded, or undid the fold, meanwhile.
     """
     last = core.state.last_fold
+    if (last and last.folded) != (meant and meant.folded):
+        what = "the last fold is another one"
+        raise conflict.changed(core, what)
     if last is None:
         message = "there is no fold to undo: none happened since the session began, was rewound, or undid its last fold"
         raise MemciError(message)

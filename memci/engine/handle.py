@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from memci.archive.contents import ContentsPage
+from memci.engine import conflict
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.monitor import Notice
 from memci.errors import SessionClosedError, shown
+
+_Answer = TypeVar("_Answer")
 
 
 class Handle:
@@ -78,7 +81,7 @@ class Handle:
             return core.state.archive.contents
 
     def refresh(self) -> None:
-        """Apply what others wrote since. O(what they wrote)."""
+        """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
         with self._open() as core:
             core.refresh()
 
@@ -90,6 +93,11 @@ class Handle:
         """
         with self._open() as core:
             core.monitor.add(callback)
+
+    def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
+        """Carry out a command, which may be done again when somebody else wrote first, where the settings say so."""
+        with self._open() as core:
+            return conflict.run(core, command, core.config.on_conflict)
 
     @contextmanager
     def _open(self) -> Iterator[Core]:

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import attrs
 
 from memci.engine.core import Core
 from memci.engine.kept_states import KeptState, KeptStates
+from memci.errors import UnavailableError
 
 
 @attrs.define(eq=False)
@@ -45,7 +46,15 @@ class OpenCores:
         self._gates: dict[str, _Gate] = {}
 
     def acquire(self, session_id: str) -> Core:
-        """Return the core of a session with one handle more, loaded where it is not open or must be loaded again."""
+        """Return the core of a session with one handle more, loaded where it is not open or must be loaded again.
+
+        What must be loaded again is so for all its handles. Only where that cannot be, as the session was deleted, another core
+        takes its place, and closes it.
+        """
+        with self._lock:
+            former = self._cores.get(session_id)
+        if former is not None and former.lost:
+            _recover(former)
         with self._alone(session_id):
             with self._lock:
                 core = self._cores.get(session_id)
@@ -53,11 +62,13 @@ class OpenCores:
                     core.handles += 1
                     return core
                 kept = self.kept.pop(session_id)
-            core = self._load(session_id, kept)
+            loaded = self._load(session_id, kept)
             with self._lock:
-                core.handles += 1
-                self._cores[session_id] = core
-            return core
+                if core is not None:
+                    core.closed = True
+                loaded.handles += 1
+                self._cores[session_id] = loaded
+            return loaded
 
     def release(self, core: Core) -> None:
         """Take a handle away; with the last one the core is closed and its state is kept. The core's lock is held. O(visible).
@@ -105,3 +116,10 @@ class OpenCores:
                 gate.users -= 1
                 if not gate.users:
                     del self._gates[session_id]
+
+
+def _recover(core: Core) -> None:
+    """Load a session again after its store failed; where that cannot be, loading it into another core says why."""
+    with core.lock, suppress(UnavailableError):
+        if core.lost and not core.closed:
+            core.recover()

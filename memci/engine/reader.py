@@ -34,13 +34,11 @@ class Reader(Handle):
     def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
         """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
         wanted = None if state is None else page_state(state)
-        with self._open() as core:
-            return [facts for facts in core.all_facts() if wanted is None or facts.state is wanted]
+        return self._run(lambda core: [facts for facts in core.all_facts() if wanted is None or facts.state is wanted])
 
     def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
         """Return the facts of at most *limit* pages behind the first *start*, oldest first, and how many pages there are."""
-        with self._open() as core:
-            return page_range(core, start, limit)
+        return self._run(lambda core: page_range(core, start, limit))
 
     def page(self, index: str | int) -> Page:
         """Return a page with all its messages; it does not count as a recall. O(its size).
@@ -51,8 +49,7 @@ class Reader(Handle):
         Raises:
             PageNotFoundError: No page has this index.
         """
-        with self._open() as core:
-            return pages.read(core, pages.page_index(index))
+        return self._run(lambda core: pages.read(core, pages.page_index(index)))
 
     def facts(self, index: str | int) -> PageFacts:
         """Return the facts of one page, O(1); or of a root or a range of pages, O(its pages).
@@ -60,8 +57,7 @@ class Reader(Handle):
         Raises:
             PageNotFoundError: No page has this index.
         """
-        with self._open() as core:
-            return pages.read_facts(core, pages.page_index(index))
+        return self._run(lambda core: pages.read_facts(core, pages.page_index(index)))
 
     def messages(self) -> Iterator[dict[str, Any]]:
         """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
@@ -94,8 +90,8 @@ class Reader(Handle):
         Raises:
             ConfigError: The query is not text, or one of the others cannot be: no such role, no turn in the range.
         """
-        with self._open() as core:
-            return search(
+        return self._run(
+            lambda core: search(
                 core,
                 query,
                 limit=limit,
@@ -105,18 +101,16 @@ class Reader(Handle):
                 states=states,
                 vectors=core.config.search.vectors,
             )
+        )
 
     def explain(self, index: str | int) -> Explanation:
         """Say why a page, a root or a range of pages is where it is."""
-        with self._open() as core:
-            return explain(core, pages.page_index(index))
+        return self._run(lambda core: explain(core, pages.page_index(index)))
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return the checkpoints, oldest first, those included that a restored one took out of view. O(their number)."""
-        with self._open() as core:
-            return checkpointing.checkpoints(core)
+        return self._run(checkpointing.checkpoints)
 
     def verify(self) -> Report:
         """Compare the journal with page files, snapshots and index. O(history)."""
-        with self._open() as core:
-            return verify(core)
+        return self._run(verify)

@@ -9,7 +9,7 @@ from memci.archive.page_numbers import is_root
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.chapters.page import Page
-from memci.engine import pages
+from memci.engine import conflict, pages
 from memci.engine.answer_limit import answer_limit
 from memci.engine.config_checks import MOST
 from memci.engine.listing import shown_title
@@ -29,9 +29,6 @@ MOST_ROWS = 50
 
 _SNIPPET_CHARACTERS = 300
 _TITLE_CHARACTERS = 200
-
-_CONFLICTS = 3
-"""How often a tool begins again because another process wrote."""
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -91,7 +88,7 @@ def make_toolbox(session: "Session", core: "Core") -> Toolbox:
     toolbox = Toolbox()
     functions = (_recall_page(session, core), _read_page(session, core), _list_pages(session, core), _search_pages(session, core))
     for function in functions:
-        toolbox.register(_refreshing(session, function))
+        toolbox.register(_retried(core, function))
     return toolbox
 
 
@@ -103,18 +100,17 @@ def attp_prompt() -> str:
     return prompt(make_toolbox(cast("Session", None), cast("Core", None)))  # they are described here, and never called
 
 
-def _refreshing(session: "Session", function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+def _retried(core: "Core", function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
     """Return a tool that takes in what other processes wrote, where they wrote meanwhile, and does its work again."""
 
     @functools.wraps(function)
     def tool(*positional: _Given.args, **named: _Given.kwargs) -> _Answer:
-        for _ in range(_CONFLICTS):
-            try:
-                return function(*positional, **named)
-            except ConflictError:
-                session.refresh()
-        message = "others wrote to the conversation each time: send the call again"
-        raise UnavailableError(message)
+        try:
+            with core.lock:
+                return conflict.run(core, lambda _: function(*positional, **named), "retry")
+        except ConflictError as error:
+            message = "others wrote to the conversation each time: send the call again"
+            raise UnavailableError(message) from error
 
     return tool
 

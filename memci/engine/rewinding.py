@@ -7,7 +7,7 @@ import attrs
 from memci.archive.contents import Directory
 from memci.archive.page_numbers import is_range, page_number
 from memci.chapters.page import Opening, Page
-from memci.engine import folding, pages
+from memci.engine import conflict, folding, pages
 from memci.engine.apply_fold import entries_before_page, opening_nodes
 from memci.engine.core import Core
 from memci.engine.events import Rewound
@@ -16,28 +16,37 @@ from memci.engine.state import SYSTEM
 from memci.errors import PageNotFoundError
 
 
-def rewind(core: Core, address: str) -> None:
-    """Let the session continue before an entry: it, and all that follows it in the conversation, is gone from view.
-
-    The page that is the newest then is the open one; it comes back into view when it was archived.
+def entry_seq(core: Core, address: str) -> int:
+    """Return the sequence number of the entry that has an address now.
 
     Raises:
         InvalidIdError: The address is not one.
         PermissionDeniedError: It is one of a root.
         PageNotFoundError: There is no such entry, or it is a system message (``set_system`` replaces those).
     """
-    index, position = pages.entry_address(address)
-    pages.refuse_root(index)
-    if is_range(index):
-        raise pages.not_found(index)
-    if index.startswith(f"{SYSTEM}-"):
-        message = f"{address} is a part of the system prompt: replace it with set_system"
-        raise PageNotFoundError(message, index=index)
-    page = pages.load(core, index)
-    if position > len(page):
-        message = f"page {index} has {len(page)} entries, not {position}"
-        raise PageNotFoundError(message, index=index)
-    state = core.state
+    page, position = _find(core, address)
+    return page.entries[position - 1].node.seq
+
+
+def rewind(core: Core, address: str, seq: int) -> None:
+    """Let the session continue before an entry: it, and all that follows it in the conversation, is gone from view.
+
+    The page that is the newest then is the open one; it comes back into view when it was archived.
+
+    Args:
+        core: The session.
+        address: The entry's address.
+        seq: Its sequence number when that was asked for.
+
+    Raises:
+        PageNotFoundError: There is no such entry any more.
+        ConflictError: Others put another entry there.
+    """
+    page, position = _find(core, address)
+    if page.entries[position - 1].node.seq != seq:
+        what = f"{address} is another entry"
+        raise conflict.changed(core, what)
+    index, state = page.index, core.state
     before = _page_before(core, index) if position == 1 else None
     if before is not None and before not in state.active:
         index, page = before, pages.load(core, before)
@@ -69,6 +78,22 @@ def rewind(core: Core, address: str) -> None:
             )
         ]
     )
+
+
+def _find(core: Core, address: str) -> tuple[Page, int]:
+    """Return the page of an entry, and its position there. O(size of the page)."""
+    index, position = pages.entry_address(address)
+    pages.refuse_root(index)
+    if is_range(index):
+        raise pages.not_found(index)
+    if index.startswith(f"{SYSTEM}-"):
+        message = f"{address} is a part of the system prompt: replace it with set_system"
+        raise PageNotFoundError(message, index=index)
+    page = pages.load(core, index)
+    if position > len(page):
+        message = f"page {index} has {len(page)} entries, not {position}"
+        raise PageNotFoundError(message, index=index)
+    return page, position
 
 
 def _recalls(core: Core, index: str) -> list[int] | None:

@@ -10,6 +10,7 @@ from memci.archive.page_numbers import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine import appending, calibrating, checkpointing, commands, folding, pages, recalling, rewinding
 from memci.engine.calibrating import Calibration
+from memci.engine.config import CONFLICTS
 from memci.engine.core import Core
 from memci.engine.erasing import Receipt, erase
 from memci.engine.handle import Handle
@@ -34,7 +35,9 @@ class Session(Reader):
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
     ``SessionClosedError`` on a closed handle, and every call that writes raises ``ConflictError`` when another process wrote
     first (``refresh`` brings that in; reading facts of pages raises it too), ``UnavailableError`` when the store fails, and
-    ``PermissionDeniedError`` on an engine that only reads. Page indexes are text such as ``usr-12``, or the number alone.
+    ``PermissionDeniedError`` on an engine that only reads. With ``on_conflict: retry``, a call takes in by itself what others
+    wrote, and begins again, unless it would then do something else than was meant. Page indexes are text such as ``usr-12``, or
+    the number alone.
     """
 
     def __init__(self, core: Core, release: Callable[[Handle, Core], None]) -> None:
@@ -50,7 +53,7 @@ class Session(Reader):
             super().close()
 
     def append(
-        self, message: MessageLike, *, at: object = None, key: str | None = None, on_conflict: OnConflict = "raise"
+        self, message: MessageLike, *, at: object = None, key: str | None = None, on_conflict: OnConflict | None = None
     ) -> Entry:
         """Take a message in, and return its entry once the message is safe.
 
@@ -59,7 +62,8 @@ class Session(Reader):
                 ``response.choices[0].message``, whose ``model_dump(mode="json", exclude_unset=True)`` it then is; it is copied.
             at: When it was said: a datetime or ISO 8601 text, taken as UTC when it names no zone; now by default.
             key: Idempotency key: repeating the command with it gives the first answer again.
-            on_conflict: ``retry`` refreshes and appends again, at the end, when somebody else wrote first.
+            on_conflict: ``retry`` refreshes and appends again, at the end, when somebody else wrote first; ``raise`` raises; by
+                default what the engine's settings say.
 
         Raises:
             InvalidMessageError: It was refused, and why; nothing was stored.
@@ -73,15 +77,16 @@ class Session(Reader):
         *,
         at: object = None,
         key: str | None = None,
-        on_conflict: OnConflict = "raise",
+        on_conflict: OnConflict | None = None,
     ) -> list[Entry]:
         """Take messages in, all or none, in one commit, and return their entries; see ``append``. O(messages + visible)."""
-        if on_conflict not in ("raise", "retry"):
+        if on_conflict not in (None, *CONFLICTS):
             message = f"{shown(on_conflict)} is not known: give raise or retry"
             raise ConfigError(message, path="on_conflict")
         with self._open() as core:
             several = as_list(messages)
-            return appending.append(core, several, at=at, key=key, retry=on_conflict == "retry") if several else []
+            wanted = on_conflict or core.config.on_conflict
+            return appending.append(core, several, at=at, key=key, on_conflict=wanted) if several else []
 
     def window(self, budget: int | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> Window:
         """Return what the next call sends: it fits, or ``BudgetError`` says which part is too large. O(visible).
@@ -96,8 +101,7 @@ class Session(Reader):
         Raises:
             BudgetError: It does not fit, with the tokens by part; the session goes on.
         """
-        with self._open() as core:
-            return make_window(core, budget, tools)
+        return self._run(lambda core: make_window(core, budget, tools))
 
     def recall(self, index: str | int) -> Page:
         """Bring an archived page back into the window for some turns, and return it.
@@ -111,14 +115,12 @@ class Session(Reader):
             PageNotFoundError: No page has this index.
             PageEvictedError: The contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
         """
-        with self._open() as core:
-            index = pages.page_index(index)
-            return pages.read(core, index) if is_root(index) else recalling.recall(core, index)
+        name = pages.page_index(index)
+        return self._run(lambda core: pages.read(core, name) if is_root(name) else recalling.recall(core, name))
 
     def fade(self, index: str | int) -> None:
         """Let a recalled page, or the list of a range, leave the window now."""
-        with self._open() as core:
-            recalling.fade(core, pages.page_index(index))
+        self._run(lambda core: recalling.fade(core, pages.page_index(index)))
 
     def evict(self, index: str | int) -> None:
         """Take a page's entry out of the contents page; the page stays stored and searchable.
@@ -130,8 +132,7 @@ class Session(Reader):
             PageEvictedError: All are evicted already.
             PermissionDeniedError: It is pinned, or a root.
         """
-        with self._open() as core:
-            recalling.evict(core, pages.page_index(index))
+        self._run(lambda core: recalling.evict(core, pages.page_index(index)))
 
     def restore(self, index: str | int) -> None:
         """Put the entry of an evicted page, or of one in a directory, back into the contents page; or those of a range of pages.
@@ -140,8 +141,7 @@ class Session(Reader):
             PageNotFoundError: No page has this index.
             PermissionDeniedError: It is a root.
         """
-        with self._open() as core:
-            recalling.restore(core, pages.page_index(index))
+        self._run(lambda core: recalling.restore(core, pages.page_index(index)))
 
     def pin(self, index: str | int) -> None:
         """Keep a page's entry, or those of a range of pages, from ever being evicted.
@@ -151,13 +151,11 @@ class Session(Reader):
             PageEvictedError: It is evicted, or all pages of the range are: restore it first.
             PermissionDeniedError: It is a page of the system part, or a root.
         """
-        with self._open() as core:
-            recalling.pin(core, pages.page_index(index), pinned=True)
+        self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=True))
 
     def unpin(self, index: str | int) -> None:
         """Let a page's entry, or those of a range of pages, be evicted again."""
-        with self._open() as core:
-            recalling.pin(core, pages.page_index(index), pinned=False)
+        self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=False))
 
     def fold(self, pages: str | int | Collection[str | int] | None = None) -> Fold:
         """Fold down to the low mark; ``"all"`` folds everything that is complete, indexes name pages.
@@ -165,31 +163,33 @@ class Session(Reader):
         Raises:
             StoreError: A page file or the event could not be written; nothing was folded.
         """
-        with self._open() as core:
-            return folding.fold_command(core, pages)
+        return self._run(lambda core: folding.fold_command(core, pages))
 
     def undo_fold(self) -> Fold:
         """Bring the pages of the last fold back into view.
 
         Raises:
             MemciError: There is no fold to undo.
+            ConflictError: Somebody else folded, or undid it, meanwhile.
         """
         with self._open() as core:
-            return folding.undo_fold(core)
+            last = core.state.last_fold
+            return self._run(lambda core: folding.undo_fold(core, last))
 
     def rewind(self, address: str) -> None:
         """Go on before an entry, such as ``usr-12/3``: it and all that follows is gone from view and stays in the journal.
 
         Raises:
             PageNotFoundError: There is no such entry, or it is a system message.
+            ConflictError: Somebody else put another entry there meanwhile.
         """
-        with self._open() as core:
-            rewinding.rewind(core, address)
+        with self._open():
+            seq = self._run(lambda core: rewinding.entry_seq(core, address))
+            self._run(lambda core: rewinding.rewind(core, address, seq))
 
     def checkpoint(self, label: str, *, kind: CheckpointKind | str = "manual") -> Checkpoint:
         """Note that the session can come back to where it is: ``manual``, or a milestone, mode_switch, approval or recovery."""
-        with self._open() as core:
-            return checkpointing.make_checkpoint(core, label, kind)
+        return self._run(lambda core: checkpointing.make_checkpoint(core, label, kind))
 
     def restore_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Go on from a checkpoint, and return one that was made just before: restoring that one takes this back. O(history).
@@ -197,18 +197,16 @@ class Session(Reader):
         Raises:
             InvalidIdError: There is no such checkpoint.
         """
-        with self._open() as core:
-            return checkpointing.restore_checkpoint(core, checkpoint_id)
+        return self._run(lambda core: checkpointing.restore_checkpoint(core, checkpoint_id))
 
     def set_system(self, messages: Sequence[MessageLike]) -> None:
         """Replace the system part by these system or developer messages."""
-        with self._open() as core:
-            commands.set_system(core, messages)
+        several = as_list(messages)
+        self._run(lambda core: commands.set_system(core, several))
 
     def begin_page(self, name: str | None = None) -> str:
         """Open a page, which begins a turn, and return its index; an open page without entries only takes the name."""
-        with self._open() as core:
-            return commands.begin_page(core, name)
+        return self._run(lambda core: commands.begin_page(core, name))
 
     @property
     def toolbox(self) -> "Toolbox":
@@ -280,8 +278,7 @@ class Session(Reader):
         Raises:
             ConfigError: It is no usage, or no number above 0.
         """
-        with self._open() as core:
-            return calibrating.report_usage(core, usage, prompt_tokens)
+        return self._run(lambda core: calibrating.report_usage(core, usage, prompt_tokens))
 
     def erase(self, index: str | int) -> Receipt:
         """Take what a page holds out of everything that is stored: journal, page files, contents entries, snapshots, index.
@@ -294,5 +291,4 @@ class Session(Reader):
             PageNotFoundError: No page has this index.
             UnavailableError: It is not known to be done.
         """
-        with self._open() as core:
-            return erase(core, pages.page_index(index))
+        return self._run(lambda core: erase(core, pages.page_index(index)))

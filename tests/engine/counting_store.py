@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from memci.archive.page_index import PageIndex
 from memci.archive.stores.contract import Journal, NewRecord, Pages, Record, SessionStore, Snapshots, Store
@@ -15,6 +15,7 @@ class CountingStore:
         calls: How often each call was made; the names of those of the journal are ``head``, ``append``, ``read``.
         records: How many records were read.
         opened: How many sessions are open in the store.
+        before: Is called before each call, if given.
     """
 
     def __init__(self, store: Store) -> None:
@@ -23,6 +24,7 @@ class CountingStore:
         self.records = 0
         self.opened = 0
         self.held: dict[str, Hold] = {}
+        self.before: Callable[[], object] | None = None
         self._store = store
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> "CountingSession":
@@ -48,6 +50,8 @@ class CountingStore:
 
     def count(self, call: str) -> None:
         self.calls[call] += 1
+        if self.before is not None:
+            self.before()
         hold = self.held.pop(call, None)
         if hold is not None:
             hold.reached.set()

@@ -76,6 +76,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "cache_breakpoints": False,
         "summarizer": "extractive",
         "store": "file:./memci",
+        "on_conflict": "raise",
         "durability": "fsync",
         "snapshot_every": 500,
         "open_sessions": {"max_bytes": 64_000_000},
@@ -127,6 +128,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "cache_breakpoints": [0, 1, None, "yes", True],
     "summarizer": [None, "", "model", 1],
     "store": [None, "", 1],
+    "on_conflict": [None, "", "refresh", True],
     "durability": [None, "", "none", True],
     "snapshot_every": [0, -1, True, None, 1.5],
     "open_sessions.max_bytes": [-1, True, None, 1.5, "64MB", 10**13],
@@ -174,6 +176,7 @@ POSSIBLE = [
     ("eviction.stale_turns", None),
     ("recall.turns", 1),
     ("recall.protocol", "attp"),
+    ("on_conflict", "retry"),
     ("durability", "flush"),
     ("snapshot_every", 1),
     ("open_sessions.max_bytes", 0),
@@ -272,6 +275,7 @@ def configs(draw: st.DrawFn) -> Config:
         recall=Recall(turns=draw(COUNTS), max_share=draw(SHARES), protocol=draw(st.sampled_from(["none", "native", "attp"]))),
         search=Search(vectors=draw(st.booleans())),
         store=draw(st.text(min_size=1).filter(str.strip)),
+        on_conflict=draw(st.sampled_from(["raise", "retry"])),
         durability=draw(st.sampled_from(["fsync", "flush"])),
         snapshot_every=draw(COUNTS),
         open_sessions=OpenSessions(max_bytes=draw(COUNTS)),
@@ -288,9 +292,9 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 
 @given(configs())
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
-    """The policy names neither store nor durability nor search nor checkpoints nor limits, and gives back all the rest."""
+    """The policy says nothing of store, durability, conflicts, search, checkpoints and limits, and gives back all the rest."""
     policy = config.policy_mapping()
-    places = {"store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
+    places = {"on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back

@@ -125,7 +125,7 @@ def test_an_append_that_is_not_safe_is_no_append(tmp_path: Path, io: FaultyIo) -
 
 
 def test_a_lost_session_is_loaded_again(tmp_path: Path, io: FaultyIo) -> None:
-    """After a failed sync the same engine opens the session anew, and the old handle stays refused."""
+    """After a failed sync, whoever opens the session loads it anew for all its handles, and none conflicts with another."""
     engine = Engine(FileStore(tmp_path, io=io), config_of())
     old = engine.session("chat")
     old.extend(turns(1))
@@ -136,9 +136,46 @@ def test_a_lost_session_is_loaded_again(tmp_path: Path, io: FaultyIo) -> None:
     new = engine.session("chat")
     new.append(user("kept"))
     assert [*turns(1), user("kept")] == list(new.messages())
-    with pytest.raises(StoreError):
-        old.append(user("never"))
+    old.append(user("by the other handle"))
+    new.append(user("and by this one"))
+    assert new.seq == old.seq
     engine.close()
+
+
+def test_refreshing_loads_a_lost_session_again(tmp_path: Path, io: FaultyIo) -> None:
+    """After a failed sync a handle goes on once it was refreshed, in the state that a handle opened later has too."""
+    engine = Engine(FileStore(tmp_path, io=io), config_of())
+    old = engine.session("chat")
+    old.extend(turns(1))
+    io.fail("sync", errno.EIO)
+    with pytest.raises(UnavailableError):
+        old.append(user("lost"))
+    with pytest.raises(UnavailableError):
+        old.append(user("never synced again"))
+    io.mend()
+    old.refresh()
+    new = engine.session("chat")
+    for number, handle in enumerate((old, new, old)):
+        handle.append(user(f"kept {number}"))
+    assert [*turns(1), *(user(f"kept {number}") for number in range(3))] == list(new.messages())
+    engine.close()
+
+
+def test_a_session_that_cannot_be_loaded_again_stays_as_it_is(tmp_path: Path, io: FaultyIo) -> None:
+    """While the disk fails on, refreshing says so and the state stays; it is loaded once the disk works."""
+    session = open_on(tmp_path, io)
+    session.extend(turns(2))
+    io.fail("sync", errno.EIO)
+    with pytest.raises(UnavailableError):
+        session.append(user("lost"))
+    io.fail("read", errno.EIO)
+    with pytest.raises(UnavailableError):
+        session.refresh()
+    io.mend()
+    assert turns(2) == list(session.messages())
+    session.refresh()
+    session.append(user("kept"))
+    assert [*turns(2), user("kept")] == list(session.messages())
 
 
 def test_a_disk_that_is_full_loses_nothing_acknowledged(tmp_path: Path, io: FaultyIo) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.file_io import FileIo
+from memci.engine.conflict import MOST_ATTEMPTS
 from memci.engine.engine import Engine
-from memci.engine.erasing import MOST_ATTEMPTS
 from memci.engine.session import Session
 from memci.errors import UnavailableError
 from tests.engine.sessions import config_of, talk
