@@ -81,8 +81,9 @@ class AsyncEngine:
             await session.append({"role": "user", "content": "Where is my order?"})
             window = await session.window()
 
-    The threads are the engine's own, at most *threads* for calls and as many for tools, so that a slow disk keeps nothing
-    waiting but the engine's own calls. Closing waits for the calls under way.
+    The threads are the engine's own, some for calls and some for tools, so that a slow disk keeps nothing waiting but the calls
+    of the engine. A session that hangs has one of them, which counts no more, and keeps no other session waiting. Closing waits
+    for the calls under way.
 
     Args:
         store: As for ``Engine``; so are the others but the last.
@@ -91,7 +92,7 @@ class AsyncEngine:
         on_conflict: What commands do when somebody else wrote first.
         read_only: Nothing is written.
         clock: Tells the time, in UTC.
-        threads: How many calls run at once, of different sessions; the others wait.
+        threads: How many calls run at once, of different sessions; the others wait, for one that hangs a tenth of a second.
 
     Raises:
         ConfigError: A setting cannot be used; the error names its path.

@@ -1,9 +1,10 @@
 """Sessions and engines whose calls are awaited."""
 
 import asyncio
+import fcntl
 import threading
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import memci
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.names import file_name
 from memci.engine.async_engine import AsyncEngine
 from memci.engine.async_session import AsyncSession
 from memci.engine.engine import Engine
@@ -209,6 +211,26 @@ def test_the_loop_goes_on_while_a_call_is_held() -> None:
             hold.released.set()
             await asyncio.gather(*waiting)
             assert 20 == len(await said(slow))
+
+    asyncio.run(run())
+
+
+def test_sessions_that_hang_stop_no_other(tmp_path: Path) -> None:
+    """Forty sessions whose locks others hold leave another one to work on two threads, and go on when the locks are free."""
+    names = [f"hung {number}" for number in range(40)]
+
+    async def run() -> None:
+        async with engine_on(FileStore(tmp_path, "flush"), threads=2) as engine:
+            sessions = {name: await engine.session(name) for name in (*names, "quick")}
+            await asyncio.gather(*(session.append(user("a")) for session in sessions.values()))
+            with ExitStack() as locks:
+                for name in names:
+                    fcntl.flock(locks.enter_context((tmp_path / "default" / file_name(name) / "lock").open()), fcntl.LOCK_EX)
+                waiting = [asyncio.create_task(sessions[name].append(user("b"))) for name in names]
+                await asyncio.sleep(0)
+                await sessions["quick"].append(user("b"))
+                assert not any(task.done() for task in waiting)
+            await asyncio.gather(*waiting)
 
     asyncio.run(run())
 

@@ -124,6 +124,7 @@ def test_a_call_that_waits_for_a_thread_never_begins() -> None:
     async def run() -> None:
         store = CountingStore(MemoryStore())
         async with engine_on(store, threads=1) as engine, engine.session("slow") as slow, engine.session("chat") as session:
+            engine._threads.patience_s = 60
             hold = store.hold("append")
             first = asyncio.create_task(slow.append(user("a")))
             await reached(hold)

@@ -11,6 +11,7 @@ import fcntl
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -83,7 +84,7 @@ def locked(directory: str) -> Iterator[None]:
     make_directories(directory)
     fd = open_file(f"{directory}/lock", os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        take_lock(fd)
         yield
     finally:
         os.close(fd)
@@ -124,6 +125,13 @@ def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
+LOCK_WAIT_S = 10.0
+"""How long a writer waits for a lock that somebody else holds."""
+
+_MOMENT_S = 0.1
+_MOST_PAUSE_S = 0.02
+
+
 class FileIo:
     """The operating system as the file store uses it. All calls raise ``OSError``.
 
@@ -135,7 +143,10 @@ class FileIo:
         reads: Calls that read.
         opens: Files that were opened.
         bytes_written: Bytes that the calls took.
+        wait_s: How long a call waits for a lock.
     """
+
+    wait_s = LOCK_WAIT_S
 
     def __init__(self) -> None:
         self.syncs = 0
@@ -191,8 +202,12 @@ class FileIo:
         return os.fstat(fd)
 
     def lock(self, fd: int) -> None:
-        """Wait for the exclusive lock of an open file."""
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        """Take the exclusive lock of an open file; see ``take_lock``."""
+        take_lock(fd, self.wait_s)
+
+    def lock_soon(self, fd: int) -> None:
+        """Take a lock that was waited for in vain before; a moment is waited for those who hold it in turns."""
+        take_lock(fd, min(self.wait_s, _MOMENT_S))
 
     def unlock(self, fd: int) -> None:
         """Release the lock."""
@@ -222,6 +237,20 @@ class FileIo:
         """Return the entries of a directory, in no order."""
         with os.scandir(path) as entries:
             return list(entries)
+
+
+def take_lock(fd: int, wait_s: float = LOCK_WAIT_S) -> None:
+    """Take the exclusive lock of an open file, however the one that holds it hangs. Raises ``BlockingIOError`` after *wait_s*."""
+    end_s, pause_s = time.monotonic() + wait_s, 0.0005
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= end_s:
+                message = f"others have kept it locked for {wait_s:g} s"
+                raise BlockingIOError(errno.EAGAIN, message) from error
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _MOST_PAUSE_S)
 
 
 def write_all(io: FileIo, fd: int, data: bytes) -> None:

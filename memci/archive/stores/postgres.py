@@ -93,11 +93,11 @@ class _Sessions:
     pool: PostgresPool
 
     def find(self, key: Key) -> Place | None:
-        found = self.pool.run(_FIND, (key.tenant, key.name))
+        found = self.pool.run(_FIND, (key.tenant, key.name), key.session_id)
         return Place(*found[0]) if found else None
 
     def begin(self, key: Key) -> int:
-        return int(self.pool.run(_BEGIN, (key.tenant, key.name, key.session_id.encode()))[0][0])
+        return int(self.pool.run(_BEGIN, (key.tenant, key.name, key.session_id.encode()), key.session_id)[0][0])
 
     def check(self) -> None:
         pass  # the server checks its pages itself
@@ -138,27 +138,27 @@ class _Records:
         message = f"{PLACE}: session {key.session_id!r} changed while it was written to: do it again"
         raise UnavailableError(message)
 
-    def read(self, row: int, after: int, until: int) -> Sequence[tuple[int, bytes]]:
+    def read(self, key: Key, row: int, after: int, until: int) -> Sequence[tuple[int, bytes]]:
         values = (row, after, min(until, after + BATCH_RECORDS), row, BATCH_BYTES)
-        return [(seq, line) for seq, line in self.pool.run(_READ, values)]
+        return [(seq, line) for seq, line in self.pool.run(_READ, values, key.session_id)]
 
-    def pick(self, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
+    def pick(self, key: Key, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
         sql = "SELECT seq, line FROM memci_record WHERE session = %s AND seq = ANY (%s::bigint[])"
-        return dict(self.pool.run(sql, (row, list(seqs))))
+        return dict(self.pool.run(sql, (row, list(seqs)), key.session_id))
 
     def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
-        _check_there(key, self.pool.run(_REPLACE, (row, list(lines), list(lines.values()))))
+        _check_there(key, self.pool.run(_REPLACE, (row, list(lines), list(lines.values())), key.session_id))
 
     def _try(self, key: Key, row: int | None, expected: int, lines: Sequence[bytes], token: str) -> int | None:
         """Return the session's row if the lines were written."""
         head = expected + len(lines)
         if row is not None:
-            done = self.pool.run_once(_APPEND, (head, row, expected, expected, token, list(lines)))
+            done = self.pool.run_once(_APPEND, (head, row, expected, expected, token, list(lines)), key.session_id)
         elif expected:
             return None
         else:
             values = (key.tenant, key.name, key.session_id.encode(), head, token, list(lines))
-            done = self.pool.run_once(_APPEND_FIRST, values)
+            done = self.pool.run_once(_APPEND_FIRST, values, key.session_id)
         return int(done[0][0]) if done else None
 
     def _token(self, row: int, seq: int) -> str | None:
@@ -173,17 +173,17 @@ class _Pages:
     pool: PostgresPool
 
     def put(self, key: Key, row: int, pages: Mapping[str, bytes]) -> None:
-        _check_there(key, self.pool.run(_PUT_PAGES, (row, list(pages), list(pages.values()))))
+        _check_there(key, self.pool.run(_PUT_PAGES, (row, list(pages), list(pages.values())), key.session_id))
 
-    def find(self, row: int, name: str) -> bytes | None:
-        found = self.pool.run("SELECT body FROM memci_page WHERE session = %s AND name = %s", (row, name))
+    def find(self, key: Key, row: int, name: str) -> bytes | None:
+        found = self.pool.run("SELECT body FROM memci_page WHERE session = %s AND name = %s", (row, name), key.session_id)
         return found[0][0] if found else None
 
-    def names(self, row: int) -> Sequence[str]:
-        return [name for (name,) in self.pool.run("SELECT name FROM memci_page WHERE session = %s", (row,))]
+    def names(self, key: Key, row: int) -> Sequence[str]:
+        return [name for (name,) in self.pool.run("SELECT name FROM memci_page WHERE session = %s", (row,), key.session_id)]
 
     def remove(self, key: Key, row: int, names: Collection[str]) -> None:
-        _check_there(key, self.pool.run(_REMOVE_PAGES, (row, list(names))))
+        _check_there(key, self.pool.run(_REMOVE_PAGES, (row, list(names)), key.session_id))
 
 
 @attrs.frozen
@@ -193,20 +193,22 @@ class _Snapshots:
     pool: PostgresPool
 
     def put(self, key: Key, row: int, seq: int, line: bytes) -> None:
-        found = self.pool.run(_PUT_SNAPSHOT, (row, seq, line))
+        found = self.pool.run(_PUT_SNAPSHOT, (row, seq, line), key.session_id)
         _check_there(key, found)
         old = superfluous([seq, *(older for _, older in found if older is not None)])
         if old:
-            self.pool.run("DELETE FROM memci_snapshot WHERE session = %s AND seq = ANY (%s::bigint[])", (row, old))
+            self.pool.run(
+                "DELETE FROM memci_snapshot WHERE session = %s AND seq = ANY (%s::bigint[])", (row, old), key.session_id
+            )
 
-    def newest(self, row: int, at_most: int | None) -> tuple[int, bytes] | None:
+    def newest(self, key: Key, row: int, at_most: int | None) -> tuple[int, bytes] | None:
         sql = """SELECT seq, line FROM memci_snapshot WHERE session = %s AND seq <= coalesce(%s::bigint, seq)
             ORDER BY seq DESC LIMIT 1"""
-        found = self.pool.run(sql, (row, at_most))
+        found = self.pool.run(sql, (row, at_most), key.session_id)
         return (found[0][0], found[0][1]) if found else None
 
     def clear(self, key: Key, row: int) -> None:
-        _check_there(key, self.pool.run(_CLEAR_SNAPSHOTS, (row,)))
+        _check_there(key, self.pool.run(_CLEAR_SNAPSHOTS, (row,), key.session_id))
 
 
 @attrs.frozen
@@ -316,7 +318,9 @@ class PostgresStore:
         """
         check_identifier(session_id, "session id")
         values = (file_name(check_identifier(tenant, "tenant")), file_name(session_id))
-        for (row,) in self._pool.run("DELETE FROM memci_session WHERE tenant = %s AND name = %s RETURNING id", values):
+        for (row,) in self._pool.run(
+            "DELETE FROM memci_session WHERE tenant = %s AND name = %s RETURNING id", values, session_id
+        ):
             self._indexes.remove(row)
 
     def close(self) -> None:

@@ -29,10 +29,12 @@ class PostgresIo:
         round_trips: Statements that were sent and answered; all but the first of a connection stand for themselves, and each is a
             transaction of its own unless it stands between BEGIN and COMMIT, which count too.
         wait_s: How long a call waits for a free connection of the pool.
-        statement_s: How long the server may work on a statement, where the server or the URL say nothing.
+        lock_s: How long a statement may wait for a lock, where the server or the URL say nothing.
+        statement_s: How long the server may work on a statement, likewise.
     """
 
     wait_s = 30.0
+    lock_s = 10
     statement_s = 60
 
     def __init__(self) -> None:

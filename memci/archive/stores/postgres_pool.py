@@ -26,7 +26,10 @@ SELECT current_setting('fsync'),
         ELSE current_setting('synchronous_commit') END, false),
     set_config('statement_timeout', CASE
         WHEN current_setting('statement_timeout') = '0' THEN %s
-        ELSE current_setting('statement_timeout') END, false)
+        ELSE current_setting('statement_timeout') END, false),
+    set_config('lock_timeout', CASE
+        WHEN current_setting('lock_timeout') = '0' THEN %s
+        ELSE current_setting('lock_timeout') END, false)
 """
 # What to do, by SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 _ADVICE = {
@@ -39,10 +42,10 @@ _ADVICE = {
     "53100": "make room, then do it again",
     "53200": "make room, then do it again",
     "53300": "close connections, lower memci_pool, or raise max_connections",
-    "55P03": "it took too long: do it again, or raise lock_timeout",
     "57014": "it took too long, or somebody cancelled it: do it again, or raise statement_timeout",
 }
 _DAMAGE = {"23505", "XX001", "XX002"}  # 23505: a record is where the journal does not go yet
+_LOCKED = "55P03"
 _IDENTITY = "SELECT version, database_id::text FROM memci_schema"
 
 
@@ -90,28 +93,30 @@ class PostgresPool:
         self._synced = synced
         self._processes: dict[int, _Process] = {}
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, sql: str, values: Sequence[Any] = (), session: str = "") -> list[tuple[Any, ...]]:
         """Run a statement that may run twice, and return its rows. One round trip, unless the connection was lost.
 
         Raises:
             CorruptError: The server says that its data is damaged.
+            LockedError: Others kept rows locked for too long; it names the *session*.
             UnavailableError: The server cannot be reached, or cannot do it now.
         """
         try:
-            return self.run_once(sql, values)
+            return self.run_once(sql, values, session)
         except ConnectionLostError:
-            return self.run_once(sql, values)
+            return self.run_once(sql, values, session)
 
-    def run_once(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run_once(self, sql: str, values: Sequence[Any] = (), session: str = "") -> list[tuple[Any, ...]]:
         """Run a statement, and return its rows. One round trip.
 
         Raises:
             ConnectionLostError: The connection broke; it may or may not have been done.
             CorruptError: See ``run``, and where a row is there already.
+            LockedError: See ``run``.
             UnavailableError: See ``run``.
         """
         process = self._process()
-        with self._connection(process) as connection:
+        with self._connection(process, session) as connection:
             return self._io.execute(connection, sql, values)
 
     def database_id(self) -> str:
@@ -142,12 +147,12 @@ class PostgresPool:
         return self._processes.setdefault(os.getpid(), _Process())
 
     @contextmanager
-    def _connection(self, process: _Process) -> "Iterator[psycopg.Connection]":
+    def _connection(self, process: _Process, session: str = "") -> "Iterator[psycopg.Connection]":
         """Lend a connection, and turn errors into memci's own."""
         connection = self._take(process)
         is_kept = False
         try:
-            with self._mapped(connection):
+            with self._mapped(connection, session):
                 yield connection
             is_kept = True
         except StoreError:
@@ -205,7 +210,7 @@ class PostgresPool:
         def run(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
             return self._io.execute(connection, sql, values)
 
-        settings = run(_SETTINGS, (not self._synced, f"{self._io.statement_s}s"))
+        settings = run(_SETTINGS, (not self._synced, f"{self._io.statement_s}s", f"{self._io.lock_s}s"))
         if self._synced and settings[0][0] != "on":
             message = f"{PLACE}: the server runs with fsync = off and keeps no promise: switch it on, or ask for durability flush"
             raise UnavailableError(message)
@@ -218,7 +223,7 @@ class PostgresPool:
             process.database_id = found[0][1]
 
     @contextmanager
-    def _mapped(self, connection: "psycopg.Connection | None") -> Iterator[None]:
+    def _mapped(self, connection: "psycopg.Connection | None", session: str = "") -> Iterator[None]:
         """Turn errors of the driver into memci's own. Their texts name hosts and users, and never a password."""
         try:
             import psycopg  # noqa: PLC0415 loads only when a store connects
@@ -235,6 +240,9 @@ class PostgresPool:
             if error.sqlstate in _DAMAGE:
                 problem = f"{text}: restore it from a backup"
                 raise CorruptError(problem, session="", place=PLACE) from error
+            if error.sqlstate == _LOCKED:
+                reason = f"{PLACE}: {text}"
+                raise refusal.locked(reason, session) from error
             other = refusal.MORE_DESCRIPTORS if is_out_of_descriptors() else "see to the server, then do it again"
             message = f"{PLACE}: {text}: {_ADVICE.get(error.sqlstate or '', other)}"
             raise UnavailableError(message) from error

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from memci.archive.stores.file_io import is_out_of_descriptors
-from memci.errors import ConflictError, PermissionDeniedError, SessionClosedError, UnavailableError
+from memci.errors import ConflictError, LockedError, PermissionDeniedError, SessionClosedError, UnavailableError
 
 MORE_DESCRIPTORS = "close sessions, or raise the limit of open files (ulimit -n), then do it again"
 
@@ -36,8 +36,15 @@ def read_only(session: str) -> PermissionDeniedError:
     return PermissionDeniedError(f"session {session!r} was opened read-only: open it without read_only to write")
 
 
-def unavailable(error: OSError, place: str) -> UnavailableError:
+def locked(reason: str, session: str) -> LockedError:
+    """Make the error of one who waited too long for others."""
+    return LockedError(f"{reason}: do it again, or end the process that holds the lock if it hangs", session=session)
+
+
+def unavailable(error: OSError, place: str, session: str = "") -> UnavailableError:
     """Make the error of a call to the operating system that failed on *place*, a path relative to the store's root."""
+    if isinstance(error, BlockingIOError):
+        return locked(f"{place}: {error.strerror}", session)
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             advice = "make room, then do it again"

@@ -73,6 +73,7 @@ class SessionFiles:
         self._lock: int | None = None
         self._lock_pid = 0
         self._is_swept = False
+        self._is_hung = False
         self._is_closed = False
 
     def path(self, *names: str) -> str:
@@ -100,7 +101,7 @@ class SessionFiles:
     def unavailable(self, error: OSError, *names: str) -> UnavailableError:
         """Make the error of a call that failed on the file that it names itself, or else on this one."""
         path = error.filename if isinstance(error.filename, str) else self.path(*names)
-        return refusal.unavailable(error, path.removeprefix(f"{self._root}/"))
+        return refusal.unavailable(error, path.removeprefix(f"{self._root}/"), self.session_id)
 
     def check_open(self) -> None:
         """Refuse what comes after ``close``.
@@ -171,7 +172,7 @@ class SessionFiles:
     def acquire(self) -> int:
         """Take the lock, making the directory of a new session, and return the size of the journal if it is open, else 0.
 
-        Raises ``OSError``.
+        Raises ``OSError``: a ``BlockingIOError`` where somebody else has held it for too long.
 
         Raises:
             UnavailableError: The session was deleted while it was open.
@@ -185,7 +186,7 @@ class SessionFiles:
             if self._lock is None:
                 self._lock = self._open_lock(create=not is_known)
                 self._lock_pid = os.getpid()
-            self._io.lock(self._lock)
+            self._take(self._lock)
             # Deleting unlinks the journal before the lock, both under the lock: the journal tells, where it is open.
             facts = self._io.stat(self._lock if self.journal is None else self.journal)
             if facts.st_nlink:
@@ -197,6 +198,13 @@ class SessionFiles:
                 raise refusal.deleted(self.session_id)
             self._io.close(self._lock)
             self._lock = None
+
+    def _take(self, lock: int) -> None:
+        """Wait for the lock; where that was in vain before, only for a moment, so that those who come later fail at once."""
+        take = self._io.lock_soon if self._is_hung else self._io.lock
+        self._is_hung = True
+        take(lock)
+        self._is_hung = False
 
     def release(self) -> None:
         """Release the lock. What was done under it is done: a lock that cannot be released is given back with its file."""

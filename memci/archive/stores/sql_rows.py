@@ -7,7 +7,8 @@
     page      session, name, body      raw pages
     snapshot  session, seq, line       cached states
 
-A line is what ``memci.archive.codec`` writes. Each call below is one query or one transaction.
+A line is what ``memci.archive.codec`` writes. Each call below is one query or one transaction, and a ``LockedError`` where others
+keep it waiting for too long.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -91,11 +92,11 @@ class RecordRows(Protocol):
         """
         ...
 
-    def read(self, row: int, after: int, until: int) -> Sequence[tuple[int, bytes]]:
+    def read(self, key: Key, row: int, after: int, until: int) -> Sequence[tuple[int, bytes]]:
         """Return lines with ``after < seq <= until`` in order, as many as ``BATCH_RECORDS`` and ``BATCH_BYTES`` allow."""
         ...
 
-    def pick(self, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
+    def pick(self, key: Key, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
         """Return the lines of these records, as far as they are there."""
         ...
 
@@ -115,11 +116,11 @@ class PageRows(Protocol):
         """Write pages over older ones in one transaction. Raises ``UnavailableError`` where the session was deleted."""
         ...
 
-    def find(self, row: int, name: str) -> bytes | None:
+    def find(self, key: Key, row: int, name: str) -> bytes | None:
         """Return a page, ``None`` where there is none."""
         ...
 
-    def names(self, row: int) -> Sequence[str]:
+    def names(self, key: Key, row: int) -> Sequence[str]:
         """Return the names of all pages."""
         ...
 
@@ -135,7 +136,7 @@ class SnapshotRows(Protocol):
         """Write a snapshot and delete those that are superfluous. Raises ``UnavailableError`` where the session was deleted."""
         ...
 
-    def newest(self, row: int, at_most: int | None) -> tuple[int, bytes] | None:
+    def newest(self, key: Key, row: int, at_most: int | None) -> tuple[int, bytes] | None:
         """Return the newest snapshot up to *at_most*, damaged or not."""
         ...
 

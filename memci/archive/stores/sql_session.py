@@ -159,7 +159,7 @@ class SqlJournal:
         bound = end if until is None else min(until, end)
         seq = max(after, 0)
         while seq < bound:
-            lines = self._rows.read(place.row, seq, bound)
+            lines = self._rows.read(self._opening.key, place.row, seq, bound)
             for found, line in lines:
                 seq += 1
                 if found != seq or seq > place.head:
@@ -191,7 +191,7 @@ class SqlJournal:
                 raise refusal.no_record(seq, head)
         if place is None or not bodies:
             return
-        lines = self._rows.pick(place.row, bodies)
+        lines = self._rows.pick(opening.key, place.row, bodies)
         for seq in bodies:
             if seq not in lines:
                 self._missing(seq)
@@ -244,12 +244,12 @@ class SqlPages:
         self._opening.check_open()
         check_page_name(name)
         row = self._opening.find_row()
-        return None if row is None else self._rows.find(row, name)
+        return None if row is None else self._rows.find(self._opening.key, row, name)
 
     def names(self) -> Iterator[str]:
         """Yield the names of all pages, in no order. One query."""
         row = self._opening.find_row()
-        yield from () if row is None else self._rows.names(row)
+        yield from () if row is None else self._rows.names(self._opening.key, row)
 
     def remove(self, names: Collection[str]) -> None:
         """Delete pages in one transaction; names that are not there are passed over.
@@ -313,14 +313,14 @@ class SqlSnapshots:
 
     def _newest_first(self, at_most: int | None) -> Iterator[tuple[int, bytes | DamagedLineError]]:
         row = self._opening.find_row()
-        found = None if row is None else self._rows.newest(row, at_most)
+        found = None if row is None else self._rows.newest(self._opening.key, row, at_most)
         while row is not None and found is not None:
             seq, line = found
             try:
                 yield seq, self._codec.decode_snapshot(line, seq)
             except DamagedLineError as error:
                 yield seq, error
-            found = self._rows.newest(row, seq - 1)
+            found = self._rows.newest(self._opening.key, row, seq - 1)
 
 
 class SqlSession:

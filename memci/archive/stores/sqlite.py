@@ -54,14 +54,14 @@ class _Sessions:
     database: SqliteDatabase
 
     def find(self, key: Key) -> Place | None:
-        return self.database.read(lambda run: _find(run, key), None)
+        return self.database.read(lambda run: _find(run, key), None, key.session_id)
 
     def begin(self, key: Key) -> int:
         def work(run: Run) -> int:
             place = _find(run, key)
             return _begin(run, key) if place is None else place.row
 
-        return self.database.write(work)
+        return self.database.write(work, key.session_id)
 
     def check(self) -> None:
         self.database.check()
@@ -85,15 +85,18 @@ class _Records:
             run("UPDATE session SET head = ? WHERE id = ?", (expected + len(lines), found))
             return found
 
-        return self.database.write(work)
+        return self.database.write(work, key.session_id)
 
-    def read(self, row: int, after: int, until: int) -> Sequence[tuple[int, bytes]]:
+    def read(self, key: Key, row: int, after: int, until: int) -> Sequence[tuple[int, bytes]]:
         values = (row, after, min(until, after + BATCH_RECORDS), row, BATCH_BYTES)
-        return self.database.read(lambda run: [(seq, line) for seq, line in run(_READ, values)], [])
+        return self.database.read(lambda run: [(seq, line) for seq, line in run(_READ, values)], [], key.session_id)
 
-    def pick(self, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
+    def pick(self, key: Key, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
         sql = "SELECT seq, coalesce(CAST(line AS BLOB), x'') FROM record WHERE session = ? AND seq = ?"
-        return self.database.read(lambda run: {seq: line for each in seqs for seq, line in run(sql, (row, each))}, {})
+        found: dict[int, bytes] = {}
+        return self.database.read(
+            lambda run: {seq: line for each in seqs for seq, line in run(sql, (row, each))}, found, key.session_id
+        )
 
     def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
         def work(run: Run) -> None:
@@ -101,7 +104,7 @@ class _Records:
             for seq, line in lines.items():
                 run("UPDATE record SET line = ? WHERE session = ? AND seq = ?", (line, row, seq))
 
-        self.database.write(work)
+        self.database.write(work, key.session_id)
         self.database.clean()
 
 
@@ -117,16 +120,16 @@ class _Pages:
             for name, body in pages.items():
                 run("INSERT OR REPLACE INTO page (session, name, body) VALUES (?, ?, ?)", (row, name, body))
 
-        self.database.write(work)
+        self.database.write(work, key.session_id)
 
-    def find(self, row: int, name: str) -> bytes | None:
+    def find(self, key: Key, row: int, name: str) -> bytes | None:
         sql = "SELECT CAST(body AS BLOB) FROM page WHERE session = ? AND name = ?"
-        found = self.database.read(lambda run: run(sql, (row, name)), _NO_ROWS)
+        found = self.database.read(lambda run: run(sql, (row, name)), _NO_ROWS, key.session_id)
         return found[0][0] if found else None
 
-    def names(self, row: int) -> Sequence[str]:
+    def names(self, key: Key, row: int) -> Sequence[str]:
         sql = "SELECT CAST(name AS TEXT) FROM page WHERE session = ? AND name IS NOT NULL"
-        return self.database.read(lambda run: [name for (name,) in run(sql, (row,))], [])
+        return self.database.read(lambda run: [name for (name,) in run(sql, (row,))], [], key.session_id)
 
     def remove(self, key: Key, row: int, names: Collection[str]) -> None:
         def work(run: Run) -> None:
@@ -134,7 +137,7 @@ class _Pages:
             for name in names:
                 run("DELETE FROM page WHERE session = ? AND name = ?", (row, name))
 
-        self.database.write(work)
+        self.database.write(work, key.session_id)
         self.database.clean()
 
 
@@ -151,14 +154,14 @@ class _Snapshots:
             for old in superfluous(kept for (kept,) in run("SELECT seq FROM snapshot WHERE session = ?", (row,))):
                 run("DELETE FROM snapshot WHERE session = ? AND seq = ?", (row, old))
 
-        self.database.write(work)
+        self.database.write(work, key.session_id)
 
-    def newest(self, row: int, at_most: int | None) -> tuple[int, bytes] | None:
+    def newest(self, key: Key, row: int, at_most: int | None) -> tuple[int, bytes] | None:
         sql = (
             "SELECT CAST(seq AS INTEGER), coalesce(CAST(line AS BLOB), x'') FROM snapshot "
             "WHERE session = ? AND seq <= ifnull(?, seq) ORDER BY seq DESC LIMIT 1"
         )
-        found = self.database.read(lambda run: run(sql, (row, at_most)), _NO_ROWS)
+        found = self.database.read(lambda run: run(sql, (row, at_most)), _NO_ROWS, key.session_id)
         return (found[0][0], found[0][1]) if found else None
 
     def clear(self, key: Key, row: int) -> None:
@@ -166,7 +169,7 @@ class _Snapshots:
             _look(run, key, row)
             run("DELETE FROM snapshot WHERE session = ?", (row,))
 
-        self.database.write(work)
+        self.database.write(work, key.session_id)
         self.database.clean()
 
 
@@ -270,11 +273,11 @@ class SqliteStore:
         check_identifier(tenant, "tenant")
         check_identifier(session_id, "session id")
         key = Key(file_name(tenant), file_name(session_id), session_id)
-        place = self._database.read(lambda run: _find(run, key), None)
+        place = self._database.read(lambda run: _find(run, key), None, session_id)
         if place is not None:
             # The index first: once the row is gone nobody would know its name.
             self._indexes.remove(place.row)
-            self._database.write(lambda run: run("DELETE FROM session WHERE id = ?", (place.row,)))
+            self._database.write(lambda run: run("DELETE FROM session WHERE id = ?", (place.row,)), session_id)
             self._indexes.remove(place.row)
         self._database.clean()
 

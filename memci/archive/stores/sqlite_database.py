@@ -12,9 +12,9 @@ import attrs
 
 from memci.archive.stores import file_io, refusal, sqlite_schema
 from memci.archive.stores.sql_rows import SyncFailedError
-from memci.archive.stores.sqlite_errors import damaged, mapped_errors
+from memci.archive.stores.sqlite_errors import damaged, locked, mapped_errors
 from memci.archive.stores.sqlite_io import SqliteIo, is_wal_safe
-from memci.errors import CorruptError, MemciError, StoreError, UnavailableError
+from memci.errors import CorruptError, LockedError, MemciError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,9 +29,10 @@ _CHECKED_BYTES = 1 << 26
 
 @attrs.define(eq=False)
 class _Job(Generic[T]):
-    """A piece of work that waits to be part of a transaction."""
+    """A piece of work that waits to be part of a transaction, of a session that errors name."""
 
     work: Callable[[Run], T]
+    session: str
     value: T | None = None
     error: BaseException | None = None
     done: bool = False
@@ -42,6 +43,8 @@ class _Job(Generic[T]):
             self.done = True
 
     def result(self) -> T:
+        if isinstance(self.error, LockedError):
+            raise LockedError(str(self.error), session=self.session) from self.error
         if self.error is not None:
             raise self.error
         return cast("T", self.value)
@@ -93,42 +96,49 @@ class SqliteDatabase:
         found = self.read(lambda _: self._process.mode, "")
         return found or ("wal" if is_wal_safe(self._io.version()) else "truncate")
 
-    def read(self, work: Callable[[Run], T], absent: T) -> T:
+    def read(self, work: Callable[[Run], T], absent: T, session: str = "") -> T:
         """Run statements that only read, and return what *work* returns, or *absent* where there is no database.
 
         Raises:
             CorruptError: The database is damaged.
+            LockedError: Others kept it locked for too long; it names the *session*.
             UnavailableError: It cannot be read now.
         """
         process = self._process
-        self._begin_turn(process)
+        self._begin_turn(process, session, self._io.wait_s)
         try:
-            with self._mapped():
+            with self._mapped(session):
                 connection = self._connection(process, create=False)
                 return absent if connection is None else work(self._run(connection))
         finally:
             self._end_turn(process)
 
-    def write(self, work: Callable[[Run], T]) -> T:
+    def write(self, work: Callable[[Run], T], session: str = "") -> T:
         """Run statements in a transaction, with the work of other threads, and return what *work* returns. Durable then.
 
         When *work* raises a ``MemciError`` or ``ValueError``, nothing of it is written.
 
         Raises:
             CorruptError: The database is damaged.
+            LockedError: Others kept it locked for too long; it names the *session*.
             SyncFailedError: Nobody knows what is on the disk.
             UnavailableError: It cannot be written now.
         """
         process = self._process
-        job = _Job(work)
+        job = _Job(work, session)
         with process.turn:
             process.waiting.append(job)
             try:
-                process.turn.wait_for(lambda: job.done or not process.is_busy)
+                is_free = process.turn.wait_for(lambda: job.done or not process.is_busy, self._io.wait_s)
+                if not is_free and job not in process.waiting:  # somebody commits it
+                    is_free = process.turn.wait_for(lambda: job.done)
             except BaseException:
                 if job in process.waiting:
                     process.waiting.remove(job)
                 raise
+            if not is_free:
+                process.waiting.remove(job)
+                raise self._locked(session)
             if job.done:
                 return job.result()
             process.is_busy = True
@@ -193,10 +203,10 @@ class SqliteDatabase:
         else:
             self._end_turn(self._process)
 
-    @staticmethod
-    def _begin_turn(process: _Process) -> None:
+    def _begin_turn(self, process: _Process, session: str = "", wait_s: float | None = None) -> None:
         with process.turn:
-            process.turn.wait_for(lambda: not process.is_busy)
+            if not process.turn.wait_for(lambda: not process.is_busy, wait_s):
+                raise self._locked(session)
             process.is_busy = True
 
     @staticmethod
@@ -342,8 +352,11 @@ class SqliteDatabase:
             "or use one library everywhere, 3.51.3 or newer (sqlite.org/wal.html#walresetbug)"
         )
 
-    def _mapped(self) -> AbstractContextManager[None]:
-        return mapped_errors(self._name(), self._io.wait_s)
+    def _mapped(self, session: str = "") -> AbstractContextManager[None]:
+        return mapped_errors(self._name(), self._io.wait_s, session)
+
+    def _locked(self, session: str) -> LockedError:
+        return locked(self._name(), self._io.wait_s, session)
 
     def _damaged(self, what: str) -> CorruptError:
         return damaged(self._name(), what)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from memci.archive.stores import refusal
 from memci.archive.stores.file_io import is_out_of_descriptors
 from memci.archive.stores.refusal import MORE_DESCRIPTORS, loading
 from memci.archive.stores.sql_rows import SyncFailedError
-from memci.errors import CorruptError, UnavailableError
+from memci.errors import CorruptError, LockedError, UnavailableError
 
 
 def damaged(name: str, what: str) -> CorruptError:
@@ -15,13 +16,19 @@ def damaged(name: str, what: str) -> CorruptError:
     return CorruptError(problem, session="", place=name)
 
 
+def locked(name: str, wait_s: float, session: str) -> LockedError:
+    """Make the error of one who waited too long for others."""
+    return refusal.locked(f"{name}: others have kept it locked for more than {wait_s:g} s", session)
+
+
 @contextmanager
-def mapped_errors(name: str, wait_s: float) -> Iterator[None]:
+def mapped_errors(name: str, wait_s: float, session: str) -> Iterator[None]:
     """Turn errors of the library into memci's own.
 
     Args:
         name: Of the database, for error texts.
         wait_s: How long the library waits for others.
+        session: Whom it waits for, for the error of one who waited too long.
     """
     with loading("sqlite3"):
         import sqlite3  # noqa: PLC0415 loads only when a database is opened
@@ -40,7 +47,7 @@ def mapped_errors(name: str, wait_s: float) -> Iterator[None]:
                 text = f"{name}: {error}: see to the disk, then open the session again"
                 raise SyncFailedError(text) from error
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                advice = f"others wrote for more than {wait_s:g} s: do it again"
+                raise locked(name, wait_s, session) from error
             case sqlite3.SQLITE_FULL:
                 advice = "make room, then do it again"
             case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:

@@ -33,7 +33,7 @@ class SqliteIo:
         wait_s: How long a call waits for other connections that write.
     """
 
-    wait_s = 30.0
+    wait_s = 10.0
 
     def __init__(self) -> None:
         self.connections = 0
