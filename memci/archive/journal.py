@@ -76,7 +76,8 @@ class FileJournal:
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
 
-        What is committed while it reads is not read. Memory is bounded by the largest record.
+        What is committed while it reads is not read; bodies that are redacted meanwhile are the former or the new ones. Memory is
+        bounded by the largest record.
 
         Raises:
             CorruptError: A record is damaged; those before it were yielded.
@@ -92,8 +93,17 @@ class FileJournal:
                 # All before the damage can be read, and whoever comes to it is told.
                 yield from self._scan.read(after, until, self._io.stat(fd).st_size)
                 raise
-            if after < tail.head and (until is None or after < until):
-                yield from self._scan.read(after, until, tail.end)
+            last = tail.head if until is None else min(until, tail.head)
+            while after < last:
+                generation = self._files.generation
+                for record in self._scan.read(after, last, tail.end):
+                    yield record
+                    after = record.seq
+                    if generation != self._files.generation:  # another file took the place of the one that was read
+                        tail = self._look(self._files.open_journal() or fd)
+                        break
+                else:
+                    return
 
     def redact(self, bodies: Mapping[int, bytes]) -> None:
         """Put other bodies in the place of those of some records: the journal is written anew and takes the name of the old one.

@@ -6,7 +6,7 @@ record is ``Forked``: without it the journal names another session than it stand
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import zip_longest
 
@@ -14,7 +14,7 @@ import attrs
 
 from memci.archive.stores.contract import Journal, NewRecord, Record, SessionStore, Store
 from memci.engine.events import PagesFolded, SessionConfigured, from_record, to_record
-from memci.engine.page_codec import file_name
+from memci.engine.page_codec import file_name, file_place
 from memci.engine.time_events import Forked
 from memci.errors import ConfigError, ConflictError, CorruptError, shown
 
@@ -73,7 +73,8 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
 ) -> Copied:
     """Copy a session to another store, while it may be written to; repeated, the copy goes on where it was interrupted.
 
-    It ends when nothing was written since the last look. All records are read again and compared. O(history), in bounded memory.
+    It ends when nothing was written since the last look. All records are read again and compared; what was erased in the source
+    meanwhile is taken out of the copy. O(history), in bounded memory.
 
     Args:
         source: The store that has it.
@@ -114,7 +115,16 @@ def take_over(route: Route, until: int | None, now: str, progress: Progress | No
         message = f"{shown(route.new_session)} is an id that the session had before: take another one"
         raise ConfigError(message, path="session")
     finished = _find_forked(route, known)
-    _check_beginning(route, known if finished is None else known - 1)
+    if finished is None:
+        differs, _ = _follow(route, 0, known)
+    else:
+        differs = next(_differences(route, 0, known - 1), None)
+    if differs is not None:
+        message = (
+            f"{shown(route.new_session)} is there already, and is not the beginning of {shown(route.session)}: "
+            "take another id, or delete it first"
+        )
+        raise ConflictError(message, expected=0, head=known)
     if finished is not None:
         if finished.source == route.session and finished.fork_at == (source.head() if until is None else until):
             return Copied(session=route.new_session, seq=finished.fork_at, events=0, pages=0, missing=())
@@ -127,11 +137,14 @@ def take_over(route: Route, until: int | None, now: str, progress: Progress | No
         message = f"{held}, more than {until}: delete it first"
         raise ConflictError(message, expected=until, head=known)
     copied = _copy(route, known, until, progress)
-    _copy_snapshot(route, copied.seq)
-    seq = _first_difference(route, known, copied.seq)
-    if seq is not None:
+    differs, erased = _follow(route, known, copied.seq)
+    if differs is not None:
         message = "a record is not the one that was copied: delete the copy, see to the disk, and copy again"
-        raise CorruptError(message, session=route.new_session, place="journal", seq=seq)
+        raise CorruptError(message, session=route.new_session, place="journal", seq=differs.seq)
+    if erased is None:
+        _copy_snapshot(route, copied.seq)
+    else:
+        copied = attrs.evolve(copied, missing=tuple(dict.fromkeys((*copied.missing, *erased))))
     if route.new_session != route.session:
         event = Forked(source=route.session, fork_at=copied.seq, session=route.new_session, at=now)
         target.append(copied.seq, [to_record(event)])
@@ -158,27 +171,65 @@ def _find_forked(route: Route, head: int) -> Forked | None:
     return None
 
 
-def _check_beginning(route: Route, known: int) -> None:
-    """Check that what the target holds is the beginning of the session. O(it).
+@attrs.frozen
+class _Difference:
+    """A record that source and target do not both have alike.
 
-    Raises:
-        ConflictError: It is not.
+    Attributes:
+        seq: Its sequence number.
+        body: What was put in the place of its body in the source, ``None`` where that is not all.
     """
-    if _first_difference(route, 0, known) is not None:
-        message = (
-            f"{shown(route.new_session)} is there already, and is not the beginning of {shown(route.session)}: "
-            "take another id, or delete it first"
-        )
-        raise ConflictError(message, expected=0, head=known)
+
+    seq: int
+    body: bytes | None
 
 
-def _first_difference(route: Route, after: int, until: int) -> int | None:
-    """Return the sequence number of the first record that source and target do not both have alike, ``None`` for none."""
+def _differences(route: Route, after: int, until: int) -> Iterator[_Difference]:
+    """Yield the records in which the target is not the source, in order. O(records)."""
     there, here = (store.journal.read(after, until) for store in (route.source, route.target))
     for seq, (record, copy) in enumerate(zip_longest(there, here), start=after + 1):
-        if record is None or copy is None or _content(record) != _content(copy):
-            return seq
-    return None
+        if record is None or copy is None:
+            yield _Difference(seq, None)
+        elif _content(record) != _content(copy):
+            is_erased = record.redacted and (record.kind, record.version) == (copy.kind, copy.version)
+            yield _Difference(seq, record.body if is_erased else None)
+
+
+def _follow(route: Route, after: int, until: int) -> tuple[_Difference | None, list[tuple[str, int]] | None]:
+    """Take out of an unfinished copy what was erased in the source since it was copied. O(records, and again where it was).
+
+    Returns:
+        The first difference that does not come of erasing, ``None`` for none; and which page files the copy lacks since the
+        erasing, ``None`` where there was none.
+    """
+    done: list[_Difference] = []
+    missing: list[tuple[str, int]] | None = None
+    while True:
+        found = []
+        for difference in _differences(route, after, until):
+            if difference.body is None or difference in done:
+                return difference, missing
+            found.append(difference)
+        if not found:
+            return None, missing
+        route.target.snapshots.clear()
+        route.target.index.reset()
+        route.target.journal.redact({each.seq: each.body for each in found if each.body is not None})
+        missing = [*(missing or ()), *_follow_files(route)]
+        done += found
+
+
+def _follow_files(route: Route) -> list[tuple[str, int]]:
+    """Make the page files of a copy those of the source; return which there are none of."""
+    missing = []
+    for name in list(route.target.pages.names()):
+        data = route.source.pages.find(name)
+        if data is None:
+            route.target.pages.remove([name])
+            missing.append(file_place(name))
+        elif data != route.target.pages.find(name):
+            route.target.pages.put({name: data})
+    return missing
 
 
 def _content(record: Record) -> tuple[str, int, bytes]:

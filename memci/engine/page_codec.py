@@ -79,3 +79,9 @@ def _mark(node: MessageNode) -> dict[str, bool]:
 def file_name(index: str, revision: int) -> str:
     """Return the name of a page's file, such as ``usr-12``, or ``usr-12.r1`` after a late result."""
     return f"{index}.r{revision}" if revision else index
+
+
+def file_place(name: str) -> tuple[str, int]:
+    """Return index and revision of the page whose file has a name."""
+    index, _, revision = name.partition(".r")
+    return index, int(revision or 0)

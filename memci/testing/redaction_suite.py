@@ -42,6 +42,19 @@ class RedactionSuite:
         for journal in (session.journal, other.journal, reader.journal):
             assert ["[erased]", "b", "c", "d", "e"] == texts_of(journal)
 
+    @capability("redaction")
+    def test_reading_goes_on_beside_a_redaction(self, store: Store, session: SessionStore) -> None:
+        """Who reads while others redact, and looks at the journal meanwhile, reads on, and reads later what comes behind."""
+        append_each(session.journal, "a" * 1_000, *"bcd")
+        other = store.open(TENANT, "session")
+        reading = other.journal.read(1)
+        assert b'{"text":"b"}' == next(reading).body
+        session.journal.redact({1: GONE})
+        append_each(session.journal, "e" * 2_000)
+        assert 5 == other.journal.head()
+        assert [3, 4] == [record.seq for record in reading]
+        assert ["e" * 2_000] == texts_of(other.journal, 4)
+
     @capability("many openings")
     def test_a_writer_need_not_look_before_it_writes(self, store: Store, session: SessionStore) -> None:
         """Who knows the head appends after it, though the journal was redacted meanwhile."""

@@ -16,7 +16,8 @@ from memci.archive.stores.sqlite import SqliteStore
 from memci.engine.copying import Copied, copy_session
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.errors import ConfigError, ConflictError, CorruptError, StoreError
+from memci.errors import ConfigError, ConflictError, CorruptError, StoreError, UnavailableError
+from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, user
 
@@ -224,3 +225,111 @@ def test_all_records_are_read_again() -> None:
     with pytest.raises(CorruptError, match="not the one that was copied") as caught:
         copy_session(source, WrongStore(), "chat", now=NOW)
     assert 2 == caught.value.seq
+
+
+WORD = "zanzibarprotocol"
+
+
+class Eraser:
+    """Another process that erases a page, once: before the call of this number that a copy makes to the journals.
+
+    Attributes:
+        left: How many calls are left until then; below 0 when it was done.
+    """
+
+    def __init__(self, store: Store, moment: int, *, to_the_end: bool) -> None:
+        self.left = moment
+        self._store = CountingStore(store)
+        self._session = Engine(self._store, config_of(counter="approximate")).session("chat")
+        self._to_the_end = to_the_end
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left == -1 and self._to_the_end:
+            self._session.erase("usr-3")
+        elif self.left == -1:
+            self._store.before = self._fail  # the page is taken out, and nobody is told
+            with pytest.raises(UnavailableError):
+                self._session.erase("usr-3")
+
+    def _fail(self) -> None:
+        if self._store.calls["append"]:
+            message = "the store fails"
+            raise UnavailableError(message)
+
+
+def told_word(store: Store) -> None:
+    session = begin(store, turns=2)
+    session.extend([user(f"what of {WORD}?"), assistant(WORD)])
+    talk(session, 3, first=4)
+    session.fold("all")
+    session.recall("usr-3")
+    session.close()
+
+
+def left_in(root: Path) -> list[str]:
+    return [str(path) for path in root.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("to_the_end", [True, False], ids=["erased", "half erased"])
+@pytest.mark.parametrize("make_source", STORES.values(), ids=STORES)
+def test_a_page_may_be_erased_while_it_is_copied(
+    make_source: Callable[[Path], Store],
+    to_the_end: bool,  # noqa: FBT001 (a case)
+    tmp_path: Path,
+) -> None:
+    """Whenever that is, the copy is whole, of the session before or after, and copying again takes out what was erased since."""
+    for moment in range(100):
+        source, target = make_source(tmp_path / f"a{moment}"), FileStore(tmp_path / f"b{moment}", "flush")
+        told_word(source)
+        counted = CountingStore(source)
+        counted.before = eraser = Eraser(source, moment, to_the_end=to_the_end)
+        copy_session(counted, target, "chat", now=NOW)
+        counted.before = None
+        with Engine(target, config_of(counter="approximate")) as engine, engine.session("chat") as copy:
+            said = str(list(copy.messages()))
+            assert () == copy.verify().problems
+        if "[erased]" in said:
+            assert [] == left_in(tmp_path / f"b{moment}")
+        with Engine(source, config_of(counter="approximate")) as engine:
+            engine.erase("chat", "usr-3")
+        copy_session(source, target, "chat", now=NOW)
+        assert_whole(source, target)
+        assert [] == left_in(tmp_path / f"b{moment}")
+        if eraser.left >= 0:
+            return
+    pytest.fail("it never ends")
+
+
+@pytest.mark.parametrize("to_the_end", [True, False], ids=["erased", "half erased"])
+def test_a_page_may_be_erased_while_it_is_forked(to_the_end: bool) -> None:  # noqa: FBT001 (a case)
+    """Whenever that is, the fork is whole, of the session before or after."""
+    for moment in range(100):
+        store = MemoryStore()
+        told_word(store)
+        counted = CountingStore(store)
+        counted.before = eraser = Eraser(store, moment, to_the_end=to_the_end)
+        with Engine(counted, config_of(counter="approximate")) as engine, engine.fork("chat", "other") as fork:
+            counted.before = None
+            said = str(list(fork.messages()))
+            assert () == fork.verify().problems
+        if "[erased]" in said:
+            stored = store.open("default", "other")
+            held = [*(record.body for record in stored.journal.read()), *page_files(store, "other").values()]
+            assert WORD not in str([*held, stored.snapshots.find()])
+        if eraser.left >= 0:
+            return
+    pytest.fail("it never ends")
+
+
+def test_a_finished_fork_is_not_erased_in_by_copying_again() -> None:
+    """A copy under another id is independent: what is erased in the session since stays there, and it is not copied again."""
+    source, target = MemoryStore(), MemoryStore()
+    begin(source)
+    copy_session(source, target, "chat", now=NOW, to_session="other")
+    before = records(target, "other")
+    with Engine(source, config_of(counter="approximate")) as engine:
+        engine.erase("chat", "usr-3")
+    with pytest.raises(ConflictError):
+        copy_session(source, target, "chat", now=NOW, to_session="other")
+    assert before == records(target, "other")
