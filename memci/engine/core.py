@@ -124,7 +124,11 @@ class Core:
 
     def is_current(self) -> bool:
         """Return whether nobody wrote since the state's last event. O(1)."""
-        return self.store.journal.head() == self.state.seq
+        try:
+            return self.store.journal.head() == self.state.seq
+        except UnavailableError:
+            self.lost = True  # perhaps it was deleted, and another one has its id
+            raise
 
     def conflict(self) -> ConflictError:
         """Return the error of a session that is behind."""
@@ -152,11 +156,7 @@ class Core:
         self.lost = False
 
     def refresh(self) -> None:
-        """Apply what others wrote since; after the store failed, load the session again. O(what they wrote).
-
-        Raises:
-            CorruptError: The journal ends before what this session knows to be in it.
-        """
+        """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
         if self.lost:
             self.recover()
         head = self.store.journal.head()
@@ -196,10 +196,8 @@ class Core:
         records = [to_record(event) for event in events]
         try:
             self.store.journal.append(self.state.seq, records)
-        except LockedError:
-            raise
-        except UnavailableError:
-            self.lost = True
+        except UnavailableError as error:
+            self.lost |= not isinstance(error, LockedError)
             raise
         for event in events:
             self._apply(event, self.state.seq + 1)
@@ -243,6 +241,8 @@ class Core:
         """Bring the index to the state's last event; a store that fails is logged, and the index catches up later."""
         try:
             self.ask(lambda index: index.seq)
+        except ConflictError:
+            return  # it is ahead of this process
         except StoreError as error:
             logger().warning("session %r: the index is behind and catches up later: %s", self.session_id, error)
 

@@ -33,7 +33,7 @@ def advance(index: "PageIndex", journal: Journal, state: State) -> None:
     """
     known = index.seq
     with index.write() as writer:
-        if writer.seq != known:  # another process was faster
+        if writer.seq != known or known >= state.seq:  # another process was faster, and may be ahead of this one
             return
         if any(target < known < restored for target, restored in state.detours):
             writer.clear()

@@ -1,5 +1,7 @@
 """What becomes of commands when another process wrote first."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,14 +12,17 @@ from memci.archive.stores.contract import Store
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sqlite import SqliteStore
+from memci.archive.stores.url import open_store
 from memci.engine.async_engine import AsyncEngine
 from memci.engine.engine import Engine
 from memci.engine.session import OnConflict, Session
 from memci.errors import ConfigError, ConflictError, PageNotFoundError
 from tests.engine.counting_store import CountingStore
+from tests.engine.many_writers import at_once, check
 from tests.engine.sessions import config_of, indexes, talk, turn
 from tests.engine.wire import assistant, system, user
 
+ROOT = Path(__file__).parents[2]
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: MemoryStore(),
     "file": lambda path: FileStore(path, "flush"),
@@ -283,3 +288,22 @@ def test_other_words_for_conflicts_are_refused(kind: type[Engine | AsyncEngine])
     with pytest.raises(ConfigError) as caught:
         process_on(MemoryStore()).append(user("a"), on_conflict="again")  # type: ignore[arg-type]
     assert "on_conflict" == caught.value.path
+
+
+def test_all_commands_at_once_lose_and_double_nothing(store: Store) -> None:
+    """Four writers that give all commands at random meet no conflict, and each message is in the journal once."""
+    at_once(store, 4, 40)
+
+
+@pytest.mark.parametrize("scheme", ["file:{}/chats", "sqlite:///{}/chats.db"])
+def test_processes_lose_and_double_nothing(scheme: str, tmp_path: Path) -> None:
+    """Three processes that give all commands at random meet no conflict, and each message is in the journal once."""
+    url = scheme.format(tmp_path)
+    command = [sys.executable, "-m", "tests.engine.many_writers", url]
+    processes = [
+        subprocess.Popen([*command, f"p{number}", "40"], cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603 (fixed words)
+        for number in range(3)
+    ]
+    told = [process.communicate()[0].splitlines() for process in processes]
+    assert [0, 0, 0] == [process.returncode for process in processes]
+    check(open_store(url, "flush"), [text for texts in told for text in texts])

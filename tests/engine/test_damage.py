@@ -17,6 +17,7 @@ from memci.archive.page_index import PageIndex
 from memci.archive.stores.file import FileStore
 from memci.archive.summary import Summary
 from memci.engine.engine import Engine
+from memci.engine.indexing import advance
 from memci.engine.monitor import Fold, FoldFailed, PageRebuilt, SummaryFailed
 from memci.engine.session import Session
 from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
@@ -429,6 +430,18 @@ class Interrupted(PageIndex):
             self._first.pop()()
         with super().write() as writer:
             yield writer
+
+
+def test_who_is_behind_the_index_leaves_it_as_it_is(tmp_path: Path) -> None:
+    """An index that another process filled while this one was about to is not set back to where this one is."""
+    with open_on(tmp_path) as session, open_on(tmp_path) as other:
+        session.extend(turns(2))
+        other.refresh()
+        session.append(user("more"))
+        assert session.search("say2x4", include_visible=True)
+        index = session._core.store.index
+        advance(index, other._core.store.journal, other._core.state)
+        assert session.seq == index.seq
 
 
 def test_two_processes_may_fill_the_index_at_once(tmp_path: Path, directory: Path) -> None:

@@ -325,3 +325,55 @@ def test_an_engine_that_is_closed_meanwhile_opens_nothing(store: Store) -> None:
     thread.join()
     assert 1 == len(failures)
     assert (0, {}) == (counted.opened, engine._open._cores)
+
+
+def failed(store: CountingStore, session: Session) -> None:
+    """Let the store fail a write of the session, of which nobody knows what became."""
+
+    def fail() -> None:
+        store.before = None
+        message = "the connection was lost"
+        raise UnavailableError(message)
+
+    store.before = fail
+    with pytest.raises(UnavailableError):
+        session.window(tools=[{"name": "changed"}])
+
+
+@pytest.mark.parametrize("refreshes", [True, False])
+def test_handles_share_a_state_after_the_store_failed(store: Store, refreshes: bool) -> None:  # noqa: FBT001 (a case)
+    """After a write that failed, all handles of an engine go on with one state, whether one refreshes or another is opened."""
+    counted = CountingStore(store)
+    engine = engine_on(counted)
+    first, second = engine.session("chat"), engine.session("chat")
+    talk(first, 2)
+    failed(counted, first)
+    if refreshes:
+        first.refresh()
+    third = engine.session("chat")
+    for number, session in enumerate((first, second, third, first)):
+        session.append(user(f"{number}"))
+    assert 1 == len({shown(session)[0] for session in (first, second, third)})
+    assert [user(f"{number}") for number in range(4)] == list(second.messages())[-4:]
+    for session in (first, second, third):
+        session.close()
+    assert 0 == counted.opened
+
+
+def test_handles_on_a_session_that_was_deleted_are_closed_by_the_next_opening(store: Store) -> None:
+    """Where another process deleted the session, and this engine heard of it, the old handles do not meet the new session."""
+    engine = engine_on(store)
+    old = engine.session("chat")
+    talk(old, 2)
+    engine_on(store).delete("chat")
+    with pytest.raises(UnavailableError, match="deleted"):
+        old.append(user("lost"))
+    with pytest.raises(UnavailableError, match="deleted"):
+        old.refresh()
+    new = engine.session("chat")
+    talk(new, 1)
+    with pytest.raises(SessionClosedError):
+        old.append(user("lost"))
+    old.close()
+    new.append(user("kept"))
+    assert [*turn(1), user("kept")] == list(new.messages())

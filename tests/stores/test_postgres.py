@@ -17,6 +17,7 @@ from memci.archive.stores.postgres import PostgresStore
 from memci.archive.stores.postgres_io import PostgresIo
 from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
+from tests.engine.many_writers import at_once
 from tests.stores.postgres_server import PostgresServer, running_server
 
 
@@ -96,6 +97,13 @@ def run(url: str, sql: str) -> list[Any]:
 def end_connections(url: str) -> None:
     """End all connections of the stores, as a restarted server or a firewall would."""
     run(url, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'memci'")
+
+
+def test_all_commands_at_once_lose_and_double_nothing(url: str) -> None:
+    """Three writers that give all commands at random meet no conflict, and each message is in the journal once."""
+    store = PostgresStore(url)
+    at_once(store, 3, 30)
+    store.close()
 
 
 def test_what_a_turn_costs(store: PostgresStore) -> None:
