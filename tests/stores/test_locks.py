@@ -41,7 +41,12 @@ class HurriedFiles(FileIo):
 
 
 class HurriedSqlite(SqliteIo):
+    """Waits for a moment only, and makes databases without a write-ahead log: with one, nobody keeps readers out."""
+
     wait_s = 0.05
+
+    def version(self) -> tuple[int, ...]:
+        return (3, 51, 2)
 
 
 class HurriedPostgres(PostgresIo):
@@ -125,10 +130,6 @@ def test_who_reads_too_long_beside_a_lock_is_told(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "chats.db", "flush", io=HurriedSqlite())
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
-    store.close()
-    assert "truncate" == store.journal_mode  # with a write-ahead log, nobody keeps readers out
-    session = store.open(TENANT, "session")
-    session.journal.head()
     reads: list[Callable[[], object]] = [
         session.journal.head,
         lambda: list(session.journal.read()),
@@ -143,7 +144,7 @@ def test_who_reads_too_long_beside_a_lock_is_told(tmp_path: Path) -> None:
 
 
 def test_threads_do_not_wait_behind_each_other(tmp_path: Path) -> None:
-    """Forty threads that write beside a hung writer of the database are all told within the time of two."""
+    """Forty threads that write beside a hung writer of the database are all told, each of its own session."""
     store = SqliteStore(tmp_path / "chats.db", "flush", io=HurriedSqlite())
     for number in range(40):
         append_each(store.open(TENANT, f"session {number}").journal, "a")
