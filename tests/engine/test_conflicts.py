@@ -20,7 +20,7 @@ from memci.errors import ConfigError, ConflictError, PageNotFoundError
 from tests.engine.counting_store import CountingStore
 from tests.engine.many_writers import at_once, check
 from tests.engine.sessions import config_of, indexes, talk, turn
-from tests.engine.wire import assistant, system, user
+from tests.engine.wire import assistant, calling, result, system, user
 
 ROOT = Path(__file__).parents[2]
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -307,3 +307,31 @@ def test_processes_lose_and_double_nothing(scheme: str, tmp_path: Path) -> None:
     told = [process.communicate()[0].splitlines() for process in processes]
     assert [0, 0, 0] == [process.returncode for process in processes]
     check(open_store(url, "flush"), [text for texts in told for text in texts])
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "retry"])
+def test_an_append_that_is_written_is_never_refused(on_conflict: OnConflict) -> None:
+    """Others who write just behind a late result, of whose page only the store knows, take nothing from its answer."""
+    for moment in range(100):
+        store = MemoryStore()
+        process_on(store).extend([user("start " + "word " * 50), calling("c1")])
+        talk(process_on(store), 6)
+        process_on(store).window(150)
+        counted = CountingStore(store)
+        session, other = process_on(counted), process_on(store)
+        meanwhile = Meanwhile(other, moment)
+        counted.before = meanwhile
+        done = False
+        while not done:
+            try:
+                entry = session.append(result("c1", "done late"), on_conflict=on_conflict)
+                done = True
+            except ConflictError:
+                session.refresh()
+        counted.before = None
+        assert ("usr-1/3", "done late") == (entry.address, entry.message["content"])
+        other.refresh()
+        assert 1 == sum(message.get("tool_call_id") == "c1" for message in other.messages())
+        if meanwhile.left >= 0:
+            return
+    pytest.fail("it never ends")
