@@ -16,6 +16,7 @@ class CountingStore:
         records: How many records were read.
         opened: How many sessions are open in the store.
         before: Is called before each call, if given.
+        behind: Is called behind each commit, if given.
     """
 
     def __init__(self, store: Store) -> None:
@@ -25,6 +26,7 @@ class CountingStore:
         self.opened = 0
         self.held: dict[str, Hold] = {}
         self.before: Callable[[], object] | None = None
+        self.behind: Callable[[], object] = lambda: None
         self._store = store
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> "CountingSession":
@@ -120,7 +122,9 @@ class CountingJournal:
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         self._counter.count("append")
-        return self._journal.append(expected, records)
+        head = self._journal.append(expected, records)
+        self._counter.behind()
+        return head
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         self._counter.count("read")

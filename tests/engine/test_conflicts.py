@@ -16,6 +16,7 @@ from memci.archive.stores.url import open_store
 from memci.engine.async_engine import AsyncEngine
 from memci.engine.engine import Engine
 from memci.engine.session import OnConflict, Session
+from memci.engine.time_events import CheckpointRestored
 from memci.errors import ConfigError, ConflictError, PageNotFoundError
 from tests.engine.counting_store import CountingStore
 from tests.engine.many_writers import at_once, check
@@ -309,29 +310,45 @@ def test_processes_lose_and_double_nothing(scheme: str, tmp_path: Path) -> None:
     check(open_store(url, "flush"), [text for texts in told for text in texts])
 
 
+def test_an_append_that_is_written_is_never_refused(tmp_path: Path) -> None:
+    """Others who write just behind a late result, whose page only the index knows, keep the answer from nobody."""
+    store = FileStore(tmp_path, "flush")
+    begun = process_on(store)
+    begun.extend([user("start " + "word " * 50), calling("c1")])
+    talk(begun, 6)
+    begun.window(150)
+    counted = CountingStore(store)
+    session, other = process_on(counted, "raise"), process_on(store)
+
+    def meanwhile() -> None:
+        other.append(assistant("meanwhile"))
+        other.search("meanwhile")
+
+    counted.behind = meanwhile
+    entry = session.append(result("c1", "done late"))
+    assert ("usr-1/3", "done late") == (entry.address, entry.message["content"])
+    assert 1 == sum(message.get("tool_call_id") == "c1" for message in other.messages())
+
+
 @pytest.mark.parametrize("on_conflict", ["raise", "retry"])
-def test_an_append_that_is_written_is_never_refused(on_conflict: OnConflict) -> None:
-    """Others who write just behind a late result, of whose page only the store knows, take nothing from its answer."""
-    for moment in range(100):
-        store = MemoryStore()
-        process_on(store).extend([user("start " + "word " * 50), calling("c1")])
-        talk(process_on(store), 6)
-        process_on(store).window(150)
-        counted = CountingStore(store)
-        session, other = process_on(counted), process_on(store)
-        meanwhile = Meanwhile(other, moment)
-        counted.before = meanwhile
-        done = False
-        while not done:
-            try:
-                entry = session.append(result("c1", "done late"), on_conflict=on_conflict)
-                done = True
-            except ConflictError:
-                session.refresh()
-        counted.before = None
-        assert ("usr-1/3", "done late") == (entry.address, entry.message["content"])
-        other.refresh()
-        assert 1 == sum(message.get("tool_call_id") == "c1" for message in other.messages())
-        if meanwhile.left >= 0:
-            return
-    pytest.fail("it never ends")
+def test_a_checkpoint_that_is_restored_is_not_restored_again(tmp_path: Path, on_conflict: OnConflict) -> None:
+    """Others who write just behind the restoring are brought in, and it is done once."""
+    store = FileStore(tmp_path, "flush")
+    begun(store)
+    counted = CountingStore(store)
+    session = process_on(counted, on_conflict, recall={"turns": 9})  # settings that are put in force again behind the restoring
+    session.window()
+    other = process_on(store)
+
+    def meanwhile() -> None:
+        counted.behind = lambda: None
+        other.append(assistant("meanwhile"))
+        other.search("meanwhile")
+
+    counted.behind = meanwhile
+    session.restore_checkpoint("cp-1")
+    session.refresh()
+    restored = [record.seq for record in session._core.store.journal.read() if record.kind == CheckpointRestored.kind]
+    assert 1 == len(restored)
+    assert [*turn(5), assistant("meanwhile")] == list(session.messages())[-3:]
+    assert () == session.verify().problems
