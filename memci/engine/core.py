@@ -143,24 +143,22 @@ class Core:
             UnavailableError: The session was deleted, or the store still fails; nothing was changed.
         """
         self.store.journal.head()  # only this opening knows whether what is there now is still the same session
-        known, former, self.store = self.state.seq, self.store, self.reopen()
+        former, self.store = self.store, self.reopen()
         try:
-            self._check_not_cut(self.store.journal.head(), known)
+            self._check_not_cut()
             self.reload()
         except BaseException:
             self.store.close()
             self.store = former
             raise
         former.close()
-        self.indexed = None
-        self.lost = False
+        self.indexed, self.lost = None, False
 
     def refresh(self) -> None:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
         if self.lost:
             self.recover()
-        head = self.store.journal.head()
-        self._check_not_cut(head, self.state.seq)
+        self._check_not_cut()
         known, erased_seq = self.state.seq, self.state.erased_seq
         self._take_in(self.store.journal.read(known))
         if self.state.erased_seq != erased_seq:
@@ -171,7 +169,8 @@ class Core:
 
                 forget_erased(self, known)
 
-    def _check_not_cut(self, head: int, known: int) -> None:
+    def _check_not_cut(self) -> None:
+        head, known = self.store.journal.head(), self.state.seq
         if head < known:
             message = f"it ends at {head}, and {known} was safe: it was cut; restore it from a backup"
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
@@ -188,7 +187,6 @@ class Core:
 
         Raises:
             ConflictError: Somebody else wrote first; nothing was written.
-            LockedError: Somebody else kept the session locked; nothing was written.
             UnavailableError: They are not safe.
         """
         events = [*self.configuration(), *events]
@@ -241,10 +239,9 @@ class Core:
         """Bring the index to the state's last event; a store that fails is logged, and the index catches up later."""
         try:
             self.ask(lambda index: index.seq)
-        except ConflictError:
-            return  # it is ahead of this process
         except StoreError as error:
-            logger().warning("session %r: the index is behind and catches up later: %s", self.session_id, error)
+            tell = logger().info if isinstance(error, ConflictError) else logger().warning  # it is ahead of this process
+            tell("session %r: the index is behind and catches up later: %s", self.session_id, error)
 
     def _apply(self, event: Event, seq: int) -> None:
         """Apply an event; where something interrupts that, the session must be loaded again."""
