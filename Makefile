@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help bench quality conformance demo test torture check lint types contracts package-test coverage format clean
+.PHONY: help bench growth quality conformance demo test torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -51,7 +51,7 @@ torture: $(BIN)/.installed-dev ## the long runs: replies that were mutated 200,0
 	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1
 	$(BIN)/python -m tests.torture.whole
 
-check: lint types contracts test package-test ## all that has to hold before a change lands
+check: lint types contracts test growth package-test ## all that has to hold before a change lands
 
 lint: $(BIN)/.installed-dev ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -79,6 +79,9 @@ bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the his
 	mkdir -p $(dir $(BENCH_JSON))
 	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet \
 	  --benchmark-json $(BENCH_JSON) --bench-turns $(BENCH_TURNS) $(if $(BENCH_DIR),--bench-dir $(BENCH_DIR))
+
+growth: $(BIN)/.installed-dev ## whether turns, reopening and memory cost more at 5,000 turns than at 500; half a minute
+	$(BIN)/python -m pytest benchmarks/test_growth.py -q -p no:cacheprovider --timeout 600 --bench-turns 500,5000
 
 # Directories of conversations, each a set; docs/quality.md says what they hold. The results of the last run are used again.
 QUALITY_SETS ?= examples

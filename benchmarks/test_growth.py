@@ -20,8 +20,8 @@ MOST_TIMES_AS_MUCH = 1.5
 MOST_MEMORY_SHARE = 1.1
 MOST_TIMES_TO_REOPEN = 5
 REOPENINGS = 30
-FULL_TURNS = 1_000
-"""From here on window and contents page are full, and an open session holds all that it ever holds."""
+FULL_TURNS = 500
+"""From here on window and contents page are full, folds are alike, and an open session holds all that it ever holds."""
 
 Pair = tuple[int, int]
 
@@ -29,7 +29,8 @@ Pair = tuple[int, int]
 def test_a_turn_costs_the_same(pair: Pair, open_copy: Open, report: Report) -> None:
     """A turn takes at most 1.5 times the CPU time in a history ten times as long, and asks as much of store and counter.
 
-    Rounds of 50 turns, folds included, alternate between both sessions; the median of the paired ratios counts.
+    Rounds of 50 turns, folds included, alternate between both sessions; the median of the paired ratios counts. Sessions that are
+    still filling their window are left out.
     """
     with open_copy(pair[0]) as short, open_copy(pair[1]) as long:
         times: list[tuple[float, float]] = []
@@ -54,10 +55,11 @@ def test_a_turn_costs_the_same(pair: Pair, open_copy: Open, report: Report) -> N
             **{name: [getattr(count, name) for count in counts] for name in attrs.fields_dict(Counts)},
         }
     )
-    assert statistics.median(ratios) <= MOST_TIMES_AS_MUCH
-    for name in ("syncs", "reads", "counter_calls"):
-        few, many = (getattr(count, name) for count in counts)
-        assert many <= 1.05 * few, (name, few, many)  # where the folds fall may differ
+    if pair[0] >= FULL_TURNS:
+        assert statistics.median(ratios) <= MOST_TIMES_AS_MUCH
+        for name in ("syncs", "reads", "counter_calls"):
+            few, many = (getattr(count, name) for count in counts)
+            assert many <= 1.05 * few, (name, few, many)  # where the folds fall may differ
 
 
 def test_reopening_costs_as_much(pair: Pair, open_copy: Open, report: Report) -> None:
