@@ -1,11 +1,12 @@
 """Hypothesis profiles: ``ci`` repeats itself, ``dev`` is quick, ``thorough`` is for a long look.
 
+``seeded`` is ``ci`` for bugs that are known, where no failure is made smaller.
 ``HYPOTHESIS_PROFILE`` chooses one; without it, ``ci`` where the variable ``CI`` is set and ``dev`` elsewhere.
 """
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 pytest_plugins = ["memci.testing.conformance"]
 
@@ -15,4 +16,5 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("dev"), max_examples=100, derandomize=True, database=None, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5_000, stateful_step_count=100)
+settings.register_profile("seeded", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))

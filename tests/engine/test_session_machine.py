@@ -451,6 +451,7 @@ class SessionMachine(RuleBasedStateMachine):
     @invariant()
     def states_are_those_of_the_model(self) -> None:
         self.core.state._check()
+        assert set(self.core.state.late) <= self.archived
         state, newest = self.core.state, self.model.pages[-1].index if self.model.pages else ""
         for facts in self.session.pages():
             page = None if facts.index.startswith("sys") else self.model.find(facts.index)
@@ -495,8 +496,12 @@ class SessionMachine(RuleBasedStateMachine):
 
     @invariant()
     def shown_sizes_are_counted(self) -> None:
-        for node in self.core.state.archive.message_list:
-            assert count_message(node.message.value(), self.core.counter) == node.tokens or self.core.state.config != self.config
+        state = self.core.state
+        if state.config.counter == self.config.counter:  # else the settings are in force from the next event on
+            for node in (*state.archive.message_list, *state.active.message_list, *state.system.message_list):
+                assert self.core.count(node.message) <= node.tokens  # what is erased keeps its size
+            for attachment in state.recalled.attachments.values():
+                assert self.core.count(attachment.block) <= attachment.tokens
         for entry in self.core.state.archive.entries:
             assert len(entry.render().splitlines()) == len(entry.render().split("\n"))
             assert entry.contents_tokens > 0

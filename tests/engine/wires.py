@@ -1,6 +1,7 @@
 """The same conversation in each wire format: what a backend appends for one answer of the model, and for one result."""
 
-import itertools
+import json
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,17 +21,43 @@ class Wire:
         name: Its name in the settings.
         answer: The messages of an answer: what the model thinks (none where empty), says, and the ids of its calls.
         result: The message that answers a call.
+        picture: The user's message of a text and a PNG file in base64.
     """
 
     name: str
     answer: Callable[[str, str, Sequence[str]], list[Value]]
     result: Callable[[str, str], Value]
+    picture: Callable[[str, str], Value]
 
     def user(self, text: str) -> Value:
         return {"role": "user", "content": text}
 
     def system(self, text: str) -> Value:
         return {"role": "system", "content": text}
+
+    def calls(self, value: Value) -> list[str]:
+        """Return the ids of the calls that a message makes."""
+        if value.get("type") == "function_call":
+            return [value["call_id"]]
+        blocks = [part["id"] for part in _blocks(value) if part["type"] == "tool_use"]
+        return [*(call["id"] for call in value.get("tool_calls") or ()), *blocks]
+
+    def answers(self, value: Value) -> list[str]:
+        """Return the ids of the calls that a message answers."""
+        if value.get("role") == "tool":
+            return [value["tool_call_id"]]
+        if value.get("type") == "function_call_output":
+            return [value["call_id"]]
+        return [part["tool_use_id"] for part in _blocks(value) if part["type"] == "tool_result"]
+
+    def speaks_as(self, value: Value) -> str:
+        """Return who speaks: ``user``, ``assistant``, ``system``, or ``tool`` for a result."""
+        return "tool" if self.answers(value) else str(value.get("role", "assistant"))
+
+
+def _blocks(value: Value) -> list[Value]:
+    content = value.get("content")
+    return content if isinstance(content, list) else []
 
 
 def _openai(_thought: str, said: str, ids: Sequence[str]) -> list[Value]:
@@ -45,11 +72,8 @@ def _anthropic(thought: str, said: str, ids: Sequence[str]) -> list[Value]:
     return [{"role": "assistant", "content": [*thinking, *texts, *calls]}]
 
 
-_numbers = itertools.count(1)
-
-
 def _responses(thought: str, said: str, ids: Sequence[str]) -> list[Value]:
-    number = next(_numbers)
+    number = zlib.crc32(json.dumps([thought, said, ids]).encode())
     reasoning = {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": thought}
     message = {
         "type": "message",
@@ -67,16 +91,38 @@ def _responses(thought: str, said: str, ids: Sequence[str]) -> list[Value]:
     return [*([reasoning] if thought else []), *search, *([message] if said or not ids else []), *calls]
 
 
-OPENAI = Wire("openai", _openai, lambda call_id, text: {"role": "tool", "tool_call_id": call_id, "content": text})
+OPENAI = Wire(
+    "openai",
+    _openai,
+    lambda call_id, text: {"role": "tool", "tool_call_id": call_id, "content": text},
+    lambda text, data: {
+        "role": "user",
+        "content": [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}],
+    },
+)
 ANTHROPIC = Wire(
     "anthropic",
     _anthropic,
     lambda call_id, text: {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call_id, "content": text}]},
+    lambda text, data: {
+        "role": "user",
+        "content": [
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+            {"type": "text", "text": text},
+        ],
+    },
 )
 RESPONSES = Wire(
     "responses",
     _responses,
     lambda call_id, text: {"type": "function_call_output", "call_id": call_id, "output": text},
+    lambda text, data: {
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": text},
+            {"type": "input_image", "image_url": f"data:image/png;base64,{data}", "detail": "auto"},
+        ],
+    },
 )
 WIRES = (OPENAI, RESPONSES, ANTHROPIC)
 

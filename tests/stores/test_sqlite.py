@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -48,6 +48,18 @@ class HeldIo(SqliteIo):
     def commit(self, connection: sqlite3.Connection) -> None:
         self.is_held.set()
         self.let_go.wait()
+        super().commit(connection)
+
+
+class TellingIo(SqliteIo):
+    """Notes what ``synchronous`` is at each commit: 1 for NORMAL, 3 for EXTRA."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modes: list[int] = []
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        self.modes += connection.execute("PRAGMA synchronous").fetchone()
         super().commit(connection)
 
 
@@ -98,6 +110,21 @@ def test_what_a_turn_costs(store: SqliteStore) -> None:
     # A look at the session's row, a statement for each row, and for appends the new head.
     assert [(1, 3), (1, 52), (1, 51), (0, 1), (0, 1), (0, 2), (1, 3), (0, 1)] == counts
     assert 1 == store.io.connections
+
+
+@pytest.mark.parametrize(("durability", "mode"), [("fsync", 3), ("flush", 1)])
+def test_each_commit_syncs_as_was_promised(tmp_path: Path, durability: Literal["fsync", "flush"], mode: int) -> None:
+    """Every commit of a store that promises the disk is made in the mode EXTRA, in a connection that was opened again too."""
+    io = TellingIo()
+    for head in (0, 2):
+        store = SqliteStore(tmp_path / "chats.db", durability, io=io)
+        session = store.open(TENANT, "session")
+        session.journal.append(head, [new_record("a"), new_record("b")])
+        session.pages.put({"usr-1": b"page"})
+        session.snapshots.put(head + 2, b"{}")
+        store.close()
+    assert [mode] * io.transactions == io.modes
+    assert 6 <= io.transactions
 
 
 def test_a_single_thread_commits_each_append(store: SqliteStore) -> None:

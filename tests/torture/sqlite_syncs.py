@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memci.archive.stores.contract import NewRecord
 from memci.archive.stores.sqlite import SqliteStore
+from tests.torture.system_calls import NO_STRACE, has_strace
 
 APPENDS = 10
 EXPECTED = {("wal", "fsync"): 1, ("wal", "flush"): 0, ("truncate", "fsync"): 5, ("truncate", "flush"): 3}
@@ -40,6 +41,9 @@ def main() -> int:
     if len(sys.argv) > 1:
         append(*sys.argv[1:])
         return 0
+    if not has_strace(install=False):
+        print("sqlite: not run, there is no strace: apt-get install strace")  # noqa: T201 (as the figures are)
+        return NO_STRACE
     with tempfile.TemporaryDirectory() as work:
         mode = SqliteStore(Path(work) / "none.db").journal_mode
     found = {(mode, durability): syncs(durability) for durability in ("fsync", "flush")}

@@ -42,6 +42,14 @@ def test_system_calls_that_fail_lose_nothing(tmp_path: Path) -> None:
     assert ("8 injections" if shutil.which("strace") else "apt-get install strace") in done.stdout
 
 
+def test_sqlite_syncs_as_often_as_the_docs_say() -> None:
+    """An append to a store that promises the disk syncs, where there is strace to see it; elsewhere the run says so."""
+    command = [sys.executable, "-m", "tests.torture.sqlite_syncs"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
+    assert (0 if shutil.which("strace") else NO_STRACE) == done.returncode
+    assert ("fsync: " if shutil.which("strace") else "apt-get install strace") in done.stdout
+
+
 def test_a_soak_reads_everything_back(tmp_path: Path) -> None:
     """All messages of a short soak are read back in order; its memory is that of a session which still warms up."""
     done = run("soak", tmp_path, "--turns", "100")

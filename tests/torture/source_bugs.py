@@ -1,0 +1,135 @@
+"""memci with a piece of its source replaced by a wrong one, to see what notices: ``python -m tests.torture.source_bugs NAME``.
+
+Nothing is written: the module is compiled from the changed text as the process loads it, and the tests that are to notice run
+there.
+"""
+
+import importlib.abc
+import importlib.machinery
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+import attrs
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MACHINE = "tests/engine/test_session_machine.py"
+
+
+@attrs.frozen
+class SourceBug:
+    """One wrong piece of source.
+
+    Attributes:
+        what: In a few words.
+        module: Where it stands.
+        right: The text that is replaced, which stands there once.
+        wrong: What is put in its place.
+        tests: Files of tests, or single ones, any of which is to notice.
+    """
+
+    what: str
+    module: str
+    right: str
+    wrong: str
+    tests: Sequence[str]
+
+
+BUGS: dict[str, SourceBug] = {
+    "scale-not-saved": SourceBug(
+        "snapshots forget the scale", "memci.engine.state_codec", '"scale": state.scale', '"scale": 1.0', [MACHINE]
+    ),
+    "anchor-not-saved": SourceBug(
+        "snapshots forget where a recalled page stands",
+        "memci.engine.state_codec",
+        '"anchor": attachment.anchor',
+        '"anchor": ""',
+        [MACHINE],
+    ),
+    "recalls-not-read": SourceBug(
+        "how often active pages were recalled is not read back",
+        "memci.engine.state_codec",
+        'recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()}',
+        "recalls={}",
+        [MACHINE],
+    ),
+    "cut-without-scale": SourceBug(
+        "the open page is cut by what the counter says, whatever the provider counted",
+        "memci.engine.appending",
+        "page.tokens * core.state.scale >= planner",
+        "page.tokens >= planner",
+        ["tests/engine/test_appending.py"],
+    ),
+    "recalled-blocks-not-recounted": SourceBug(
+        "another counter leaves recalled blocks their old sizes",
+        "memci.engine.recounting",
+        '"blocks": {index: core.count(attachment.block)',
+        '"blocks": {index: attachment.tokens',
+        [MACHINE],
+    ),
+    "rewind-keeps-late-results": SourceBug(
+        "a rewind keeps results that came late for pages that it takes back",
+        "memci.engine.apply_fold",
+        "for index, late in state.late.items() if page_number(index) < number}",
+        "for index, late in state.late.items()}",
+        [MACHINE],
+    ),
+    "sqlite-not-synced": SourceBug(
+        "SQLite does not sync its commits",
+        "memci.archive.stores.sqlite_database",
+        "'EXTRA' if self._synced else 'NORMAL'",
+        "'NORMAL'",
+        ["tests/stores/test_sqlite.py", "tests/torture/test_parts.py"],
+    ),
+}
+"""By name."""
+
+
+class _Loader(SourceFileLoader):
+    def __init__(self, name: str, path: str, bug: SourceBug) -> None:
+        super().__init__(name, path)
+        self._bug = bug
+
+    def get_code(self, fullname: str) -> CodeType:
+        text = self.get_source(fullname) or ""
+        if text.count(self._bug.right) != 1:
+            message = f"{self._bug.right!r} does not stand once in {fullname}"
+            raise ImportError(message)
+        return compile(text.replace(self._bug.right, self._bug.wrong), self.path, "exec")
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, bug: SourceBug) -> None:
+        self._bug = bug
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != self._bug.module:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        assert spec is not None
+        assert spec.origin is not None
+        spec.loader = _Loader(fullname, spec.origin, self._bug)
+        return spec
+
+
+def noticed(name: str) -> str:
+    """Return what the tests notice of a bug, with the seeds of every run; nothing where they pass."""
+    command = [sys.executable, "-m", "tests.torture.source_bugs", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
+    told = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return told[0] if done.returncode == pytest.ExitCode.TESTS_FAILED and told else ""
+
+
+def main() -> int:
+    """Put the bug in, run the tests that are to notice it, and return their exit code."""
+    bug = BUGS[sys.argv[1]]
+    sys.meta_path.insert(0, _Finder(bug))
+    return pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb", "no", "--hypothesis-profile", "seeded", *bug.tests])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
