@@ -7,7 +7,8 @@ import pytest
 from memci.archive.page_facts import PageState
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from tests.engine.sessions import indexes, open_session
+from memci.errors import BudgetError
+from tests.engine.sessions import folded, heard, indexes, open_session, talk
 from tests.engine.wire import assistant, calling, result, system, user
 
 
@@ -172,3 +173,101 @@ def test_a_window_that_was_made_to_fit_is_the_same_when_asked_again(first: int, 
     assert seq == session.seq
     room = 500 - window.tokens - 120  # what tells of the contents page, and its heading
     assert window.breakdown["contents"] or not session.contents.entries or session.contents.tokens > room
+
+
+def recalling(words: int = 60, **config: Any) -> Session:  # noqa: ANN401 (any section of the file)
+    """Return a session of twelve turns, the first six folded, that nothing folds or fades by itself."""
+    given = {"active": {"min_pages": 1}, "recall": {"protocol": "none", "turns": 99}, **config}
+    session = open_session(**given)
+    talk(session, 12, words=words)
+    session.fold([f"usr-{number}" for number in range(1, 7)])
+    return session
+
+
+def test_what_is_recalled_beyond_its_share_goes_before_pages_fold() -> None:
+    """Where recalled pages take more than their share of a smaller budget, one of them leaves, and nothing folds."""
+    session = recalling()
+    for index in ("usr-1", "usr-2", "usr-3"):
+        session.recall(index)
+    full = session.window()
+    budget = full.tokens - 20
+    assert 0.25 * budget < full.breakdown["recalled"]
+    notices = heard(session)
+    window = session.window(budget)
+    assert [] == folded(notices)
+    assert ["usr-2", "usr-3"] == indexes(session, PageState.ATTACHED)
+    assert full.breakdown["active"] == window.breakdown["active"]
+
+
+def test_pages_fold_before_recalled_ones_fade() -> None:
+    """Within their share recalled pages stay, and the oldest pages fold."""
+    session = recalling()
+    session.recall("usr-1")
+    full = session.window()
+    budget = full.tokens - 20
+    assert 0.25 * budget > full.breakdown["recalled"]
+    notices = heard(session)
+    session.window(budget)
+    assert "usr-7" == folded(notices)[0][0]
+    assert ["usr-1"] == indexes(session, PageState.ATTACHED)
+
+
+def test_pages_fold_before_the_contents_page_shrinks() -> None:
+    """Where folding makes room enough, what the contents page lists already stays as it was."""
+    session = recalling(contents={"max_tokens": 20_000})
+    before = session.contents.entries
+    notices = heard(session)
+    session.window(session.window().tokens - 20)
+    assert "usr-7" == folded(notices)[0][0]
+    assert before == session.contents.entries[: len(before)]
+
+
+def test_the_contents_page_shrinks_before_recalled_pages_fade() -> None:
+    """Once nothing is left to fold, entries of the contents page lose detail, and recalled pages stay."""
+    session = recalling(words=30, contents={"max_tokens": 20_000})
+    session.fold("all")
+    session.recall("usr-1")
+    full = session.window()
+    budget = full.tokens - 20
+    assert 0.25 * budget > full.breakdown["recalled"]
+    window = session.window(budget)
+    assert full.breakdown["contents"] > window.breakdown["contents"]
+    assert ["usr-1"] == indexes(session, PageState.ATTACHED)
+    assert [] == indexes(session, PageState.EVICTED)
+
+
+def test_recalled_pages_fade_before_what_is_being_said_is_a_stub() -> None:
+    """Where neither folds nor the contents page make room, recalled pages leave, and what the user says is shown whole."""
+    session = recalling(words=12)
+    session.fold("all")
+    session.recall("usr-1")
+    said = user("and this: " + "please " * 900)
+    session.append(said)
+    session.fold("all")
+    window = session.window(1_100)
+    assert said == window.messages[-1]
+    assert [] == indexes(session, PageState.ATTACHED)
+
+
+def test_what_is_being_said_is_a_stub_before_a_window_is_refused() -> None:
+    """The last step before ``BudgetError`` shows a large entry of the open page as a stub; the refusal itself writes nothing."""
+    session = recalling(words=12)
+    session.append(user("and this: " + "please " * 900))
+    window = session.window(600)
+    assert window.tokens <= 600
+    assert "please" in window.messages[-1]["content"]
+    seq = session.seq
+    with pytest.raises(BudgetError):
+        session.window(40)
+    assert seq == session.seq
+
+
+@pytest.mark.parametrize(("again", "leaves"), [([], "usr-1"), (["usr-1"], "usr-2")])
+def test_the_page_whose_last_recall_is_the_oldest_fades_first(again: list[str], leaves: str) -> None:
+    """Of recalled pages the one that was recalled, or recalled again, longest ago leaves first."""
+    session = recalling()
+    for index in ("usr-1", "usr-2", "usr-3", *again):
+        session.recall(index)
+        session.extend([user("thank you"), assistant("you are welcome")])
+    session.window(session.window().tokens - 20)
+    assert {"usr-1", "usr-2", "usr-3"} - {leaves} == set(indexes(session, PageState.ATTACHED))
