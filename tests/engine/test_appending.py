@@ -111,6 +111,15 @@ def test_a_long_turn_is_cut_between_calls() -> None:
     assert {1} == {facts.turn for facts in session.pages()}
 
 
+@pytest.mark.parametrize(("reported", "address"), [(1.0, "usr-1/3"), (1.4, "usr-2/1")])
+def test_a_long_turn_is_cut_by_what_the_provider_counts(reported: float, address: str) -> None:
+    """Where the provider counts more than the counter does, a page is as large as the provider says."""
+    session = open_session(active={"page_tokens": 100}, recall={"protocol": "none"})
+    session.extend([user("go on"), assistant("word " * 70)])
+    session.report_usage(prompt_tokens=int(reported * session.window().tokens))
+    assert address == session.append(assistant("and so on")).address
+
+
 def test_an_answer_is_never_cut_off_from_what_opened_it() -> None:
     """A large page of the user's words alone is cut by the user only: the answer stands with what was said last."""
     values = [user("word " * 300), user("more " * 300), assistant("a"), assistant("b")]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.wires import WIRES, Wire
-from tests.torture.driver import STORES, drive
+from tests.torture.driven import STORES
+from tests.torture.driver import drive
 
 
 @pytest.mark.timeout(300)
