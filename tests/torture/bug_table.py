@@ -1,6 +1,7 @@
 """The bench tested by itself: every seeded bug has to be noticed: ``python -m tests.torture.bug_table``.
 
-Each part runs in small on a store that is wrong in one way, and on the one that is right, and prints what it noticed.
+Each part runs in small on a store that is wrong in one way, and on the one that is right, and prints what it noticed; so do
+the tests where a piece of the source is wrong.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.torture import source_bugs
 from tests.torture.crash_states import STORE, Bench
 from tests.torture.seeded_bugs import BUGS, Bug
 from tests.torture.store_workload import file_store
@@ -41,6 +43,12 @@ def noticed_by(part: str, name: str) -> str:
     return told[-1] if done.returncode == 1 and told else ""
 
 
+def tell(name: str, part: str, told: str) -> None:
+    """Print a row."""
+    sys.stdout.write(f"{name:32}{part:14}{'noticed: ' + told[:90] if told else 'MISSED'}\n")
+    sys.stdout.flush()
+
+
 def main() -> int:
     """Run, print a table, and return the exit code."""
     argparse.ArgumentParser(description="Let the bench look for bugs that are there.").parse_args()
@@ -49,10 +57,14 @@ def main() -> int:
     for name, bug in BUGS.items():
         told = noticed_in_states(bug) if bug.part == "crash_states" else noticed_by(bug.part, name)
         missed += not told
-        sys.stdout.write(f"{name:24}{bug.part:14}{'noticed: ' + told[:90] if told else 'MISSED'}\n")
-        sys.stdout.flush()
+        tell(name, bug.part, told)
+    for name in source_bugs.BUGS:
+        told = source_bugs.noticed(name)
+        missed += not told
+        tell(name, "tests", told)
+    seeded = len(BUGS) + len(source_bugs.BUGS)
     right = Bench(STORE, file_store, states=STATES // 4).run(SEED).losses
-    sys.stdout.write(f"seeded bugs: {len(BUGS) - missed} of {len(BUGS)} noticed; in the store as it is: {len(right)}\n")
+    sys.stdout.write(f"seeded bugs: {seeded - missed} of {seeded} noticed; in the store as it is: {len(right)}\n")
     return int(bool(missed or right))
 
 

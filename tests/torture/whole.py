@@ -20,6 +20,7 @@ PARTS = {
     "soak": ["--turns", "50000"],
     "power_loss": ["--losses", "1000"],
     "writers": ["--processes", "16", "--appends", "20000"],
+    "driver": ["--minutes", "10"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
