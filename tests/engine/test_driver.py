@@ -14,4 +14,4 @@ from tests.torture.driver import drive
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def test_a_driven_session_holds_what_plain_lists_hold(wire: Wire, store: str, tmp_path: Path) -> None:
     """Every message comes back in its place, every window fits, is counted right, and comes back byte for byte."""
-    drive(WIRES.index(wire) + 1, store, tmp_path, wire=wire)
+    drive(WIRES.index(wire) + 1, store, tmp_path, wire=wire, steps=70)

@@ -192,7 +192,8 @@ class Driven:
         opening = [value for page in shown[1:] for value in page.messages if self.wire.speaks_as(value) == "user"]
         system = sum(count_message(value, core.counter) for value in self.model.system)
         waiting = sum(len(ids) for ids in newest.open_ids) if newest else 0
-        needed = system + least(newest.messages if newest else []) + least(opening) + 3 + 300 * waiting
+        first = 40 * (self.wire is ANTHROPIC)  # what stands before a conversation that the assistant begins
+        needed = system + first + least(newest.messages if newest else []) + least(opening) + 3 + 300 * waiting
         tokens = core.state.scale * needed + error.breakdown["tools"]
         assert tokens > error.budget, (
             f"{tokens:.0f} tokens are all that a window of {error.budget} must hold, and it is refused: {error}"

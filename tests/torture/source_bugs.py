@@ -18,6 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MACHINE = "tests/engine/test_session_machine.py"
+LADDER = "tests/engine/test_ladder.py"
 
 
 @attrs.frozen
@@ -77,6 +78,48 @@ BUGS: dict[str, SourceBug] = {
         "for index, late in state.late.items() if page_number(index) < number}",
         "for index, late in state.late.items()}",
         [MACHINE],
+    ),
+    "folds-before-excess-fades": SourceBug(
+        "pages fold before what is recalled beyond its share fades",
+        "memci.engine.window",
+        "(_fade_excess, _fold, ",
+        "(_fold, _fade_excess, ",
+        [f"{LADDER}::test_what_is_recalled_beyond_its_share_goes_before_pages_fold"],
+    ),
+    "fades-before-folds": SourceBug(
+        "what is recalled fades before pages fold",
+        "memci.engine.window",
+        "(_fade_excess, _fold, ",
+        "(_fade, _fold, ",
+        [f"{LADDER}::test_pages_fold_before_recalled_ones_fade"],
+    ),
+    "contents-before-folds": SourceBug(
+        "the contents page shrinks before pages fold",
+        "memci.engine.window",
+        "(_fade_excess, _fold, ",
+        "(_fade_excess, _shorten_contents, _fold, ",
+        [f"{LADDER}::test_pages_fold_before_the_contents_page_shrinks"],
+    ),
+    "fades-before-contents": SourceBug(
+        "what is recalled fades before the contents page shrinks",
+        "memci.engine.window",
+        "_fade_prefetched, _shorten_contents)",
+        "_fade_prefetched, _fade, _shorten_contents)",
+        [f"{LADDER}::test_the_contents_page_shrinks_before_recalled_pages_fade"],
+    ),
+    "stubs-before-fades": SourceBug(
+        "what is being said is a stub before what is recalled fades",
+        "memci.engine.window",
+        ", (_fade, _shorten_contents)):",
+        ",):",
+        [f"{LADDER}::test_recalled_pages_fade_before_what_is_being_said_is_a_stub"],
+    ),
+    "newest-fades-first": SourceBug(
+        "of recalled pages the newest fades first",
+        "memci.engine.window",
+        "for index, attachment in attached:",
+        "for index, attachment in reversed(attached):",
+        [f"{LADDER}::test_the_page_whose_last_recall_is_the_oldest_fades_first"],
     ),
     "sqlite-not-synced": SourceBug(
         "SQLite does not sync its commits",
