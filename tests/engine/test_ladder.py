@@ -260,14 +260,3 @@ def test_what_is_being_said_is_a_stub_before_a_window_is_refused() -> None:
     with pytest.raises(BudgetError):
         session.window(40)
     assert seq == session.seq
-
-
-@pytest.mark.parametrize(("again", "leaves"), [([], "usr-1"), (["usr-1"], "usr-2")])
-def test_the_page_whose_last_recall_is_the_oldest_fades_first(again: list[str], leaves: str) -> None:
-    """Of recalled pages the one that was recalled, or recalled again, longest ago leaves first."""
-    session = recalling()
-    for index in ("usr-1", "usr-2", "usr-3", *again):
-        session.recall(index)
-        session.extend([user("thank you"), assistant("you are welcome")])
-    session.window(session.window().tokens - 20)
-    assert {"usr-1", "usr-2", "usr-3"} - {leaves} == set(indexes(session, PageState.ATTACHED))

@@ -11,7 +11,7 @@ import attrs
 from memci.archive.page_facts import PageState
 from memci.archive.page_numbers import page_number
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.config import Config, Recall
+from memci.engine.config import Config
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.window import Window
@@ -25,8 +25,6 @@ STORES = ("memory", "file", "sqlite")
 BUDGETS = (500, 700, 1_000, 1_500, 2_500, 4_000, 8_000)
 STUB_TOKENS = 450
 """At most what an entry takes as a stub; smaller ones are never stubs."""
-
-PASSAGES = next(name for name in ("passages_tokens", "prefetch_tokens") if name in attrs.fields_dict(Recall))
 
 _Answer = TypeVar("_Answer")
 
@@ -89,7 +87,7 @@ class Driven:
             "recall": {
                 "turns": pick([1, 3, 6]),
                 "protocol": pick(["none", "native", "attp"]),
-                PASSAGES: pick([0, 0, 300, 2_000]),
+                "passages_tokens": pick([0, 0, 300, 2_000]),
             },
             "checkpoints": {"every_turns": pick([None, 4])},
             "cache_breakpoints": self.wire is ANTHROPIC and pick([True, False]),

@@ -119,7 +119,7 @@ BUGS: dict[str, SourceBug] = {
         "memci.engine.window",
         "for index, attachment in attached:",
         "for index, attachment in reversed(attached):",
-        [f"{LADDER}::test_the_page_whose_last_recall_is_the_oldest_fades_first"],
+        [f"{LADDER}::test_the_least_recently_used_page_fades_first_for_want_of_room"],
     ),
     "sqlite-not-synced": SourceBug(
         "SQLite does not sync its commits",
