@@ -186,8 +186,8 @@ class Driven:
             return sum(min(count_message(value, core.counter), STUB_TOKENS) for value in values)
 
         newest = self.model.pages[-1] if self.model.pages else None
-        shown = [newest, *(page for page in self.model.pages[:-1] if page.turn == newest.turn)][:2] if newest else []
-        opening = [value for page in shown[1:] for value in page.messages if self.wire.speaks_as(value) == "user"]
+        first_page = [page for page in self.model.pages[:-1] if page.index == core.state.turn_page]
+        opening = [value for page in first_page for value in page.messages if self.wire.speaks_as(value) == "user"]
         system = sum(count_message(value, core.counter) for value in self.model.system)
         waiting = sum(len(ids) for ids in newest.open_ids) if newest else 0
         first = 40 * (self.wire is ANTHROPIC)  # what stands before a conversation that the assistant begins
