@@ -60,6 +60,7 @@ class Driven:
         self.checkpoints: dict[str, Model] = {}
         self.windows: list[Window] = []
         self.stubs: set[str] = set()
+        self.earlier: set[int] = set()  # what was a stub before the window at hand, in one that nobody looked at
         self.pictures: dict[str, int] = {}
         self.numbers = 0
         self.last_tokens = 0
@@ -166,10 +167,10 @@ class Driven:
         hidden: dict[str, float] = {}
         visible = set()
         for page in state.active.pages():
-            for value in self.model.find(page.index).messages:
+            for node, value in zip(page.nodes(), self.model.find(page.index).messages, strict=True):
                 for text in map(str.strip, said_by(value)):
                     visible.add(text)
-                    if text not in shown:
+                    if text not in shown and node.seq not in self.earlier:
                         hidden[text] = state.scale * count_message(value, self.session._core.counter)
         assert window.tokens + 10 + sum(hidden.values()) > window.budget or not hidden.keys() - self.stubs, (
             f"{len(hidden)} entries are hidden in a window of {window.tokens} tokens with room for {window.budget}, "

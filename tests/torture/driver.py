@@ -273,6 +273,7 @@ class Driver(Driven):
         known = [page.index for page in self.model.pages]
         named = self.chance.sample(known, min(3, len(known))) if which == "some" else which
         self.said(named)
+        self.session.refresh()
         self.act(lambda: self.session.fold(named))
 
     def undo_fold(self) -> None:
@@ -348,6 +349,8 @@ class Driver(Driven):
             with suppress(BudgetError):
                 self.act(lambda: self.session.window(budget, tools))
             self.session.refresh()
+        settled = self.session._core.state.settled
+        self.earlier = set(settled.stubs) if settled else set()
         try:
             window = self.act(lambda: self.session.window(budget, tools))
         except BudgetError as error:
