@@ -44,6 +44,20 @@ BUGS: dict[str, SourceBug] = {
     "scale-not-saved": SourceBug(
         "snapshots forget the scale", "memci.engine.state_codec", '"scale": state.scale', '"scale": 1.0', [MACHINE]
     ),
+    "anchor-not-saved": SourceBug(
+        "snapshots forget where a recalled page stands",
+        "memci.engine.state_codec",
+        '"anchor": attachment.anchor',
+        '"anchor": ""',
+        ["tests/engine/test_state_codec.py"],
+    ),
+    "recalls-not-read": SourceBug(
+        "how often active pages were recalled is not read back",
+        "memci.engine.state_codec",
+        'recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()}',
+        "recalls={}",
+        ["tests/engine/test_state_codec.py"],
+    ),
     "cut-without-scale": SourceBug(
         "the open page is cut by what the counter says, whatever the provider counted",
         "memci.engine.appending",
@@ -56,7 +70,14 @@ BUGS: dict[str, SourceBug] = {
         "memci.engine.recounting",
         '"blocks": {index: core.count(attachment.block)',
         '"blocks": {index: attachment.tokens',
-        ["tests/engine/test_driver.py"],
+        ["tests/engine/test_recounting.py"],
+    ),
+    "rewind-keeps-late-results": SourceBug(
+        "a rewind keeps results that came late for pages that it takes back",
+        "memci.engine.apply_fold",
+        "for index, late in state.late.items() if page_number(index) < number}",
+        "for index, late in state.late.items()}",
+        ["tests/engine/test_rewinding.py"],
     ),
     "folds-before-excess-fades": SourceBug(
         "pages fold before what is recalled beyond its share fades",
