@@ -19,6 +19,7 @@ class Attachment:
         prefetched: Where nobody asked for it, the sequence number of the user's message that it matches, else 0. It then fades
             with the next turn.
         used_seq: The event that attached it, or renewed it last: the least recently used one fades first.
+        media: Whether the block carries the pictures, sound and files of the page.
     """
 
     anchor: str
@@ -27,6 +28,7 @@ class Attachment:
     tokens: int
     prefetched: int = 0
     used_seq: int = 0
+    media: bool = False
 
 
 class RecallChapter(Chapter):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from memci.messages.base64_runs import data_of, described, description
 from memci.messages.parts import Part, PartKind, parts
 
 
@@ -22,11 +23,11 @@ def breakdown(tokens_by_part: Mapping[str, int]) -> str:
 
 
 def message_text(value: dict[str, Any]) -> str:
-    """Return a message as text: its words, a line for each call, the rest as JSON."""
+    """Return a message as text: its words, a line for each call, what pictures and files are, the rest as JSON."""
     return "\n".join(_part_text(part) for part in parts(value))
 
 
 def _part_text(part: Part) -> str:
     if part.call is not None:
-        return f"→ {part.call.name}({part.call.arguments}) [{part.call.id}]"
-    return "[image]" if part.kind is PartKind.IMAGE else part.text
+        return f"→ {part.call.name}({described(part.call.arguments)}) [{part.call.id}]"
+    return description("image", data_of(part.value), "") if part.kind is PartKind.IMAGE else described(part.text)

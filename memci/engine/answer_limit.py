@@ -1,6 +1,7 @@
 """How large the answer of a tool may be, so that the message that holds it stands whole in a window."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import TypeVar, cast
 
 import attrs
@@ -9,6 +10,7 @@ from memci.engine.blocks import STUB_MIN_TOKENS
 from memci.engine.core import Core
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.images import image_tokens
 
 BUDGET_SHARE = 0.25
 """Share of the budget that one answer may take."""
@@ -64,6 +66,12 @@ class AnswerLimit:
 
             chosen = [cut(self.part(text, lambda part: answer([cut(part)])))]
         return chosen
+
+    def pictures(self, text: str, found: Sequence[_Row]) -> list[_Row]:
+        """Return the first pictures for which there is room beside the text of an answer."""
+        room = self.tokens - self.counter.count(text)
+        sizes = accumulate(image_tokens(picture) for picture in found)
+        return [picture for picture, tokens in zip(found, sizes, strict=True) if tokens <= room]
 
     def _count(self, value: object) -> int:
         # A character that TOML has to escape, and JSON has not, counts as in TOML.

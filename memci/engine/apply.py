@@ -149,13 +149,13 @@ def _recall(state: State, event: PageRecalled, seq: int) -> None:
         state.recalled.attach(page, renewed)
         return
     page = page_from_value(event.content, state.wire.facts)
-    block = state.wire.block(blocks.page_block(page))
     attachment = Attachment(
         anchor=event.anchor,
         turn=event.turn,
-        block=block,
+        block=blocks.page_block(page, state.wire, media=event.media),
         tokens=event.block_tokens,
         prefetched=event.prefetched,
+        media=event.media,
         used_seq=seq,
     )
     state.recalled.attach(page, attachment)

@@ -97,7 +97,7 @@ def _take_in_late(state: State, index: str, block_tokens: int) -> None:
         if result.node.seq not in known:  # a page that was recalled since has it already
             page.join(result.node, [(call_id, result.call_seq) for call_id in result.node.message.answers])
     attachment = state.recalled.attachments[index]
-    block = state.wire.block(blocks.page_block(page))
+    block = blocks.page_block(page, state.wire, media=attachment.media)
     state.recalled.attach(page, attrs.evolve(attachment, block=block, tokens=block_tokens))
 
 

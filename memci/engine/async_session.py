@@ -10,7 +10,7 @@ from memci.engine.async_calls import CallQueue
 from memci.engine.session import Session
 
 if TYPE_CHECKING:
-    from memci.attp.toolbox import Toolbox
+    from memci.engine.recall_tools import RecallToolbox
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -129,7 +129,7 @@ class AsyncSession:
         return self._session.durability
 
     @property
-    def toolbox(self) -> "Toolbox":
+    def toolbox(self) -> "RecallToolbox":
         """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         return self._session.toolbox
 

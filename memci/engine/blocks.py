@@ -5,18 +5,24 @@ of its block or for another block.
 """
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
-from memci.messages.message import Call
-from memci.messages.parts import PartKind, parts, text_of
+from memci.messages.base64_runs import data_of, described, description
+from memci.messages.formats.format import Format
+from memci.messages.message import Call, Message
+from memci.messages.parts import Part, PartKind, parts, text_of
+from memci.messages.tokens.message_tokens import media_tokens_of
 
 NO_RESULT = "[no result: the call was not answered before the conversation went on]"
 
 STUB_MIN_TOKENS = 256
 """Entries of fewer tokens are never shown as stubs."""
 
+_KINDS = {"input_audio": "sound", "file": "file", "input_file": "file", "document": "document"}
+_WORDS = ("title", "context", "transcript")
 _STUB_HEAD, _STUB_TAIL = 240, 120
 _PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 
@@ -40,14 +46,29 @@ def instructions(protocol: str) -> str:
     return _INSTRUCTIONS if protocol == "native" else ""
 
 
-def page_block(page: Page) -> str:
-    """Return a recalled page as one text, with its provenance. O(its size)."""
+def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:
+    """Return a recalled page as one message of the user's, with its provenance. O(its size).
+
+    Args:
+        page: The page.
+        wire: The session's wire format.
+        media: Pictures, sound and files stand in their places, as far as the format can carry them there, and all other base64 is
+            described. Without it a mark stands for each picture, as in journals of the time before.
+    """
+    content: list[str | dict[str, Any]] = []
     lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries, quoted as data]"]
     for position, node in enumerate(page.nodes(), start=1):
-        lines.append(f"{page.index}/{position} {node.message.role}:")
-        lines += [f"> {line}" for line in _quoted(node)]
+        address = f"{page.index}/{position}"
+        lines.append(f"{address} {node.message.role}:")
+        value = node.message.value()
+        for piece in _pieces(parts(value), wire, address) if media else _quoted(parts(value)):
+            if isinstance(piece, str):
+                lines += [f"> {line}" for line in piece.splitlines() or [""]]
+                continue
+            content += ["\n".join(lines), piece] if lines else [piece]
+            lines = []
     lines.append(f"[end of page {page.index}]")
-    return "\n".join(lines)
+    return wire.block(*content, "\n".join(lines))
 
 
 def stub_text(page: Page, position: int, node: MessageNode, *, offered: bool) -> str:
@@ -89,14 +110,48 @@ def no_result_tokens(call: Call) -> int:
     return 40 + kind + 2 * len(call.id.encode("utf-8", "replace"))
 
 
-def _quoted(node: MessageNode) -> Iterable[str]:
-    for part in parts(node.message.value()):
+def _quoted(found: Iterable[Part]) -> Iterator[str]:
+    for part in found:
         match part.kind:
             case PartKind.TEXT | PartKind.RESULT:
-                yield from part.text.splitlines() or [""]
+                yield part.text
             case PartKind.CALL:
-                yield from f"call {part.text}".splitlines()
+                yield f"call {part.text}"
             case PartKind.IMAGE:
                 yield "[image]"
             case PartKind.THOUGHT | PartKind.OTHER:
                 pass
+
+
+def _pieces(found: Iterable[Part], wire: Format, address: str) -> Iterator[str | dict[str, Any]]:
+    """Yield the texts of a message, and its pictures, sound and files in their places: those themselves, or what they are."""
+    for part in found:
+        if part.inner:
+            for inner in part.inner:
+                if inner.kind is PartKind.OTHER and not inner.inner and not media_tokens_of(inner):
+                    yield described(inner.text, address)
+                else:
+                    yield from _pieces([inner], wire, address)
+        elif part.kind is PartKind.IMAGE or (part.kind is PartKind.OTHER and media_tokens_of(part)):
+            yield from _media(part, wire, address)
+        elif part.kind is PartKind.OTHER:
+            match part.value:
+                case {"type": "document", "source": {"type": "text", "data": str(text)}}:
+                    yield described(text, address)
+                case {"id": str()} if len(part.value) == 1:  # names what the assistant said aloud
+                    yield description("sound", "", address)
+        else:
+            yield from (described(text, address) for text in _quoted([part]))
+
+
+def _media(part: Part, wire: Format, address: str) -> Iterator[str | dict[str, Any]]:
+    value = part.value if isinstance(part.value, dict) else {}
+    yield from (described(value[key], address) for key in _WORDS if isinstance(value.get(key), str) and value[key])
+    carried = wire.media(value)
+    if carried is not None:
+        yield carried
+        return
+    kind = (
+        "image" if part.kind is PartKind.IMAGE else _KINDS.get(str(value.get("type")), "sound" if "transcript" in value else "")
+    )
+    yield description(kind, data_of(part.value), address)

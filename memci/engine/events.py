@@ -175,6 +175,7 @@ class PageRecalled:
         block_tokens: Size of the block that shows it.
         prefetched: Where nobody asked for it, the sequence number of the user's message that it matches, else 0. It then
             counts as no recall, and fades with the next turn.
+        media: Whether the block carries pictures, sound and files.
     """
 
     kind: ClassVar = "recalled"
@@ -186,6 +187,7 @@ class PageRecalled:
     content: dict[str, Any] | None
     block_tokens: int
     prefetched: int = 0
+    media: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -253,7 +253,7 @@ def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collect
 
 def _block_tokens(core: Core, page: Page) -> int:
     attached = core.state.recalled.attachments.get(page.index)
-    return 0 if attached is None else core.count(core.state.wire.block(blocks.page_block(page)))
+    return 0 if attached is None else core.count(blocks.page_block(page, core.state.wire, media=attached.media))
 
 
 def _stale_text(core: Core) -> bool:

@@ -2,7 +2,8 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 from memci.archive.page_numbers import is_root
@@ -16,6 +17,9 @@ from memci.engine.listing import shown_title
 from memci.engine.state import USER
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
 from memci.messages import codec
+from memci.messages.base64_runs import described_value
+from memci.messages.formats.format import get
+from memci.messages.parts import PartKind, flat, parts
 
 if TYPE_CHECKING:
     from memci.engine.core import Core
@@ -80,12 +84,46 @@ class Found(TypedDict):
     state: str
 
 
-def make_toolbox(session: "Session", core: "Core") -> Toolbox:
+class RecallToolbox(Toolbox):
+    """The tools of a session, and the pictures that belong to an answer which is a text."""
+
+    def __init__(self, session: "Session", core: "Core") -> None:
+        super().__init__()
+        self._session = session
+        self._core = core
+
+    @property
+    def format(self) -> str:
+        """The wire format of the session."""
+        return self._core.config.format
+
+    def pictures(self, tool: str, text: str) -> list[dict[str, Any]]:
+        """Return the pictures of what ``read_page`` answered, as the session's messages have them; none for any other tool.
+
+        An entry's pictures go with the range in which it ends. Those for which the answer has no room are left out.
+
+        Args:
+            tool: Name of the tool.
+            text: What it answered, as JSON.
+        """
+        if tool != "read_page":
+            return []
+        reading = codec.decode(text.encode())
+        begin, end = reading["start"], reading["start"] + len(reading["text"])
+        found = []
+        entries, alone = _entries(self._session, reading["index"])
+        for (_, message), stop in zip(entries, accumulate(map(len, _texts(entries, alone))), strict=False):
+            if begin < stop <= end:
+                found += [part.value for part in flat(parts(message)) if part.kind is PartKind.IMAGE]
+        return answer_limit(self._core).pictures(text, found)
+
+
+def make_toolbox(session: "Session", core: "Core") -> RecallToolbox:
     """Return the tools of a session. Each call is one call of the session, under its lock.
 
     Every answer is bounded, so that the message that holds it is never shown as a stub.
     """
-    toolbox = Toolbox()
+    toolbox = RecallToolbox(session, core)
     functions = (_recall_page(session, core), _read_page(session, core), _list_pages(session, core), _search_pages(session, core))
     for function in functions:
         toolbox.register(_retried(core, function))
@@ -115,8 +153,10 @@ def _retried(core: "Core", function: Callable[_Given, _Answer]) -> Callable[_Giv
     return tool
 
 
-def handle_tool_call(toolbox: Toolbox, call: object) -> dict[str, Any]:
+def handle_tool_call(toolbox: RecallToolbox, call: object) -> dict[str, Any]:
     """Carry out a native tool call, and return the message to append, in the format of the call.
+
+    Pictures of a page that was read are parts of it, where the format can carry them in a result.
 
     What the model did wrong is in the message, with what to do instead.
 
@@ -133,13 +173,25 @@ def handle_tool_call(toolbox: Toolbox, call: object) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": identity, "content": text}
     if call.get("type") == "tool_use" and isinstance(identity, str):
         text, failed = answer(toolbox.call, call.get("name"), call.get("input"))
-        block = {"type": "tool_result", "tool_use_id": identity, "content": text, **({"is_error": True} if failed else {})}
+        content = text if failed else _with_pictures(toolbox, str(call.get("name")), text, "anthropic")
+        block = {"type": "tool_result", "tool_use_id": identity, "content": content, **({"is_error": True} if failed else {})}
         return {"role": "user", "content": [block]}
     if call.get("type") == "function_call" and isinstance(call.get("call_id"), str):
-        text, _ = answer(toolbox.call, call.get("name"), _arguments(call.get("arguments")))
-        return {"type": "function_call_output", "call_id": call["call_id"], "output": text}
+        text, failed = answer(toolbox.call, call.get("name"), _arguments(call.get("arguments")))
+        output = text if failed else _with_pictures(toolbox, str(call.get("name")), text, "responses")
+        return {"type": "function_call_output", "call_id": call["call_id"], "output": output}
     message = "give a tool call with its id: one of OpenAI's tool_calls, a function_call item, or a tool_use block"
     raise InvalidMessageError(message)
+
+
+def _with_pictures(toolbox: RecallToolbox, tool: str, text: str, wire_format: str) -> str | list[dict[str, Any]]:
+    """Return the content of a result in a format: the text alone, or with pictures, where the session's messages have it too."""
+    if toolbox.format != wire_format:
+        return text
+    wire = get(wire_format)
+    pictures = [picture for picture in map(wire.media, toolbox.pictures(tool, text)) if picture is not None]
+    content: str | list[dict[str, Any]] = wire.block(text, *pictures).value()["content"]
+    return content
 
 
 def _arguments(text: object) -> object:
@@ -223,6 +275,8 @@ def _read_page(session: "Session", core: "Core") -> Callable[..., Reading]:
     def read_page(index: str, start: int = 0, limit: int = 4000) -> Reading:
         """Read an earlier page, or one entry of it, exactly, without bringing it back into view.
 
+        In the place of a picture's or file's bytes stands what it is.
+
         Args:
             index: A page such as usr-12, an entry such as usr-12/3, or a range such as usr-20..51.
             start: The character to begin at, from 0.
@@ -234,15 +288,7 @@ def _read_page(session: "Session", core: "Core") -> Callable[..., Reading]:
         Example:
             read_page("usr-12/3", start=4000)
         """
-        name, _, position = _index(index).partition("/")
-        messages: Any = read_messages(session, name)
-        if position:
-            _, number = pages.entry_address(f"{name}/{position}")
-            if number > len(messages):
-                message = f"page {name} has {len(messages)} entries: {name}/1 to {name}/{len(messages)}"
-                raise PageNotFoundError(message, index=name)
-            messages = messages[number - 1]
-        text = codec.encode(messages).decode()
+        text = "".join(_texts(*_entries(session, index)))
         if start < 0 or not 0 < limit <= MOST_CHARACTERS:
             message = f"start is from 0, limit from 1 to {MOST_CHARACTERS}"
             raise ConfigError(message)
@@ -254,6 +300,28 @@ def _read_page(session: "Session", core: "Core") -> Callable[..., Reading]:
         return reading(answer_limit(core).part(text[start : start + limit], reading))
 
     return read_page
+
+
+def _entries(session: "Session", index: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
+    """Return the messages of a page by address, or the one of an address, and whether it is that."""
+    name, _, position = _index(index).partition("/")
+    entries = [(f"{name}/{place}", message) for place, message in enumerate(read_messages(session, name), start=1)]
+    if not position:
+        return entries, False
+    _, number = pages.entry_address(f"{name}/{position}")
+    if number > len(entries):
+        message = f"page {name} has {len(entries)} entries: {name}/1 to {name}/{len(entries)}"
+        raise PageNotFoundError(message, index=name)
+    return [entries[number - 1]], True
+
+
+def _texts(entries: Sequence[tuple[str, dict[str, Any]]], alone: bool) -> Iterator[str]:  # noqa: FBT001 (what ``_entries`` gives)
+    """Yield messages as JSON without the bytes of pictures and files, one after the other, and at last what closes a list."""
+    for number, (address, message) in enumerate(entries):
+        text = codec.encode(described_value(message, address)).decode()
+        yield text if alone else f"{',' if number else '['}{text}"
+    if not alone:
+        yield "]" if entries else "[]"
 
 
 def _list_pages(session: "Session", core: "Core") -> Callable[..., PageList]:

@@ -124,8 +124,9 @@ def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int 
         recall_count=recall_count,
         anchor=state.active.open_page.index if state.active.open_page is not None else "",
         content=None if attached else page_value(page),
-        block_tokens=0 if attached else core.count(state.wire.block(blocks.page_block(page))),
+        block_tokens=0 if attached else core.count(blocks.page_block(page, state.wire)),
         prefetched=prefetched,
+        media=True,
     )
 
 

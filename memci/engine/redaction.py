@@ -72,7 +72,7 @@ class Redaction:
             self._held = True
             left["name"] = ERASED
         elif kind == "recalled" and left["content"] is not None and left["content"] != body["content"]:
-            left["block_tokens"] = self.count(self._block(left["content"]))
+            left["block_tokens"] = self.count(self._block(left["content"], left))
         self.trace.follow(record.seq, kind, body)
         self.records += self._held
         return left
@@ -113,7 +113,7 @@ class Redaction:
             if left["message"] != value["message"]:
                 left["tokens"] = self.count(self.wire.facts(left["message"]))
         elif "block" in value and left["page"] != value["page"]:  # a recalled page in a kept state
-            block = self._block(left["page"])
+            block = self._block(left["page"], value)
             left |= {"block": block.value(), "tokens": self.count(block)}
         return left
 
@@ -126,8 +126,8 @@ class Redaction:
             return {**value, "entries": [{**entry, "message": self._written(entry["message"])} for entry in value["entries"]]}
         return dict(value)
 
-    def _block(self, page: Mapping[str, Any]) -> Message:
-        return self.wire.block(blocks.page_block(page_from_value(page, self.wire.facts)))
+    def _block(self, page: Mapping[str, Any], attached: Mapping[str, Any]) -> Message:
+        return blocks.page_block(page_from_value(page, self.wire.facts), self.wire, media=attached.get("media", False))
 
     def _entry(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is left of a contents entry. It is never longer than it was, so that its sizes still hold."""

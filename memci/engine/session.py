@@ -24,7 +24,7 @@ from memci.messages.formats.reading import as_list
 if TYPE_CHECKING:
     from memci.attp.result import Result
     from memci.attp.runtime import Runtime
-    from memci.attp.toolbox import Toolbox
+    from memci.engine.recall_tools import RecallToolbox
 
 OnConflict = Literal["raise", "retry"]
 
@@ -42,7 +42,7 @@ class Session(Reader):
 
     def __init__(self, core: Core, release: Callable[[Handle, Core], None]) -> None:
         super().__init__(core, release)
-        self._toolbox: Toolbox | None = None
+        self._toolbox: RecallToolbox | None = None
         self._runtime: Runtime | None = None
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class Session(Reader):
         return self._run(lambda core: commands.begin_page(core, name))
 
     @property
-    def toolbox(self) -> "Toolbox":
+    def toolbox(self) -> "RecallToolbox":
         """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         if self._toolbox is None:
             from memci.engine.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)

@@ -44,6 +44,7 @@ def to_mapping(state: State) -> dict[str, Any]:
                 "block": attachment.block.value(),
                 "prefetched": attachment.prefetched,
                 "used_seq": attachment.used_seq,
+                "media": attachment.media,
             }
             for page in state.recalled.pages()
             for attachment in (state.recalled.attachments[page.index],)
@@ -124,7 +125,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
             chapter.add_page(page_from_value(item, facts))
     for item in value["recalled"]:
         stands = {name: item[name] for name in ("anchor", "turn", "tokens", "prefetched")}
-        attachment = Attachment(**stands, block=facts(item["block"]), used_seq=item.get("used_seq", 0))
+        marks = {"used_seq": item.get("used_seq", 0), "media": item.get("media", False)}
+        attachment = Attachment(**stands, **marks, block=facts(item["block"]))
         state.recalled.attach(page_from_value(item["page"], facts), attachment)
     state.archive.replace(entry_of(item) for item in value["entries"])
     if (shown := value["published"]) is not None:

@@ -10,6 +10,7 @@ from memci.engine.recall_tools import answer, read_messages
 from memci.engine.session import Session
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
+from memci.messages.base64_runs import data_url, described_value
 
 MOST_ATTEMPTS = 16
 """How often one question is asked while others keep writing in between."""
@@ -53,17 +54,23 @@ class Conversation:
         """Run a tool of the session, and return what it answers as JSON, and whether it is an error."""
         return answer(lambda tool, given: self.ask(lambda session: session.toolbox.call(tool, given)), name, arguments)
 
+    def pictures(self, name: str, text: str) -> list[str]:
+        """Return the pictures that belong to what a tool answered, as ``data:`` URLs."""
+        return list(filter(None, map(data_url, self.ask(lambda session: session.toolbox.pictures(name, text)))))
+
     def contents(self) -> str:
         """Return the contents page as it is now; empty when it has no entries."""
         return self.ask(lambda session: session.contents.render())
 
     def page(self, index: str) -> str:
-        """Return the messages of a page as JSON.
+        """Return the messages of a page as JSON, with descriptions in the place of the bytes of pictures and files.
 
         Raises:
             PageNotFoundError: No page has this index.
         """
-        return codec.encode(self.ask(lambda session: read_messages(session, index))).decode()
+        messages = self.ask(lambda session: read_messages(session, index))
+        described = [described_value(message, f"{index}/{position}") for position, message in enumerate(messages, start=1)]
+        return codec.encode(described).decode()
 
     def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
         """Return what the session answers, brought up to date first, and again where somebody wrote in between.

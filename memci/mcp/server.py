@@ -74,14 +74,14 @@ class _Handlers:
         return types.ListToolsResult(tools=[_listed(tool, described) for tool, described in listed])
 
     async def call_tool(self, _: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        text, failed = await self._run(self._answer, params.name, params.arguments or {})
+        text, failed, urls = await self._run(self._answer, params.name, params.arguments or {})
         value = _sendable(codec.decode(text.encode()))
         # Results are objects to every version of the protocol; a list of one is not.
         found = value if isinstance(value, dict) else {"result": value}
         content = types.TextContent(text=codec.encode(found).decode())
         if failed:  # an error does not have the form that the output schema promises
             return types.CallToolResult(content=[content], is_error=True)
-        return types.CallToolResult(content=[content], structured_content=found)
+        return types.CallToolResult(content=[content, *map(_picture, urls)], structured_content=found)
 
     async def list_resources(self, _: _Context, __: object) -> types.ListResourcesResult:
         contents = types.Resource(
@@ -114,14 +114,15 @@ class _Handlers:
         contents = types.TextResourceContents(uri=params.uri, mime_type=mime_type, text=_sendable(text))
         return types.ReadResourceResult(contents=[contents])
 
-    def _answer(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+    def _answer(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool, list[str]]:
         try:
-            return self._conversation.answer(name, arguments)
+            text, failed = self._conversation.answer(name, arguments)
+            return text, failed, [] if failed else self._conversation.pictures(name, text)
         except MemciError:
             raise
         except Exception as error:  # the model is answered in any case, and told nothing of this machine
             _LOGGER.exception("the tool %r failed", name)
-            return codec.encode({"error": {"kind": type(error).__name__, "message": safe_message(error)}}).decode(), True
+            return codec.encode({"error": {"kind": type(error).__name__, "message": safe_message(error)}}).decode(), True, []
 
     async def _run(self, function: Callable[..., _Found], *arguments: object) -> _Found:
         """Run a function in a thread, so that the server answers pings meanwhile. One that has begun is not broken off."""
@@ -142,6 +143,11 @@ def _listed(tool: Tool, described: dict[str, Any]) -> types.Tool:
         output_schema=_output_schema(tool),
         annotations=hints,
     )
+
+
+def _picture(url: str) -> types.ImageContent:
+    head, _, data = url.partition(",")
+    return types.ImageContent(data=data, mime_type=head.removeprefix("data:").partition(";")[0])
 
 
 def _output_schema(tool: Tool) -> Schema:

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from memci.messages import codec, item_parts
+from memci.messages.base64_runs import described
 from memci.messages.message import Call
 from memci.messages.tokens.attachments import bytes_mark
 
@@ -84,13 +85,20 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
     yield from _unknown_keys(value)
 
 
+def flat(found: Iterable[Part]) -> Iterator[Part]:
+    """Yield parts, each before those that are inside it."""
+    for part in found:
+        yield part
+        yield from flat(part.inner)
+
+
 def text_of(value: dict[str, Any]) -> str:
-    """Return the words of a message that a reader would see: texts and results, a mark for each image, no calls."""
+    """Return the words of a message that a reader would see: texts and results, a mark for each image, no calls, no base64."""
     words = []
     for part in parts(value):
         match part.kind:
             case PartKind.TEXT | PartKind.RESULT:
-                words.append(part.text)
+                words.append(described(part.text))
             case PartKind.IMAGE:
                 words.append("[image]")
             case _:
@@ -165,7 +173,9 @@ def _item(value: dict[str, Any]) -> Iterator[Part]:
         shown = [block for key in ("summary", "content") if isinstance(value.get(key), list) for block in value[key]]
         yield Part(PartKind.THOUGHT, "\n".join(part.text for part in _blocks(shown)), value)
     elif kind == "image_generation_call":
-        yield Part(PartKind.IMAGE, "", {"type": "input_image", "image_url": f"data:image/png;base64,{value.get('result')}"})
+        result = value.get("result")
+        source = {"image_url": f"data:image/png;base64,{result}"} if isinstance(result, str) else {}
+        yield Part(PartKind.IMAGE, "", {"type": "input_image", **source})
     else:
         yield Part(PartKind.OTHER, codec.encode(value).decode(), value)
 

@@ -9,6 +9,7 @@ import memci
 from memci.cli.exit_code import EXPLAINED, ExitCode
 from memci.version import VERSION
 from tests.cli.stored import CONFIG, Run, chat, store_chat
+from tests.engine.pictures import picture, png, shown
 
 HUGE = "x" * 100_000
 """More than anybody should be told again."""
@@ -101,6 +102,18 @@ def test_show_entry(run: Run, store: str, address: str) -> None:
     assert [("usr-5/3", "EUR 5.50, in stock: 15")] == [
         (entry["address"], entry["message"]["content"]) for entry in found["entries"]
     ]
+
+
+def test_pictures_are_described(run: Run, tmp_path: Path) -> None:
+    """``show`` and ``window`` say what a picture is; their JSON, and an export, hold all of it."""
+    said = [shown("openai", "look", picture("openai", png())), {"role": "assistant", "content": "seen"}]
+    store = store_chat(tmp_path, "chat", said)
+    for command in (["show", "usr-1"], ["window"]):
+        written = run(*command, "--store", store).out
+        assert "[image, 700×500, 3 kB]" in written
+        assert png()[:99] not in written
+        assert png() in run(*command, "--json", "--store", store).out
+    assert png() in run("export", "--store", store).out
 
 
 def test_showing_is_no_recall(run: Run, store: str) -> None:

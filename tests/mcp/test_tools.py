@@ -13,6 +13,7 @@ from mcp import MCPError
 import memci
 from memci.archive.page_facts import PageState
 from tests.cli.stored import CONFIG, chat, store_chat
+from tests.engine.pictures import picture, png, shown
 from tests.mcp.serving import Served, served, text_of
 
 ID = "boiler 7/ü"
@@ -208,3 +209,19 @@ def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
         assert messages == json.loads(found.value("read_page", index="usr-1")["text"])
         assert messages == json.loads(found.read("memci://s/pages/usr-1"))
         assert "ship \ufffd sails" in found.read("memci://s/contents")
+
+
+def test_pictures_are_image_contents(tmp_path: Path) -> None:
+    """A picture of a page that is read stands beside the text, which describes it, as the page's resource does."""
+    said = [shown("openai", "look", picture("openai", png())), {"role": "assistant", "content": "seen"}]
+    config = {**CONFIG, "budget": {"window": 8_000, "reserve": 0}}
+    with memci.Engine(f"file:{tmp_path}", config) as engine, engine.session("pictures") as session:
+        session.extend(said)
+    with served(f"file:{tmp_path}", "pictures") as found:
+        result = found.call("read_page", {"index": "usr-1"})
+        page = found.read("memci://pictures/pages/usr-1")
+    text, image = result.content
+    assert isinstance(text, types.TextContent)
+    assert isinstance(image, types.ImageContent)
+    assert (png(), "image/png") == (image.data, image.mime_type)
+    assert all("[image, 700×500, 3 kB, kept at usr-1/1]" in each and png()[:99] not in each for each in (text.text, page))

@@ -9,6 +9,7 @@ from memci.archive.summarizers.estimate import estimate
 from memci.archive.summarizers.passage import atoms
 from memci.archive.summarizers.selection import Passage
 from memci.archive.summarizers.structure import FlatText, flat
+from memci.messages.base64_runs import described
 from memci.messages.message import Call, Message
 from memci.messages.parts import PartKind, parts
 
@@ -52,11 +53,12 @@ def read_entries(messages: Sequence[Message]) -> list[Entry]:
             elif part.kind is PartKind.RESULT:
                 waiting = unanswered.get(part.answers or "")
                 call = waiting.pop() if waiting else None
-                entry.results.append((call, part.text[:200]))
+                text = described(part.text)
+                entry.results.append((call, text[:200]))
                 name = call.name if call else str(value.get("name") or "")
-                entry.passages.append(_result_passage(number, entry, name, part.text))
+                entry.passages.append(_result_passage(number, entry, name, text))
             elif part.kind is PartKind.TEXT and part.text.strip():
-                entry.passages.append(_passage(number, entry, entry.role, f"{entry.role}: ", " ", flat(part.text)))
+                entry.passages.append(_passage(number, entry, entry.role, f"{entry.role}: ", " ", flat(described(part.text))))
             elif part.kind is PartKind.IMAGE:
                 opening = f"{entry.role}: [image"
                 entry.passages.append(
@@ -70,7 +72,7 @@ def _call_passage(number: int, entry: Entry, call: Call, named: set[str]) -> Pas
     name = clean_name(call.name) or "call"
     worth = _CALL_WORTH if name not in named else _CALL_WORTH / 4
     named.add(name)
-    text = flat(call.arguments, "=")
+    text = flat(described(call.arguments), "=")
     return _passage(number, entry, "call", f"{entry.role} → {name}(", f" → {name}(", text, closing=")", worth=worth)
 
 

@@ -65,9 +65,18 @@ def facts(value: dict[str, Any]) -> Message:
     return reading.facts(value, partial=is_open, literal=anthropic_window.sent(value) == value)
 
 
-def block(text: str) -> Message:
-    """Make a message of role ``user`` that holds text which the application did not say: data, in the open."""
-    return facts({"role": "user", "content": text})
+def block(text: str, *more: str | dict[str, Any]) -> Message:
+    """Make a message of role ``user`` that holds what the application did not say: data, in the open; texts, and ``media``."""
+    return facts({"role": "user", "content": reading.block_content("text", text, more)})
+
+
+def media(part: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a picture or file as a message of the user carries it, without marks and words; ``None`` for any other block."""
+    match part:
+        case {"type": "image"} | {"type": "document", "source": {"type": "base64" | "url" | "file"}}:
+            return {key: item for key, item in part.items() if key not in ("cache_control", "title", "context")}
+        case _:
+            return None
 
 
 def result(call: Call, text: str) -> Message:

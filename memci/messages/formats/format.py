@@ -21,7 +21,9 @@ class Format(Protocol):
         ANSWER_PATH: Where a message names the call that it answers, for error texts.
         read: Checks a message and takes it in.
         facts: Makes a ``Message`` of a dict that is known to be good.
-        block: Makes a message of role ``user`` that holds a text of memci as its ``content``: data, in the open.
+        block: Makes a message of role ``user`` that holds a text of memci as its ``content``, or texts and what ``media`` gave:
+            data, in the open.
+        media: Gives a picture, sound or file of any message as a message of the user carries it; ``None`` for all else.
         result: Makes a message that answers a call with a text.
         shortened: Makes a message that stands where another does, makes and answers the same calls, and holds only a text; the
             message itself where the format has no shorter form of it.
@@ -38,7 +40,8 @@ class Format(Protocol):
     ANSWER_PATH: str
     read: Callable[[object], Message]
     facts: Callable[[dict[str, Any]], Message]
-    block: Callable[[str], Message]
+    block: Callable[..., Message]
+    media: Callable[[dict[str, Any]], dict[str, Any] | None]
     result: Callable[[Call, str], Message]
     shortened: Callable[[Message, str], Message]
     erased: Callable[[Message], Message]

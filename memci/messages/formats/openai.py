@@ -15,6 +15,8 @@ from memci.messages.parts import function_id
 ANSWER_PATH = "tool_call_id"
 """Where a message names the call that it answers."""
 
+_MEDIA = ("image_url", "input_audio", "file")
+
 _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
 """The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent."""
 
@@ -46,9 +48,14 @@ def facts(value: dict[str, Any]) -> Message:
     return reading.facts(value, literal=_assembled(value) == value)
 
 
-def block(text: str) -> Message:
-    """Make a message of role ``user`` that holds text which the application did not say: data, in the open."""
-    return facts({"role": "user", "content": text})
+def block(text: str, *more: str | dict[str, Any]) -> Message:
+    """Make a message of role ``user`` that holds what the application did not say: data, in the open; texts, and ``media``."""
+    return facts({"role": "user", "content": reading.block_content("text", text, more)})
+
+
+def media(part: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a picture, sound or file as a message of the user carries it; ``None`` for what none can carry."""
+    return part if part.get("type") in _MEDIA else None
 
 
 def result(call: Call, text: str) -> Message:

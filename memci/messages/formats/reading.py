@@ -1,6 +1,6 @@
 """What the wire formats share when they take a message in."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from memci.errors import InvalidMessageError, shown
@@ -119,6 +119,19 @@ def begins_as_answer(message: Message) -> bool:
         return False
     first = next(parts(message.value()), None)
     return first is not None and first.kind is PartKind.TEXT and first.text.startswith(ATTP_ANSWER)
+
+
+def block_content(kind: str, text: str, more: Sequence[str | dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """Return the content of a block: a text alone as it is, and with more behind it as a list of parts.
+
+    Args:
+        kind: The type of a part that is a text.
+        text: What it begins with.
+        more: Further texts, and parts of other types.
+    """
+    if not more:
+        return text
+    return [{"type": kind, "text": part} if isinstance(part, str) else part for part in (text, *more)]
 
 
 def facts(value: dict[str, Any], *, partial: bool = False, literal: bool = True) -> Message:

@@ -101,9 +101,20 @@ def facts(value: dict[str, Any]) -> Message:
     )
 
 
-def block(text: str) -> Message:
-    """Make a message of role ``user`` that holds text which the application did not say: data, in the open."""
-    return facts({"type": "message", "role": "user", "content": text})
+def block(text: str, *more: str | dict[str, Any]) -> Message:
+    """Make a message of role ``user`` that holds what the application did not say: data, in the open; texts, and ``media``."""
+    return facts({"type": "message", "role": "user", "content": reading.block_content("input_text", text, more)})
+
+
+def media(part: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a picture or file as a message of the user carries it; ``None`` for what none can carry."""
+    match part:
+        case {"type": "computer_screenshot", **source}:
+            return media({"type": "input_image", **source})
+        case {"type": "input_image", "image_url": str()} | {"type": "input_image", "file_id": str()} | {"type": "input_file"}:
+            return part
+        case _:
+            return None
 
 
 def result(call: Call, text: str) -> Message:

@@ -32,7 +32,7 @@ def image_tokens(block: Mapping[str, object]) -> int:
     if block.get("type") == "image" and "url" not in block:
         source = block.get("source")
         data = source.get("data") if isinstance(source, Mapping) else None
-        return _anthropic_tokens(_size_of_base64(data) if isinstance(data, str) else None)
+        return _anthropic_tokens(size_of_base64(data) if isinstance(data, str) else None)
     image = block.get("image_url", block.get("url"))
     holder = image if isinstance(image, Mapping) else block
     if holder.get("detail") == "low":
@@ -87,10 +87,11 @@ def _size_of_url(url: str) -> tuple[int, int] | None:
     comma = url.find(",", 0, 200)
     if comma < 0 or not url.startswith("data:") or not url[:comma].endswith(";base64"):
         return None
-    return _size_of_base64(url[comma + 1 : comma + 1 + _HEAD_CHARACTERS])
+    return size_of_base64(url[comma + 1 : comma + 1 + _HEAD_CHARACTERS])
 
 
-def _size_of_base64(text: str) -> tuple[int, int] | None:
+def size_of_base64(text: str) -> tuple[int, int] | None:
+    """Read width and height in pixels from an image in base64, or its beginning; ``None`` where it does not say. O(1)."""
     head = text[:_HEAD_CHARACTERS]
     try:
         data = binascii.a2b_base64(head[: len(head) // 4 * 4])

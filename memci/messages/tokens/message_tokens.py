@@ -46,6 +46,19 @@ def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
     return tokens + sum(_count_part(part, counter) for part in parts(value))
 
 
+def media_tokens_of(part: Part) -> int:
+    """Return how many of the tokens of a part its pictures, sound and files are; the same by every counter. O(its size)."""
+    match part.kind:
+        case PartKind.IMAGE:
+            return image_tokens(part.value)
+        case PartKind.RESULT | PartKind.OTHER if part.inner:
+            return sum(map(media_tokens_of, part.inner))
+        case PartKind.OTHER:
+            return weigh(part.value).media_tokens
+        case _:
+            return 0
+
+
 def count_tools(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> int:
     """Return the tokens of tool schemas: their JSON text and the framing around it; 0 for none. O(their size).
 
