@@ -12,6 +12,7 @@ from itertools import zip_longest
 
 import attrs
 
+from memci.archive.blobs import with_blobs
 from memci.archive.stores.contract import Journal, NewRecord, Record, SessionStore, Store
 from memci.engine.events import PagesFolded, SessionConfigured, from_record, to_record
 from memci.engine.page_codec import file_name, file_place
@@ -92,8 +93,8 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
     """
     new_id = session_id if to_session is None else to_session
     with (
-        closing(source.open(tenant, session_id, read_only=True)) as origin,
-        closing(target.open(tenant, new_id)) as copy,
+        closing(with_blobs(source.open(tenant, session_id, read_only=True), session_id)) as origin,
+        closing(with_blobs(target.open(tenant, new_id), new_id)) as copy,
     ):
         if not origin.journal.head():
             message = f"there is no session {shown(session_id)} to copy"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
+from memci.archive.blobs import BlobSession
 from memci.archive.contents import Directory
 from memci.archive.page_facts import INDEX_PLACE, PageFacts, PageState
-from memci.archive.stores.contract import Record, SessionStore
+from memci.archive.stores.contract import Record
 from memci.archive.summary import Summarizer
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
@@ -68,8 +69,8 @@ class Core:
     tenant: str
     memci: str
     config: Config
-    store: SessionStore
-    reopen: Callable[[], SessionStore]
+    store: BlobSession
+    reopen: Callable[[], BlobSession]
     counter: TokenCounter
     summarizer: Summarizer
     clock: Callable[[], datetime]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-from memci.archive.stores.contract import SessionStore, Store
+from memci.archive.blobs import BlobSession, with_blobs
+from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.engine.config import Config
 from memci.engine.core import Core
@@ -236,8 +237,8 @@ class Engine:
     def _load(self, session_id: str, kept: KeptState | None) -> Core:
         from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
 
-        def open_stored() -> SessionStore:
-            return self._store.open(self._tenant, session_id, read_only=self._read_only)
+        def open_stored() -> BlobSession:
+            return with_blobs(self._store.open(self._tenant, session_id, read_only=self._read_only), session_id)
 
         opened = open_stored()
         core = Core(

@@ -64,6 +64,7 @@ def erase(core: Core, index: str) -> Receipt:
     _forget(core)
     core.reload()
     _tidy_files(core, index)
+    core.store.drop_unused()
     core.write_snapshot()
     return Receipt(
         session=core.session_id,
@@ -88,6 +89,7 @@ def forget_erased(core: Core, after: int) -> None:
             event = from_record(record)
             if isinstance(event, PageErased):
                 _tidy_files(core, event.page)
+        core.store.drop_unused()
     except StoreError as error:
         logger().warning("session %r: copies of what was erased may be left: %s", core.session_id, error)
 

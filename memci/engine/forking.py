@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextlib import closing
 
+from memci.archive.blobs import with_blobs
 from memci.archive.stores.contract import Store
 from memci.engine import pages
 from memci.engine.copying import Route, former_ids, take_over
@@ -22,8 +23,8 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
         ConflictError: There is a session of the new id.
     """
     with (
-        closing(store.open(core.tenant, core.session_id, read_only=True)) as source,
-        closing(store.open(core.tenant, new_id)) as target,
+        closing(with_blobs(store.open(core.tenant, core.session_id, read_only=True), core.session_id)) as source,
+        closing(with_blobs(store.open(core.tenant, new_id), new_id)) as target,
     ):
         with core.lock:
             core.refresh()

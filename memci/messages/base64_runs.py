@@ -12,10 +12,13 @@ from memci.messages.tokens.images import size_of_base64
 LEAST_CHARACTERS = 1_024
 """Shorter runs are left where they are."""
 
-RUN = rf"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
-"""Such a run, before it is known to have all kinds of character. A pattern."""
+BEGIN = "(?<![A-Za-z0-9+/=_-])"
+"""Where a run may begin. A pattern."""
 
-_IN_TEXT = re.compile(rf"(?:data:([a-z]{{1,20}})/[^,\"\s]{{0,200}},)?({RUN})")
+RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
+"""What such a run is, before it is known to have all kinds of character. A pattern."""
+
+_IN_TEXT = re.compile(rf"(?:data:([a-z]{{1,20}})/[^,\"\s]{{0,200}},)?{BEGIN}({RUN})")
 _KINDS = {"image": "image", "audio": "sound", "video": "video"}
 _MIXED = tuple(re.compile(kind) for kind in ("[A-Z]", "[a-z]", "[0-9]"))
 _TEXT_KEYS = frozenset({"text", "content", "output", "arguments", "input"})

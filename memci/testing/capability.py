@@ -18,6 +18,7 @@ CAPABILITIES = {
     "read-only": "what was opened to be read follows the writer and changes nothing",
     "deletion": "a deleted session is gone whole, is not read or written on, and its id can begin anew",
     "redaction": "bodies are replaced for good, for whoever has the session open too, and nothing else changes",
+    "blobs": "large data is there as long as a session refers to it, in whatever order sessions add and drop it",
     "index": "page facts and search open for every session, and leave none behind",
     "closing": "what was closed refuses everything, and can be closed again",
     "durability": "store and session say by the same word what survives",

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.contract import SessionStore, Store
 from memci.errors import InvalidIdError, PermissionDeniedError, SessionClosedError, UnavailableError
+from memci.testing.blob_suite import BlobSuite
 from memci.testing.capability import capability
 from memci.testing.journal_suite import TENANT, JournalSuite, append_each, each_example_cleans_up, new_record, texts_of
 from memci.testing.redaction_suite import RedactionSuite
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
 
 HOSTILE_IDS = (
     ".", "..", "../x", "a/b", "/etc/passwd", "a\\b", "CON", "con", "A", "a", "%41", "%", "~", "~" + "0" * 64, "-rf", " ", "x ",
-    "x", "\n", "\0", "a\0b", "ä", "a\u0308", "😀", "会话", "x" * 180, "x" * 181, "X" * 10_000, "x" * 10_000, "lock",
+    "x", "\n", "\0", "a\0b", "ä", "a\u0308", "😀", "会话", "blobs", "%62lobs",
+    "x" * 180, "x" * 181, "X" * 10_000, "x" * 10_000, "lock",
     "journal.jsonl", "session.json", "*", "$HOME", "'; DROP TABLE records; --",
 )  # fmt: skip
 """Ids that must work and never meet."""
 
 
-class StoreSuite(JournalSuite, RedactionSuite):
+class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
     """All tests. Each works on sessions of its own in a store that may be used before and after."""
 
     @capability("journal")

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from memci.archive.page_index import PageIndex
-from memci.archive.stores.contract import Journal, NewRecord, Pages, Record, SessionStore, Snapshots, Store
+from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots, Store
 
 
 class CountingStore:
@@ -94,6 +94,10 @@ class CountingSession:
     def snapshots(self) -> Snapshots:
         self._counter.count("snapshots")
         return self._session.snapshots
+
+    @property
+    def blobs(self) -> Blobs:
+        return self._session.blobs
 
     @property
     def index(self) -> PageIndex:

@@ -50,6 +50,7 @@ class _Opened:
         self.journal = session.journal
         self.pages = session.pages
         self.snapshots = session.snapshots
+        self.blobs = session.blobs
         self.durability = session.durability
         self.index = PageIndex(None)
         self._session = session

@@ -72,7 +72,7 @@ class FailedSyncSwallowed(SessionFiles):
 
 
 class DeletesTheJournalOnly(SessionFiles):
-    def remove(self) -> None:
+    def remove(self, forget_blobs: Callable[[], None]) -> None:  # noqa: ARG002 (the bug)
         self.remove_file(JOURNAL)
         self.sync_directory(self.directory)
 

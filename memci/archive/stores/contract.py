@@ -143,6 +143,41 @@ class Snapshots(Protocol):
         ...
 
 
+class Blobs(Protocol):
+    """Large data under the SHA-256 of its bytes in hex, as one session sees it: each is there as long as it is referred to.
+
+    Sessions of a tenant share it, where the store can do that safely.
+    """
+
+    def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
+        """Keep blobs, and that the session refers to them in records up to *seq*; return the names of those that were kept.
+
+        They are durable once it returns. Records hold what was not kept themselves.
+
+        Raises:
+            UnavailableError: Not all of them are safe, or the session was deleted; call again.
+        """
+        ...
+
+    def find(self, name: str) -> bytes | None:
+        """Return a blob that the session refers to, as it is stored, or ``None`` where there is none."""
+        ...
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of the blobs that the session refers to, in no order."""
+        ...
+
+    def drop(self, names: Collection[str], seq: int) -> None:
+        """Forget that the session refers to blobs, but for those that it put for a record after *seq*; durable.
+
+        Those that nobody refers to are deleted. Deleting a session does this for all that it refers to.
+
+        Raises:
+            UnavailableError: It is not known to be done; call again.
+        """
+        ...
+
+
 class SessionStore(Protocol):
     """All that is stored of one session.
 
@@ -150,6 +185,7 @@ class SessionStore(Protocol):
         journal: The truth.
         pages: Raw pages, rebuildable from the journal.
         snapshots: Cached states, rebuildable.
+        blobs: Large data that the others refer to; the engine looks after that (see ``memci.archive.blobs``).
         index: Page facts and full-text search, rebuildable; it is opened when first asked for.
         durability: ``fsync``, or the name of the weaker promise that was asked for.
     """
@@ -169,6 +205,11 @@ class SessionStore(Protocol):
     @property
     def snapshots(self) -> Snapshots:
         """The cached states."""
+        ...
+
+    @property
+    def blobs(self) -> Blobs:
+        """The large data."""
         ...
 
     @property

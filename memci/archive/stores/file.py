@@ -2,6 +2,7 @@
 
 ::
 
+    <root>/<tenant>/blobs/                         pictures and files of all sessions, each once
     <root>/<tenant>/<session>/journal.jsonl        the truth
                               lock                 taken by whoever writes
                               session.json         tenant and session, where a name is too long to spell them
@@ -21,9 +22,10 @@ import orjson
 from memci.archive.codec import LineCodec
 from memci.archive.journal import FileJournal
 from memci.archive.stores import refusal
+from memci.archive.stores.file_blobs import FileBlobs
 from memci.archive.stores.file_io import FileIo, find_file
 from memci.archive.stores.file_pages import FilePages, FileSnapshots
-from memci.archive.stores.names import check_identifier, file_name, find_identifier, is_hashed
+from memci.archive.stores.names import check_identifier, file_name, find_session, is_hashed, session_name
 from memci.archive.stores.session_files import INDEX, NOTE, Disk, SessionFiles
 from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
 
@@ -54,6 +56,7 @@ class FileSession:
         journal: The truth.
         pages: Raw pages.
         snapshots: Cached states.
+        blobs: Large data.
         durability: ``fsync`` or ``flush``.
     """
 
@@ -61,6 +64,7 @@ class FileSession:
         self.journal = FileJournal(files, codec, io)
         self.pages = FilePages(files)
         self.snapshots = FileSnapshots(files, codec, io)
+        self.blobs = FileBlobs(files, io)
         self.durability = durability
         self._files = files
         self._read_only = read_only
@@ -152,7 +156,7 @@ class FileStore:
             raise refusal.unavailable(error, name) from error
         for entry in entries:
             if entry.is_symlink():
-                session_id = find_identifier(entry.name)  # whoever opens it is told that it is a link
+                session_id = find_session(entry.name)  # whoever opens it is told that it is a link
             elif entry.is_dir():
                 session_id = self._find_session(tenant, entry)
             else:
@@ -177,7 +181,7 @@ class FileStore:
                 return
             files.acquire()
             try:
-                files.remove()
+                files.remove(FileBlobs(files, self.io).forget_all)
             finally:
                 files.close()
 
@@ -193,8 +197,8 @@ class FileStore:
 
     def _find_session(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
         """Return the id of the session in a directory, ``None`` where there is none with a record."""
-        session_id = self._noted_id(tenant, directory) if is_hashed(directory.name) else find_identifier(directory.name)
-        if session_id is None or file_name(session_id) != directory.name or not self._has_records(tenant, session_id):
+        session_id = self._noted_id(tenant, directory) if is_hashed(directory.name) else find_session(directory.name)
+        if session_id is None or session_name(session_id) != directory.name or not self._has_records(tenant, session_id):
             return None
         return session_id
 

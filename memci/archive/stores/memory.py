@@ -23,7 +23,16 @@ class _Stored:
     records: list[Record] = attrs.field(factory=list)
     pages: dict[str, bytes] = attrs.field(factory=dict)
     snapshots: dict[int, bytes] = attrs.field(factory=dict)
+    blobs: dict[str, int] = attrs.field(factory=dict)  # the last record that each was put for
     is_deleted: bool = False
+
+
+@attrs.define(eq=False)
+class _Blob:
+    """A blob, and the sessions that refer to it."""
+
+    data: bytes
+    sessions: set[str] = attrs.field(factory=set)
 
 
 class _Opening:
@@ -227,6 +236,57 @@ class MemorySnapshots:
                 stored.snapshots.clear()
 
 
+class MemoryBlobs:
+    """Implements ``memci.archive.stores.contract.Blobs`` on dicts."""
+
+    def __init__(self, opening: _Opening, store: "MemoryStore", tenant: str) -> None:
+        self._opening = opening
+        self._blobs = store.blobs_by_tenant.setdefault(tenant, {})
+
+    def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
+        """Keep blobs for records up to *seq*.
+
+        Raises:
+            UnavailableError: The session was deleted.
+        """
+        with self._opening.lock:
+            stored = self._opening.begin()
+            for name, blob in blobs.items():
+                self._blobs.setdefault(name, _Blob(blob)).sessions.add(self._opening.session_id)
+                stored.blobs[name] = max(seq, stored.blobs.get(name, 0))
+        return blobs
+
+    def find(self, name: str) -> bytes | None:
+        """Return a blob, or ``None`` where there is none."""
+        self._opening.find()
+        blob = self._blobs.get(name)
+        return None if blob is None else blob.data
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of the blobs that the session refers to, in no order."""
+        stored = self._opening.find()
+        yield from list(stored.blobs) if stored else ()
+
+    def drop(self, names: Collection[str], seq: int) -> None:
+        """Forget references for records up to *seq*, and blobs without any.
+
+        Raises:
+            UnavailableError: The session was deleted.
+        """
+        with self._opening.lock:
+            stored = self._opening.find_writable()
+            known = {} if stored is None else stored.blobs
+            _drop(self._blobs, self._opening.session_id, known, [name for name in names if known.get(name, seq + 1) <= seq])
+
+
+def _drop(blobs: dict[str, _Blob], session_id: str, known: dict[str, int], names: Collection[str]) -> None:
+    for name in names:
+        del known[name]
+        blobs[name].sessions.discard(session_id)
+        if not blobs[name].sessions:
+            del blobs[name]
+
+
 class MemorySession:
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time.
 
@@ -234,14 +294,16 @@ class MemorySession:
         journal: The truth.
         pages: Raw pages.
         snapshots: Cached states.
+        blobs: Large data.
         durability: ``memory``.
     """
 
-    def __init__(self, opening: _Opening, durability: str) -> None:
+    def __init__(self, opening: _Opening, store: "MemoryStore", tenant: str) -> None:
         self.journal = MemoryJournal(opening)
         self.pages = MemoryPages(opening)
         self.snapshots = MemorySnapshots(opening)
-        self.durability = durability
+        self.blobs = MemoryBlobs(opening, store, tenant)
+        self.durability = store.durability
         self._opening = opening
         self._index: PageIndex | None = None
 
@@ -277,12 +339,14 @@ class MemoryStore:
         durability: ``memory``: nothing survives the process.
         lock: Protects the sessions; held for moments.
         sessions_by_key: What is stored, by tenant and session id.
+        blobs_by_tenant: Large data, by tenant and name.
     """
 
     def __init__(self) -> None:
         self.durability = "memory"
         self.lock = Lock()
         self.sessions_by_key: dict[tuple[str, str], _Stored] = {}
+        self.blobs_by_tenant: dict[str, dict[str, _Blob]] = {}
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> MemorySession:
         """Open what is stored of a session; a new session takes no room until its first append.
@@ -292,7 +356,7 @@ class MemoryStore:
         """
         check_identifier(tenant, "tenant")
         check_identifier(session_id, "session id")
-        return MemorySession(_Opening(self, tenant, session_id, read_only=read_only), self.durability)
+        return MemorySession(_Opening(self, tenant, session_id, read_only=read_only), self, tenant)
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order.
@@ -316,6 +380,7 @@ class MemoryStore:
             stored = self.sessions_by_key.pop(key, None)
             if stored is not None:
                 stored.is_deleted = True
+                _drop(self.blobs_by_tenant.get(tenant, {}), session_id, stored.blobs, list(stored.blobs))
 
     def close(self) -> None:
         """Do nothing: the sessions stay, so that an engine can be closed and another one opened on them."""

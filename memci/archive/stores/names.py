@@ -13,6 +13,10 @@ from memci.errors import InvalidIdError
 MAX_NAME_BYTES = 180
 """Longest name that spells its id; file systems take 255 bytes, some of them less."""
 
+BLOBS = "blobs"
+"""The directory that the sessions of a tenant share; a session of this id has a ``b`` that is encoded."""
+
+_SESSION_BLOBS = "%62lobs"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
 _ENCODED = tuple(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in range(256))
 _ESCAPE = re.compile(rb"%([0-9A-F]{2})")
@@ -61,6 +65,17 @@ def file_name(identifier: str) -> str:
     data = identifier.encode()
     name = "".join([_ENCODED[byte] for byte in data])
     return name if len(name) <= MAX_NAME_BYTES else "~" + sha256(data).hexdigest()
+
+
+def session_name(session_id: str) -> str:
+    """Return the name of a session's directory beside that of the tenant's blobs; see ``file_name``."""
+    name = file_name(session_id)
+    return _SESSION_BLOBS if name == BLOBS else name
+
+
+def find_session(name: str) -> str | None:
+    """Return the id that the name of a session's directory spells; see ``find_identifier``."""
+    return {BLOBS: None, _SESSION_BLOBS: BLOBS}.get(name, find_identifier(name))
 
 
 def is_hashed(name: str) -> bool:

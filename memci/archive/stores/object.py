@@ -14,7 +14,7 @@ from memci.archive.stores.object_io import ObjectIo
 from memci.archive.stores.object_journal import ObjectJournal
 from memci.archive.stores.object_manifest import owner_of
 from memci.archive.stores.object_opening import Opening, manifest_path, manifests_path, parts_path
-from memci.archive.stores.object_pages import ObjectPages, ObjectSnapshots
+from memci.archive.stores.object_pages import ObjectBlobs, ObjectPages, ObjectSnapshots
 from memci.archive.stores.object_url import connect, parse
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class ObjectSession:
         journal: The truth.
         pages: Raw pages.
         snapshots: Cached states.
+        blobs: Large data.
         durability: ``fsync``.
     """
 
@@ -37,6 +38,7 @@ class ObjectSession:
         self.journal = ObjectJournal(opening)
         self.pages = ObjectPages(opening)
         self.snapshots = ObjectSnapshots(opening)
+        self.blobs = ObjectBlobs(opening)
         self.durability = durability
         self._opening = opening
         self._cache = cache

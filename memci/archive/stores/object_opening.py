@@ -7,6 +7,7 @@
                                                    /lists/…          lists of parts
                                                    /pages/usr-12     raw pages
                                                    /snapshots/…      cached states
+                                                   /blobs/…          large data, for each record that brings it
 """
 
 from collections import OrderedDict
@@ -26,6 +27,7 @@ from memci.errors import CorruptError, StoreError, UnavailableError
 
 PAGES = "pages"
 SNAPSHOTS = "snapshots"
+BLOBS = "blobs"
 SEGMENTS = "segments"
 LISTS = "lists"
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from memci.archive.codec import DamagedLineError
 from memci.archive.stores.names import check_page_name, is_page_name
 from memci.archive.stores.object_manifest import Change, Manifest, Planner, Snapshot
-from memci.archive.stores.object_opening import PAGES, SNAPSHOTS, Opening
+from memci.archive.stores.object_opening import BLOBS, PAGES, SNAPSHOTS, Opening
 from memci.archive.stores.thinning import superfluous
 from memci.errors import UnavailableError
 
@@ -77,6 +77,72 @@ class ObjectPages:
         wanted = [check_page_name(name) for name in names]
         if wanted and opening.refresh() is not None:
             opening.io.delete([opening.path(PAGES, name) for name in wanted])
+
+
+class ObjectBlobs:
+    """Implements ``memci.archive.stores.contract.Blobs``: an object for each blob and record that brings it.
+
+    No two sessions share an object, and no two records: there is nothing here by which those who add and those who delete could
+    keep out of each other's way.
+    """
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+
+    def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
+        """Keep blobs for records up to *seq*, none of a session that has no record yet; n + 2 requests.
+
+        Raises:
+            UnavailableError: The session was deleted, or not all of them are safe; call again.
+        """
+        opening = self._opening
+        opening.check_writable()
+        if opening.refresh() is None:
+            return ()
+        known = set() if seq else set(self.names())
+        objects = {opening.path(BLOBS, name, str(seq)): blob for name, blob in blobs.items() if name not in known}
+        opening.io.put_each(objects)
+        try:
+            opening.refresh()
+        except UnavailableError:
+            opening.remove_if_deleted(objects)
+            raise
+        return blobs
+
+    def find(self, name: str) -> bytes | None:
+        """Return a blob, or ``None`` where there is none. Two requests.
+
+        Raises:
+            UnavailableError: The session was deleted, or the provider did not answer.
+        """
+        opening = self._opening
+        opening.check_open()
+        if opening.latest() is None:
+            return None
+        for path in opening.io.names(opening.path(BLOBS, name)):
+            found = opening.io.find(path)
+            if found is not None:
+                return found.body
+        return None
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of the blobs that the session refers to, in no order. One request for each thousand."""
+        opening = self._opening
+        opening.check_open()
+        if opening.latest() is not None:
+            yield from {path.split("/")[-2] for path in opening.io.names(opening.path(BLOBS))}
+
+    def drop(self, names: Collection[str], seq: int) -> None:
+        """Delete what was put for records up to *seq*.
+
+        Raises:
+            UnavailableError: The session was deleted, or not all of them are known to be gone; call again.
+        """
+        opening = self._opening
+        opening.check_writable()
+        if opening.refresh() is not None:
+            found = (path.rsplit("/", 2) for name in names for path in opening.io.names(opening.path(BLOBS, name)))
+            opening.io.delete(["/".join(parts) for parts in found if int(parts[-1]) <= seq])
 
 
 class ObjectSnapshots:

@@ -1,7 +1,8 @@
 """Sessions in a PostgreSQL database, for many workers on many machines.
 
-The tables are ``memci_session``, ``memci_record``, ``memci_page``, ``memci_snapshot`` and ``memci_schema``, in the schema that
-comes first in the search path. Each statement below is a transaction of its own, so that a call costs one round trip.
+The tables are ``memci_session``, ``memci_record``, ``memci_page``, ``memci_snapshot``, ``memci_blob``, ``memci_blob_use`` and
+``memci_schema``, in the schema that comes first in the search path. Each statement below is a transaction of its own, so that a
+call costs one round trip.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -84,6 +85,31 @@ _CLEAR_SNAPSHOTS = f"""{_HERE},
 gone AS (DELETE FROM memci_snapshot USING here WHERE session = here.id)
 SELECT id FROM here
 """  # noqa: S608 (fixed words)
+# Each putting changes the row of the blob, so that a sweep which began before leaves it alone: it compares the row as it was.
+_PUT_BLOBS = f"""{_HERE},
+new AS (SELECT name, body FROM unnest(%s::text[], %s::bytea[]) AS new (name, body)),
+put AS (
+    INSERT INTO memci_blob AS blob (tenant, name, body, puts) SELECT %s, new.name, new.body, 1 FROM here, new ORDER BY new.name
+    ON CONFLICT (tenant, name) DO UPDATE SET puts = blob.puts + 1
+)
+INSERT INTO memci_blob_use AS used (session, name, seq) SELECT here.id, new.name, %s FROM here, new ORDER BY new.name
+ON CONFLICT (session, name) DO UPDATE SET seq = greatest(used.seq, excluded.seq) RETURNING session
+"""  # noqa: S608 (fixed words)
+_DROP_BLOBS = f"""{_HERE},
+gone AS (DELETE FROM memci_blob_use USING here WHERE session = here.id AND name = ANY (%s::text[]) AND seq <= %s)
+SELECT id FROM here
+"""  # noqa: S608 (fixed words)
+_SWEEP_BLOBS = """
+DELETE FROM memci_blob AS blob USING memci_blob AS seen
+WHERE blob.tenant = %s AND seen.tenant = blob.tenant AND seen.name = blob.name AND seen.puts = blob.puts AND NOT EXISTS (
+    SELECT FROM memci_blob_use AS used JOIN memci_session AS session ON session.id = used.session
+    WHERE used.name = seen.name AND session.tenant = seen.tenant
+)
+"""
+_DELETE = """
+WITH gone AS (DELETE FROM memci_session WHERE tenant = %s AND name = %s RETURNING id)
+SELECT id, EXISTS (SELECT FROM memci_blob_use WHERE session = id) FROM gone
+"""
 
 
 @attrs.frozen
@@ -212,6 +238,31 @@ class _Snapshots:
 
 
 @attrs.frozen
+class _Blobs:
+    """Implements ``BlobRows``."""
+
+    pool: PostgresPool
+
+    def put(self, key: Key, row: int, blobs: Mapping[str, bytes], seq: int) -> None:
+        _check_there(key, self.pool.run(_PUT_BLOBS, (row, list(blobs), list(blobs.values()), key.tenant, seq)))
+
+    def find(self, key: Key, name: str) -> bytes | None:
+        found = self.pool.run("SELECT body FROM memci_blob WHERE tenant = %s AND name = %s", (key.tenant, name))
+        return found[0][0] if found else None
+
+    def names(self, row: int) -> Sequence[str]:
+        return [name for (name,) in self.pool.run("SELECT name FROM memci_blob_use WHERE session = %s", (row,))]
+
+    def drop(self, key: Key, row: int, names: Collection[str], seq: int) -> None:
+        _check_there(key, self.pool.run(_DROP_BLOBS, (row, list(names), seq)))
+        self.sweep(key.tenant)
+
+    def sweep(self, tenant: str) -> None:
+        """Delete what no session refers to. O(blobs of the tenant)."""
+        self.pool.run(_SWEEP_BLOBS, (tenant,))
+
+
+@attrs.frozen
 class _IndexFiles:
     """Implements ``IndexFiles`` with files of this machine, or in memory where no directory was given."""
 
@@ -280,8 +331,14 @@ class PostgresStore:
         self._pool = PostgresPool(rest, pool_size(options.get("memci_pool", str(POOL))), self.io, synced=durability == "fsync")
         self._sessions = _Sessions(self._pool)
         self._indexes = _IndexFiles(self._pool, Path(directory).absolute() if directory else None)
+        self._blobs = _Blobs(self._pool)
         self._tables = Tables(
-            self._sessions, _Records(self._pool, self._sessions), _Pages(self._pool), _Snapshots(self._pool), self._indexes
+            self._sessions,
+            _Records(self._pool, self._sessions),
+            _Pages(self._pool),
+            _Snapshots(self._pool),
+            self._blobs,
+            self._indexes,
         )
         self._opened: WeakSet[SqlSession] = WeakSet()
 
@@ -308,7 +365,9 @@ class PostgresStore:
             yield listed_id(name, session_id)
 
     def delete(self, tenant: str, session_id: str) -> None:
-        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns. One round trip.
+        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
+
+        One round trip, and another one for a session that refers to blobs.
 
         Whoever has it open gets an ``UnavailableError`` from the next write. Of the indexes, that of this machine is removed.
 
@@ -318,10 +377,10 @@ class PostgresStore:
         """
         check_identifier(session_id, "session id")
         values = (file_name(check_identifier(tenant, "tenant")), file_name(session_id))
-        for (row,) in self._pool.run(
-            "DELETE FROM memci_session WHERE tenant = %s AND name = %s RETURNING id", values, session_id
-        ):
+        for row, has_blobs in self._pool.run(_DELETE, values, session_id):
             self._indexes.remove(row)
+            if has_blobs:
+                self._blobs.sweep(values[0])
 
     def close(self) -> None:
         """Give back what the sessions that are still open hold, and the connections. May be called twice."""

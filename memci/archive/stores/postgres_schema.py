@@ -30,6 +30,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE SEQUENCE memci_writer",
     ),
+    (
+        """CREATE TABLE memci_blob (
+            tenant text NOT NULL, name text NOT NULL, body bytea NOT NULL, puts bigint NOT NULL, PRIMARY KEY (tenant, name)
+        )""",
+        """CREATE TABLE memci_blob_use (
+            session bigint NOT NULL REFERENCES memci_session (id) ON DELETE CASCADE, name text NOT NULL,
+            seq bigint NOT NULL, PRIMARY KEY (session, name)
+        )""",
+        "CREATE INDEX memci_blob_use_name ON memci_blob_use (name)",
+    ),
 )
 """The statements that lead from each version to the next; the version of a database is the number of those it went through."""
 

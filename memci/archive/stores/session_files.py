@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import orjson
 
 from memci.archive.stores import refusal
 from memci.archive.stores.file_io import FileIo, find_file, write_all
-from memci.archive.stores.names import file_name, is_hashed
+from memci.archive.stores.names import BLOBS, file_name, is_hashed, session_name
 from memci.errors import UnavailableError
 
 JOURNAL = "journal.jsonl"
@@ -53,7 +53,9 @@ class SessionFiles:
     Under the lock a temporary file belongs to nobody else.
 
     Attributes:
+        name: Of the directory.
         directory: Absolute path.
+        blobs: Absolute path of the directory that the tenant's sessions share.
         session_id: For error texts.
         journal: Descriptor of the open journal, ``None`` before it was found or made.
         generation: How often another file took the place of the open journal.
@@ -62,7 +64,9 @@ class SessionFiles:
     def __init__(self, disk: Disk, tenant: str, session_id: str, *, read_only: bool) -> None:
         self.session_id = session_id
         self._tenant_directory = f"{disk.root}/{file_name(tenant)}"
-        self.directory = f"{self._tenant_directory}/{file_name(session_id)}"
+        self.name = session_name(session_id)
+        self.directory = f"{self._tenant_directory}/{self.name}"
+        self.blobs = f"{self._tenant_directory}/{BLOBS}"
         self.journal: int | None = None
         self.generation = 0
         self._root = disk.root
@@ -236,6 +240,15 @@ class SessionFiles:
         for path in (self.directory, self._tenant_directory, self._root):
             self.sync_directory(path)
 
+    def make_blobs(self) -> None:
+        """Make the directory of the tenant's blobs. Raises ``OSError``."""
+        self._make_directories(self.blobs)
+
+    def settle_blobs(self) -> None:
+        """Make the directory of the tenant's blobs safe. Raises ``OSError``."""
+        for path in (self._tenant_directory, self._root):
+            self.sync_directory(path)
+
     def sweep(self, head: int) -> None:
         """Remove what crashes and copies left, once in the life of this object, under the lock. Raises ``OSError``.
 
@@ -318,13 +331,14 @@ class SessionFiles:
             except OSError as error:
                 raise SyncError(error.errno, error.strerror) from error
 
-    def remove(self) -> None:
-        """Remove the session, under its lock, the journal first and the lock last. Raises ``OSError``.
+    def remove(self, forget_blobs: Callable[[], None]) -> None:
+        """Remove the session, under its lock, the journal first, then what it refers to, and the lock last. Raises ``OSError``.
 
         A crash half way leaves a directory without a journal: no session, and a new one of that id can begin in it.
         """
         self._unlink_if_there(self.path(JOURNAL))
         self.sync_directory(self.directory)  # nothing else is gone before the journal is
+        forget_blobs()
         self._remove_below(self.directory, keep=LOCK)
         self._unlink_if_there(self.path(LOCK))
         try:

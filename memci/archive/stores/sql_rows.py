@@ -6,6 +6,8 @@
     record    session, seq, line       the truth; the primary key (session, seq) is the compare-and-set
     page      session, name, body      raw pages
     snapshot  session, seq, line       cached states
+    blob      tenant, name, body       large data, each once
+    blob_use  session, name, seq       which session refers to it, and the last record that it was put for
 
 A line is what ``memci.archive.codec`` writes. Each call below is one query or one transaction, and a ``LockedError`` where others
 keep it waiting for too long.
@@ -145,6 +147,26 @@ class SnapshotRows(Protocol):
         ...
 
 
+class BlobRows(Protocol):
+    """Large data of tenants, and which sessions refer to it."""
+
+    def put(self, key: Key, row: int, blobs: Mapping[str, bytes], seq: int) -> None:
+        """Write blobs that are not there and references in one transaction; raises ``UnavailableError`` for a deleted session."""
+        ...
+
+    def find(self, key: Key, name: str) -> bytes | None:
+        """Return a blob of the tenant, ``None`` where there is none."""
+        ...
+
+    def names(self, row: int) -> Sequence[str]:
+        """Return the names of the blobs that a session refers to."""
+        ...
+
+    def drop(self, key: Key, row: int, names: Collection[str], seq: int) -> None:
+        """Delete references up to *seq*, and blobs without any, in one transaction; the bytes are then in no row."""
+        ...
+
+
 class IndexFiles(Protocol):
     """The derived indexes of sessions, which are not part of the database."""
 
@@ -162,6 +184,7 @@ class Tables:
         records: The rows of journals.
         pages: The rows of pages.
         snapshots: The rows of snapshots.
+        blobs: The rows of blobs.
         index: Opens indexes.
     """
 
@@ -169,6 +192,7 @@ class Tables:
     records: RecordRows
     pages: PageRows
     snapshots: SnapshotRows
+    blobs: BlobRows
     index: IndexFiles
 
 

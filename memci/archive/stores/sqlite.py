@@ -36,6 +36,14 @@ _LIST = """
 SELECT name, CAST(session_id AS BLOB) FROM session
 WHERE tenant = ? AND (head > 0 OR EXISTS (SELECT 1 FROM record WHERE session = session.id))
 """
+_USE = """
+INSERT INTO blob_use (session, name, seq) VALUES (?, ?, ?) ON CONFLICT (session, name) DO UPDATE SET seq = max(seq, excluded.seq)
+"""
+_UNUSED = """
+DELETE FROM blob WHERE tenant = ? AND name = ? AND NOT EXISTS (
+    SELECT 1 FROM blob_use JOIN session ON session.id = blob_use.session WHERE blob_use.name = blob.name AND session.tenant = ?
+)
+"""
 _NO_ROWS: list[tuple[Any, ...]] = []
 _BEGIN = "INSERT INTO session (tenant, name, session_id, head) VALUES (?, ?, ?, 0) RETURNING id"
 _READ = """
@@ -174,6 +182,41 @@ class _Snapshots:
 
 
 @attrs.frozen
+class _Blobs:
+    """Implements ``BlobRows``."""
+
+    database: SqliteDatabase
+
+    def put(self, key: Key, row: int, blobs: Mapping[str, bytes], seq: int) -> None:
+        def work(run: Run) -> None:
+            _look(run, key, row)
+            for name, body in blobs.items():
+                run("INSERT OR IGNORE INTO blob (tenant, name, body) VALUES (?, ?, ?)", (key.tenant, name, body))
+                run(_USE, (row, name, seq))
+
+        self.database.write(work)
+
+    def find(self, key: Key, name: str) -> bytes | None:
+        sql = "SELECT CAST(body AS BLOB) FROM blob WHERE tenant = ? AND name = ?"
+        found = self.database.read(lambda run: run(sql, (key.tenant, name)), _NO_ROWS)
+        return found[0][0] if found else None
+
+    def names(self, row: int) -> Sequence[str]:
+        sql = "SELECT CAST(name AS TEXT) FROM blob_use WHERE session = ?"
+        return self.database.read(lambda run: [name for (name,) in run(sql, (row,))], [])
+
+    def drop(self, key: Key, row: int, names: Collection[str], seq: int) -> None:
+        def work(run: Run) -> None:
+            _look(run, key, row)
+            for name in names:
+                run("DELETE FROM blob_use WHERE session = ? AND name = ? AND seq <= ?", (row, name, seq))
+                run(_UNUSED, (key.tenant, name, key.tenant))
+
+        self.database.write(work)
+        self.database.clean()
+
+
+@attrs.frozen
 class _IndexFiles:
     """Implements ``IndexFiles`` with a file a session beside the database."""
 
@@ -231,6 +274,7 @@ class SqliteStore:
             _Records(self._database),
             _Pages(self._database),
             _Snapshots(self._database),
+            _Blobs(self._database),
             self._indexes,
         )
         self._opened: WeakSet[SqlSession] = WeakSet()
@@ -277,7 +321,7 @@ class SqliteStore:
         if place is not None:
             # The index first: once the row is gone nobody would know its name.
             self._indexes.remove(place.row)
-            self._database.write(lambda run: run("DELETE FROM session WHERE id = ?", (place.row,)), session_id)
+            self._database.write(lambda run: _delete(run, key, place.row), session_id)
             self._indexes.remove(place.row)
         self._database.clean()
 
@@ -298,6 +342,13 @@ def _look(run: Run, key: Key, row: int) -> Place:
     if not found:
         raise refusal.deleted(key.session_id)
     return Place(*found[0])
+
+
+def _delete(run: Run, key: Key, row: int) -> None:
+    names = run("SELECT CAST(name AS TEXT) FROM blob_use WHERE session = ?", (row,))
+    run("DELETE FROM session WHERE id = ?", (row,))
+    for (name,) in names:
+        run(_UNUSED, (key.tenant, name, key.tenant))
 
 
 def _begin(run: Run, key: Key) -> int:

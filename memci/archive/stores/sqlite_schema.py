@@ -33,6 +33,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (session, seq)
         ) STRICT""",
     ),
+    (
+        "CREATE TABLE blob (tenant TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (tenant, name)) STRICT",
+        """CREATE TABLE blob_use (
+            session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE, name TEXT NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (session, name)
+        ) STRICT""",
+        "CREATE INDEX blob_use_name ON blob_use (name)",
+    ),
 )
 """The statements that lead from each version to the next; the version of a database is the number of those it went through."""
 

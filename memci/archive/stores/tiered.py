@@ -18,7 +18,7 @@ from uuid import uuid4
 import attrs
 
 from memci.archive.codec import DamagedLineError, LineCodec
-from memci.archive.stores.contract import NewRecord, Pages, Record, SessionStore, Store
+from memci.archive.stores.contract import Blobs, NewRecord, Pages, Record, SessionStore, Store
 from memci.archive.stores.redis_tier import COMPARED, MOST_BYTES, MOST_LINES, Entry, Found, RedisTier
 from memci.archive.stores.redis_url import parse
 from memci.errors import StoreError, UnavailableError
@@ -281,7 +281,7 @@ class TieredSnapshots:
 
 
 class TieredSession:
-    """Implements ``memci.archive.stores.contract.SessionStore``. Pages and index are those of the store behind.
+    """Implements ``memci.archive.stores.contract.SessionStore``. Pages, blobs and index are those of the store behind.
 
     Attributes:
         journal: The truth.
@@ -299,6 +299,11 @@ class TieredSession:
     def pages(self) -> Pages:
         """The raw pages, in the store behind."""
         return self._opening.behind.pages
+
+    @property
+    def blobs(self) -> Blobs:
+        """The large data, in the store behind."""
+        return self._opening.behind.blobs
 
     @property
     def index(self) -> "PageIndex":

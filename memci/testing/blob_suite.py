@@ -1,0 +1,176 @@
+"""What every store has to do with large data; a part of ``memci.testing.store_suite``."""
+# It is a test, though it is distributed: it asserts, with the expected value on the left.
+# ruff: noqa: SIM300
+
+from base64 import b64encode
+from hashlib import sha256, shake_128
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memci.archive.blobs import with_blobs
+from memci.archive.stores.contract import NewRecord, SessionStore, Store
+from memci.errors import CorruptError, PermissionDeniedError, SessionClosedError, UnavailableError
+from memci.testing.capability import capability
+from memci.testing.journal_suite import TENANT, append_each, each_example_cleans_up
+
+
+def blob(number: int) -> tuple[str, bytes]:
+    """Return a blob and its name; another one for each number."""
+    data = b64encode(shake_128(bytes([number])).digest(1_500))
+    return sha256(data).hexdigest(), data
+
+
+def showing(number: int) -> NewRecord:
+    """Return a record with a picture in it."""
+    return NewRecord("appended", 1, b'{"url":"data:image/png;base64,%b"}' % blob(number)[1])
+
+
+class BlobSuite:
+    """The tests of large data. The fixtures are those of ``JournalSuite``."""
+
+    @capability("blobs")
+    def test_a_blob_is_found(self, store: Store, session: SessionStore) -> None:
+        """What is put is found by its name, also by the next opening; what is not is not there."""
+        append_each(session.journal, "a")
+        name, data = blob(1)
+        assert session.blobs.find(name) is None
+        assert [name] == list(session.blobs.put({name: data}, 2))
+        assert data == session.blobs.find(name)
+        again = store.open(TENANT, "session")
+        assert ([name], data) == (list(again.blobs.names()), again.blobs.find(name))
+        assert again.blobs.find(blob(2)[0]) is None
+
+    @capability("blobs")
+    def test_a_blob_of_two_sessions_outlives_one(self, store: Store, session: SessionStore) -> None:
+        """A session that drops a blob, or is deleted, takes it from no other; the last one takes it with it."""
+        name, data = blob(1)
+        others = [store.open(TENANT, other) for other in ("second", "third")]
+        for each in (session, *others):
+            append_each(each.journal, "a")
+            each.blobs.put({name: data}, 2)
+        session.blobs.drop([name], 2)
+        assert [] == list(session.blobs.names())
+        assert data == others[0].blobs.find(name) == others[1].blobs.find(name)
+        store.delete(TENANT, "second")
+        assert data == others[1].blobs.find(name)
+        others[1].blobs.drop([name], 2)
+        assert others[1].blobs.find(name) is None
+
+    @capability("blobs")
+    def test_a_deleted_session_leaves_no_blob(self, store: Store, session: SessionStore) -> None:
+        """A session that begins under the id of a deleted one refers to nothing, and finds nothing of it."""
+        append_each(session.journal, "a")
+        session.blobs.put(dict([blob(1), blob(2)]), 2)
+        store.delete(TENANT, "session")
+        again = store.open(TENANT, "session")
+        append_each(again.journal, "a")
+        assert [] == list(again.blobs.names())
+        assert again.blobs.find(blob(1)[0]) is None
+
+    @capability("blobs")
+    def test_a_blob_on_its_way_is_not_dropped(self, session: SessionStore) -> None:
+        """What was put for a later record than the one up to which somebody looked stays."""
+        append_each(session.journal, "a")
+        name, data = blob(1)
+        session.blobs.put({name: data}, 1)
+        session.blobs.put({name: data}, 3)
+        session.blobs.drop([name], 2)
+        assert data == session.blobs.find(name)
+        session.blobs.drop([name], 3)
+        assert session.blobs.find(name) is None
+
+    @capability("blobs")
+    def test_dropping_can_be_repeated(self, session: SessionStore) -> None:
+        """Names that are not there are passed over, and a blob can come back."""
+        append_each(session.journal, "a")
+        name, data = blob(1)
+        for _ in range(2):
+            session.blobs.put({name: data}, 2)
+            session.blobs.drop([name, blob(2)[0]], 2)
+            session.blobs.drop([name], 2)
+            assert session.blobs.find(name) is None
+
+    @capability("blobs")
+    def test_tenants_share_no_blob(self, store: Store, session: SessionStore) -> None:
+        """What one tenant drops another one keeps, and nobody finds another tenant's."""
+        other, third = store.open("other", "session"), store.open("third", "session")
+        name, data = blob(1)
+        for each in (session, other, third):
+            append_each(each.journal, "a")
+        session.blobs.put({name: data}, 2)
+        assert third.blobs.find(name) is None
+        other.blobs.put({name: data}, 2)
+        session.blobs.drop([name], 2)
+        assert data == other.blobs.find(name)
+
+    @capability("blobs")
+    def test_blobs_are_refused_where_writing_is(self, store: Store, session: SessionStore) -> None:
+        """Read-only, closed and deleted sessions take no blob; a reader finds those that are there."""
+        append_each(session.journal, "a")
+        name, data = blob(1)
+        session.blobs.put({name: data}, 2)
+        reader, stale = store.open(TENANT, "session", read_only=True), store.open(TENANT, "session")
+        assert (data, 1) == (reader.blobs.find(name), stale.journal.head())
+        for call in (lambda: reader.blobs.put({name: data}, 2), lambda: reader.blobs.drop([name], 2)):
+            with pytest.raises(PermissionDeniedError):
+                call()
+        session.close()
+        with pytest.raises(SessionClosedError):
+            session.blobs.find(name)
+        store.delete(TENANT, "session")
+        with pytest.raises(UnavailableError):
+            stale.blobs.put({name: data}, 2)
+
+    @given(numbers=st.lists(st.integers(0, 3), max_size=8))
+    @each_example_cleans_up
+    @capability("blobs")
+    def test_records_with_pictures_come_back(self, store: Store, numbers: list[int]) -> None:
+        """Records, page files and snapshots whose pictures are stored apart are read as they were written."""
+        session = with_blobs(store.open(TENANT, "shown"), "shown")
+        append_each(session.journal, "a")
+        records = [showing(number) for number in numbers]
+        for seq, record in enumerate(records, start=1):
+            session.journal.append(seq, [record])
+            session.pages.put({f"usr-{seq}": record.body})
+            session.snapshots.put(seq + 1, record.body)
+        again = with_blobs(store.open(TENANT, "shown"), "shown")
+        assert [record.body for record in records] == [record.body for record in again.journal.read(1)]
+        assert [record.body for record in records] == [again.pages.find(f"usr-{seq + 1}") for seq in range(len(records))]
+        assert (records[-1].body if records else None) == (again.snapshots.find() or (0, None))[1]
+        assert {blob(number)[0] for number in numbers} == set(again.blobs.names())
+        session.close()
+        again.close()
+        store.delete(TENANT, "shown")
+
+    @capability("blobs")
+    def test_a_missing_blob_is_damage_of_its_record(self, store: Store, session: SessionStore) -> None:
+        """The records before it are read, the error names the record, and others of the tenant go on."""
+        append_each(session.journal, "a")
+        opened, other = with_blobs(session, "session"), with_blobs(store.open(TENANT, "other"), "other")
+        opened.journal.append(1, [showing(1)])
+        opened.pages.put({"usr-1": showing(1).body})
+        append_each(other.journal, "a")
+        other.journal.append(1, [showing(2)])
+        session.blobs.drop([blob(1)[0]], 9)
+        read = opened.journal.read()
+        assert 1 == next(read).seq
+        with pytest.raises(CorruptError) as caught:
+            next(read)
+        assert ("session", 2) == (caught.value.session, caught.value.seq)
+        assert opened.pages.find("usr-1") is None
+        assert showing(2).body == list(other.journal.read())[1].body
+
+    @capability("blobs")
+    def test_what_no_record_needs_is_dropped(self, session: SessionStore) -> None:
+        """After a redaction the blobs of former bodies go, but for those that other records have too."""
+        append_each(session.journal, "a")
+        opened = with_blobs(session, "session")
+        for seq, number in enumerate((1, 2, 1, 3), start=1):
+            opened.journal.append(seq, [showing(number)])
+        opened.journal.redact({2: b"{}", 3: showing(4).body})
+        opened.drop_unused()
+        assert {blob(number)[0] for number in (1, 3, 4)} == set(session.blobs.names())
+        assert session.blobs.find(blob(2)[0]) is None
+        assert [b"{}", showing(4).body, showing(1).body] == [record.body for record in opened.journal.read(1, 4)]
