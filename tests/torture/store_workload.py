@@ -2,13 +2,16 @@
 
 import errno
 import random
+from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
+from hashlib import shake_128
 from typing import Protocol, TypeVar
 
 import attrs
 
-from memci.archive.stores.contract import NewRecord, SessionStore, Store
+from memci.archive.blobs import BlobSession, with_blobs
+from memci.archive.stores.contract import NewRecord, Store
 from memci.archive.stores.file import FileStore
 from memci.archive.stores.file_io import FileIo
 from memci.errors import MemciError, UnavailableError
@@ -21,6 +24,9 @@ _Answer = TypeVar("_Answer")
 TENANT = "default"
 SESSIONS = ("chat", "ein längerer Name " * 12)
 """One whose name spells its id, and one whose id is kept in a note."""
+
+PICTURES = tuple(b64encode(shake_128(bytes([number])).digest(900)) for number in range(2))
+"""What both sessions hold, and the store once."""
 
 STORE = f"{ROOT}/chats"
 AFTER = NewRecord("appended", 1, b'{"text":"after the crash"}')
@@ -66,7 +72,7 @@ class StoreWriter:
         self._salt = salt
         self._number = 0
         self._store = make(STORE, io)
-        self._open: dict[str, SessionStore] = {}
+        self._open: dict[str, BlobSession] = {}
 
     def run(self, steps: int) -> None:
         """Do so many things."""
@@ -96,9 +102,9 @@ class StoreWriter:
         self._store = self._make(STORE, self.io)
         self._open.clear()
 
-    def _session(self, session: str) -> SessionStore:
+    def _session(self, session: str) -> BlobSession:
         if session not in self._open:
-            self._open[session] = self._store.open(TENANT, session)
+            self._open[session] = with_blobs(self._store.open(TENANT, session), session)
         return self._open[session]
 
     def _promise(self, promise: Promise) -> None:
@@ -111,7 +117,8 @@ class StoreWriter:
     def _text(self) -> bytes:
         self._number += 1
         length = self._chance.choice([10, 10, 10, 80, 300, 300, 5_000])
-        return f"{self._salt}:{self._number}:".encode() + b"x" * length
+        picture = PICTURES[self._number % 9] if self._number % 9 < len(PICTURES) else b""
+        return f"{self._salt}:{self._number}:".encode() + b"x" * length + b" " + picture
 
     def _append(self, session: str) -> None:
         before = self._journal(session)
@@ -149,6 +156,7 @@ class StoreWriter:
         after = (*before[: seq - 1], body, *before[seq:])
         self._promise(self.promise.maybe(session, after))
         self._session(session).journal.redact({seq: body})
+        self._session(session).drop_unused()
         self._promise(self.promise.surely(session, after).forget({before[seq - 1]}))
 
     def _delete(self, session: str) -> None:
@@ -182,7 +190,7 @@ def recover(tree: Tree, make: StoreMaker) -> dict[str, Recovered]:
 
 
 def _read(store: Store, session: str) -> Recovered:
-    opened = store.open(TENANT, session, read_only=True)
+    opened = with_blobs(store.open(TENANT, session, read_only=True), session)
     try:
         pages = {name: opened.pages.find(name) or b"" for name in opened.pages.names()}
         snapshots = []

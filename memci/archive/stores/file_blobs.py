@@ -11,8 +11,8 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from memci.archive.stores.file_io import FileIo, find_file, write_all
-from memci.archive.stores.session_files import LOCK, TEMPORARY, SessionFiles
+from memci.archive.stores.file_io import FileIo, find_file
+from memci.archive.stores.session_files import LOCK, SessionFiles
 
 
 class FileBlobs:
@@ -43,9 +43,9 @@ class FileBlobs:
                     known, size = self._seq(name), self._size(name)
                     made += [name + self._suffix] * (known < 0) + [name] * (size is None)
                     if known < seq:
-                        self._write(name + self._suffix, b"%d" % seq)
+                        files.write_to(self._path(name + self._suffix), b"%d" % seq, sync=True)
                     if size != len(blob):
-                        self._write(name, blob)
+                        files.write_to(self._path(name), blob, sync=True)
                 if not self._is_settled:
                     files.settle_blobs()
                     self._is_settled = True
@@ -91,13 +91,13 @@ class FileBlobs:
                 self.forget([name.removesuffix(self._suffix) for name in self._list() if name.endswith(self._suffix)])
 
     def forget(self, names: Collection[str]) -> None:
-        """Remove references, all data without any, and what crashes left, under both locks. Raises ``OSError``."""
+        """Remove references, and all data without any, under both locks. Raises ``OSError``."""
         for name in names:
             self._remove(name + self._suffix)
         found = self._list()
-        referred = {name.partition(".")[0] for name in found if "." in name and not name.endswith(TEMPORARY)}
+        referred = {name.partition(".")[0] for name in found if "." in name}
         for name in found:
-            if name.endswith(TEMPORARY) or ("." not in name and name not in referred and name != LOCK):
+            if "." not in name and name not in referred and name != LOCK:
                 self._remove(name)
         self._files.sync_directory(self._directory)
 
@@ -126,16 +126,6 @@ class FileBlobs:
             return self._io.stat(fd).st_size
         finally:
             self._io.close(fd)
-
-    def _write(self, name: str, data: bytes) -> None:
-        path = self._path(name)
-        fd = self._io.open(path + TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            write_all(self._io, fd, data)
-            self._files.sync(fd)
-        finally:
-            self._io.close(fd)
-        self._io.rename(path + TEMPORARY, path)
 
     def _remove(self, name: str) -> None:
         with suppress(FileNotFoundError):

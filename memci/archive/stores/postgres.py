@@ -14,6 +14,7 @@ import attrs
 
 from memci.archive.stores import file_io, refusal
 from memci.archive.stores.names import check_identifier, file_name
+from memci.archive.stores.postgres_blobs import HERE, PostgresBlobs, check_there
 from memci.archive.stores.postgres_io import PostgresIo
 from memci.archive.stores.postgres_pool import PLACE, ConnectionLostError, PostgresPool
 from memci.archive.stores.postgres_url import pool_size, split_options
@@ -60,52 +61,29 @@ SELECT record.seq, record.line FROM memci_record AS record JOIN (
 ) AS sized ON record.seq = sized.seq
 WHERE record.session = %s AND sized.before < %s ORDER BY record.seq
 """
-# What writes takes hold of the session's row, so that a deletion comes before or after it; no row means that it was deleted.
-_HERE = "WITH here AS (SELECT id FROM memci_session WHERE id = %s FOR KEY SHARE)"
-_REPLACE = f"""{_HERE}
+_REPLACE = f"""{HERE}
 UPDATE memci_record AS record SET line = new.line FROM here, unnest(%s::bigint[], %s::bytea[]) AS new (seq, line)
 WHERE record.session = here.id AND record.seq = new.seq RETURNING record.seq
 """  # noqa: S608 (fixed words)
-_PUT_PAGES = f"""{_HERE}
+_PUT_PAGES = f"""{HERE}
 INSERT INTO memci_page (session, name, body)
 SELECT here.id, new.name, new.body FROM here, unnest(%s::text[], %s::bytea[]) AS new (name, body)
 ON CONFLICT (session, name) DO UPDATE SET body = excluded.body RETURNING session
 """  # noqa: S608 (fixed words)
-_REMOVE_PAGES = f"""{_HERE},
+_REMOVE_PAGES = f"""{HERE},
 gone AS (DELETE FROM memci_page USING here WHERE session = here.id AND name = ANY (%s::text[]))
 SELECT id FROM here
 """  # noqa: S608 (fixed words)
-_PUT_SNAPSHOT = f"""{_HERE},
+_PUT_SNAPSHOT = f"""{HERE},
 put AS (
     INSERT INTO memci_snapshot (session, seq, line) SELECT id, %s, %s FROM here
     ON CONFLICT (session, seq) DO UPDATE SET line = excluded.line
 ) SELECT here.id, older.seq FROM here LEFT JOIN memci_snapshot AS older ON older.session = here.id
 """  # noqa: S608 (fixed words)
-_CLEAR_SNAPSHOTS = f"""{_HERE},
+_CLEAR_SNAPSHOTS = f"""{HERE},
 gone AS (DELETE FROM memci_snapshot USING here WHERE session = here.id)
 SELECT id FROM here
 """  # noqa: S608 (fixed words)
-# Each putting changes the row of the blob, so that a sweep which began before leaves it alone: it compares the row as it was.
-_PUT_BLOBS = f"""{_HERE},
-new AS (SELECT name, body FROM unnest(%s::text[], %s::bytea[]) AS new (name, body)),
-put AS (
-    INSERT INTO memci_blob AS blob (tenant, name, body, puts) SELECT %s, new.name, new.body, 1 FROM here, new ORDER BY new.name
-    ON CONFLICT (tenant, name) DO UPDATE SET puts = blob.puts + 1
-)
-INSERT INTO memci_blob_use AS used (session, name, seq) SELECT here.id, new.name, %s FROM here, new ORDER BY new.name
-ON CONFLICT (session, name) DO UPDATE SET seq = greatest(used.seq, excluded.seq) RETURNING session
-"""  # noqa: S608 (fixed words)
-_DROP_BLOBS = f"""{_HERE},
-gone AS (DELETE FROM memci_blob_use USING here WHERE session = here.id AND name = ANY (%s::text[]) AND seq <= %s)
-SELECT id FROM here
-"""  # noqa: S608 (fixed words)
-_SWEEP_BLOBS = """
-DELETE FROM memci_blob AS blob USING memci_blob AS seen
-WHERE blob.tenant = %s AND seen.tenant = blob.tenant AND seen.name = blob.name AND seen.puts = blob.puts AND NOT EXISTS (
-    SELECT FROM memci_blob_use AS used JOIN memci_session AS session ON session.id = used.session
-    WHERE used.name = seen.name AND session.tenant = seen.tenant
-)
-"""
 _DELETE = """
 WITH gone AS (DELETE FROM memci_session WHERE tenant = %s AND name = %s RETURNING id)
 SELECT id, EXISTS (SELECT FROM memci_blob_use WHERE session = id) FROM gone
@@ -173,7 +151,7 @@ class _Records:
         return dict(self.pool.run(sql, (row, list(seqs)), key.session_id))
 
     def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
-        _check_there(key, self.pool.run(_REPLACE, (row, list(lines), list(lines.values())), key.session_id))
+        check_there(key, self.pool.run(_REPLACE, (row, list(lines), list(lines.values())), key.session_id))
 
     def _try(self, key: Key, row: int | None, expected: int, lines: Sequence[bytes], token: str) -> int | None:
         """Return the session's row if the lines were written."""
@@ -199,7 +177,7 @@ class _Pages:
     pool: PostgresPool
 
     def put(self, key: Key, row: int, pages: Mapping[str, bytes]) -> None:
-        _check_there(key, self.pool.run(_PUT_PAGES, (row, list(pages), list(pages.values())), key.session_id))
+        check_there(key, self.pool.run(_PUT_PAGES, (row, list(pages), list(pages.values())), key.session_id))
 
     def find(self, key: Key, row: int, name: str) -> bytes | None:
         found = self.pool.run("SELECT body FROM memci_page WHERE session = %s AND name = %s", (row, name), key.session_id)
@@ -209,7 +187,7 @@ class _Pages:
         return [name for (name,) in self.pool.run("SELECT name FROM memci_page WHERE session = %s", (row,), key.session_id)]
 
     def remove(self, key: Key, row: int, names: Collection[str]) -> None:
-        _check_there(key, self.pool.run(_REMOVE_PAGES, (row, list(names)), key.session_id))
+        check_there(key, self.pool.run(_REMOVE_PAGES, (row, list(names)), key.session_id))
 
 
 @attrs.frozen
@@ -220,7 +198,7 @@ class _Snapshots:
 
     def put(self, key: Key, row: int, seq: int, line: bytes) -> None:
         found = self.pool.run(_PUT_SNAPSHOT, (row, seq, line), key.session_id)
-        _check_there(key, found)
+        check_there(key, found)
         old = superfluous([seq, *(older for _, older in found if older is not None)])
         if old:
             self.pool.run(
@@ -234,7 +212,7 @@ class _Snapshots:
         return (found[0][0], found[0][1]) if found else None
 
     def clear(self, key: Key, row: int) -> None:
-        _check_there(key, self.pool.run(_CLEAR_SNAPSHOTS, (row,), key.session_id))
+        check_there(key, self.pool.run(_CLEAR_SNAPSHOTS, (row,), key.session_id))
 
 
 @attrs.frozen
@@ -244,7 +222,7 @@ class _Blobs:
     pool: PostgresPool
 
     def put(self, key: Key, row: int, blobs: Mapping[str, bytes], seq: int) -> None:
-        _check_there(key, self.pool.run(_PUT_BLOBS, (row, list(blobs), list(blobs.values()), key.tenant, seq)))
+        check_there(key, self.pool.run(_PUT_BLOBS, (row, list(blobs), list(blobs.values()), key.tenant, seq)))
 
     def find(self, key: Key, name: str) -> bytes | None:
         found = self.pool.run("SELECT body FROM memci_blob WHERE tenant = %s AND name = %s", (key.tenant, name))
@@ -254,7 +232,7 @@ class _Blobs:
         return [name for (name,) in self.pool.run("SELECT name FROM memci_blob_use WHERE session = %s", (row,))]
 
     def drop(self, key: Key, row: int, names: Collection[str], seq: int) -> None:
-        _check_there(key, self.pool.run(_DROP_BLOBS, (row, list(names), seq)))
+        check_there(key, self.pool.run(_DROP_BLOBS, (row, list(names), seq)))
         self.sweep(key.tenant)
 
     def sweep(self, tenant: str) -> None:
@@ -331,7 +309,7 @@ class PostgresStore:
         self._pool = PostgresPool(rest, pool_size(options.get("memci_pool", str(POOL))), self.io, synced=durability == "fsync")
         self._sessions = _Sessions(self._pool)
         self._indexes = _IndexFiles(self._pool, Path(directory).absolute() if directory else None)
-        self._blobs = _Blobs(self._pool)
+        self._blobs = PostgresBlobs(self._pool)
         self._tables = Tables(
             self._sessions,
             _Records(self._pool, self._sessions),
@@ -387,8 +365,3 @@ class PostgresStore:
         for session in list(self._opened):
             session.close()
         self._pool.close()
-
-
-def _check_there(key: Key, found: Sequence[object]) -> None:
-    if not found:
-        raise refusal.deleted(key.session_id)

@@ -279,7 +279,11 @@ class SessionFiles:
 
     def write_file(self, data: bytes, *names: str, sync: bool) -> None:
         """Write a file whole or not at all, under the lock; its directory is not synced. Raises ``OSError``."""
-        temporary = self.path(names[-1] + TEMPORARY)
+        self.write_to(self.path(*names), data, sync=sync)
+
+    def write_to(self, path: str, data: bytes, *, sync: bool) -> None:
+        """Write a file of the session or its tenant as ``write_file`` does. Raises ``OSError``."""
+        temporary = self.path(path.rpartition("/")[2] + TEMPORARY)
         fd = self._io.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             try:
@@ -288,7 +292,7 @@ class SessionFiles:
                     self.sync(fd)
             finally:
                 self._io.close(fd)
-            self._io.rename(temporary, self.path(*names))
+            self._io.rename(temporary, path)
         except OSError:
             with suppress(OSError):  # where this fails too, the next writer sweeps it up
                 self._io.unlink(temporary)
