@@ -10,7 +10,7 @@ from typing import Any
 from memci.messages.tokens.images import size_of_base64
 
 LEAST_CHARACTERS = 1_024
-"""Shorter runs are left where they are."""
+"""Shorter runs are left where they are, but in blocks that are known to hold them."""
 
 BEGIN = "(?<![A-Za-z0-9+/=_-])"
 """Where a run may begin. A pattern."""
@@ -19,6 +19,7 @@ RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
 """What such a run is, before it is known to have all kinds of character. A pattern."""
 
 _IN_TEXT = re.compile(rf"(?:data:([a-z]{{1,20}})/[^,\"\s]{{0,200}},)?{BEGIN}({RUN})")
+_URL = re.compile(r"data:([a-z]{1,20})/[^,\"\s]{0,200};base64,([A-Za-z0-9+/=_-]*)")
 _KINDS = {"image": "image", "audio": "sound", "video": "video"}
 _MIXED = tuple(re.compile(kind) for kind in ("[A-Z]", "[a-z]", "[0-9]"))
 _TEXT_KEYS = frozenset({"text", "content", "output", "arguments", "input"})
@@ -59,11 +60,32 @@ def described_value(value: Any, address: str, *, known: bool = False) -> Any:  #
     if isinstance(value, list):
         return [described_value(item, address, known=known) for item in value]
     if isinstance(value, dict):
-        return {key: described_value(item, address, known=key in _TEXT_KEYS) for key, item in value.items()}
+        held = _held(value)
+        return {
+            key: description("", item, address) if key == held else described_value(item, address, known=key in _TEXT_KEYS)
+            for key, item in value.items()
+        }
     return value
 
 
+def _held(block: Mapping[str, Any]) -> str:
+    """Return the key under which a block of a message holds bare base64, however short; empty for any other mapping."""
+    match block:
+        case (
+            {"type": "base64", "media_type": _, "data": str()}
+            | {"data": str(), "format": "wav" | "mp3"}
+            | {"data": str(), "transcript": _, "expires_at": _}
+        ):
+            return "data"
+        case {"file_data": str(data)} if not data.startswith("data:"):
+            return "file_data"
+        case _:
+            return ""
+
+
 def _described(text: str, address: str, *, known: bool) -> str:
+    if not known and (url := _URL.fullmatch(text)):
+        return description(_KINDS.get(url[1], "file"), url[2], address)
     if len(text) < LEAST_CHARACTERS:
         return text
 

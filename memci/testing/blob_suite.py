@@ -93,7 +93,7 @@ class BlobSuite:
             assert session.blobs.find(name) is None
 
     @capability("blobs")
-    def test_tenants_share_no_blob(self, store: Store, session: SessionStore) -> None:
+    def test_no_blob_of_others_is_found(self, store: Store, session: SessionStore) -> None:
         """What one tenant drops another one keeps, and nobody finds another tenant's."""
         other, third = store.open("other", "session"), store.open("third", "session")
         name, data = blob(1)

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from memci.engine.session import Session
+from memci.messages.validation import validate
 from tests.engine.pictures import answered, picture, png, shown
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import assistant, user
 
 Value = dict[str, Any]
+SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+FILE = {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0x"}}
 WIRES = ("openai", "responses", "anthropic")
 
 
@@ -56,7 +59,12 @@ def test_a_picture_of_a_tool_is_read(wire: str) -> None:
     """One inside a tool's result is carried too, and the message can be appended and sent."""
     part = picture(wire, png())
     session = folded(wire, user("go"), *answered(wire, "the page", part), assistant("done"))
-    assert [part] == read(session, wire)[1]
+    parts = read(session, wire)[1]
+    assert [part] == parts
+    session.extend([user("again"), *answered(wire, "read", *parts)])
+    window = session.window()
+    assert part in [each for value in window.messages for each in results_of(value)]
+    assert [] == validate(window.messages, wire)
 
 
 def test_a_picture_goes_with_the_end_of_its_entry() -> None:
@@ -78,6 +86,37 @@ def test_pictures_without_room_are_described_only() -> None:
     session = folded("anthropic", shown("anthropic", "look", part, part, part), budget={"window": 4_000, "reserve": 0})
     reading, parts = read(session, "anthropic")
     assert (3, 1) == (reading["text"].count("kept at usr-1/1"), len(parts))
+
+
+@pytest.mark.parametrize(
+    ("wire", "part", "told"),
+    [
+        ("openai", picture("openai", "iVBORw0KGgo="), "[image, 8 bytes, kept at usr-1/1]"),
+        (
+            "openai",
+            SOUND,
+            "[sound, 4 bytes, kept at usr-1/1]",
+        ),
+        (
+            "openai",
+            FILE,
+            "[file, 6 bytes, kept at usr-1/1]",
+        ),
+        ("responses", {"type": "input_file", "file_data": "JVBERi0x"}, "[document, 6 bytes, kept at usr-1/1]"),
+        ("anthropic", picture("anthropic", "iVBORw0KGgo="), "[data, 8 bytes, kept at usr-1/1]"),
+    ],
+)
+def test_small_ones_are_described_too(wire: str, part: Value, told: str) -> None:
+    """The bytes of a block that holds pictures, sound or a file are never text, however few they are."""
+    reading, _ = read(folded(wire, shown(wire, "look", part)), wire)
+    assert told in reading["text"]
+
+
+def results_of(message: Value) -> list[Value]:
+    """Return the parts of a result in a message."""
+    content = message.get("output", message.get("content"))
+    inner = content[0].get("content", content) if isinstance(content, list) and content else []
+    return inner if isinstance(inner, list) else []
 
 
 def test_base64_of_any_key_is_described() -> None:
