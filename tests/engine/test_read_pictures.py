@@ -139,3 +139,24 @@ def test_searches_and_lists_hold_no_base64() -> None:
     shown_to_model += [session.contents.render(), str(session.toolbox.call("list_pages", {}))]
     assert shown_to_model[0]
     assert not any(png(2)[:40] in text for text in shown_to_model)
+
+
+def test_code_reads_no_base64() -> None:
+    """In ATTP, whose answers are texts, a picture is described."""
+    session = folded("openai", shown("openai", "look", picture("openai", png())), assistant("seen"))
+    code = "__result__ = read_page('usr-1')['text']"
+    reply = ['thought = "look"', "[tool_call]", 'status = "success"', 'target = "look"', f"code = '''\n{code}\n'''"]
+    answer = session.attp("\n".join(reply)).to_toml()
+    assert "[image, 700×500, 3 kB, kept at usr-1/1]" in answer
+    assert png()[:99] not in answer
+
+
+def test_a_stub_holds_no_base64() -> None:
+    """A large result that begins with a picture as text is shown as a stub that says so."""
+    text = f"data:image/png;base64,{png()} {'word ' * 5_000}"
+    tool = [answered("openai", "")[0], answered("openai", "")[1] | {"content": text}]
+    session = open_session(budget={"window": 2_000, "reserve": 0})
+    session.extend([user("go"), *tool])
+    stub = session.window().messages[-1]["content"]
+    assert "[image, 700×500, 3 kB]" in stub
+    assert png()[:99] not in stub

@@ -46,8 +46,10 @@ class FileBlobs:
                         files.write_to(self._path(name + self._suffix), b"%d" % seq, sync=True)
                     if size != len(blob):
                         files.write_to(self._path(name), blob, sync=True)
-                if not self._is_settled:
-                    files.settle_blobs()
+                if not self._is_settled:  # whoever made the directory may have died before its name was safe
+                    tenant = self._directory.rpartition("/")[0]
+                    for path in (tenant, tenant.rpartition("/")[0]):
+                        files.sync_directory(path)
                     self._is_settled = True
                 files.sync_directory(self._directory)  # whoever made what is there may have died before
             except OSError:
@@ -103,8 +105,9 @@ class FileBlobs:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of the tenant's blobs. Raises ``OSError``."""
-        self._files.make_blobs()
+        """Hold the lock of the tenant's blobs, under that of the session. Raises ``OSError``."""
+        with suppress(FileExistsError):
+            self._io.make_directory(self._directory)
         fd = self._io.open(self._path(LOCK), os.O_RDWR | os.O_CREAT)
         try:
             self._io.lock(fd)

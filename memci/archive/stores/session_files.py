@@ -240,15 +240,6 @@ class SessionFiles:
         for path in (self.directory, self._tenant_directory, self._root):
             self.sync_directory(path)
 
-    def make_blobs(self) -> None:
-        """Make the directory of the tenant's blobs. Raises ``OSError``."""
-        self._make_directories(self.blobs)
-
-    def settle_blobs(self) -> None:
-        """Make the directory of the tenant's blobs safe. Raises ``OSError``."""
-        for path in (self._tenant_directory, self._root):
-            self.sync_directory(path)
-
     def sweep(self, head: int) -> None:
         """Remove what crashes and copies left, once in the life of this object, under the lock. Raises ``OSError``.
 
