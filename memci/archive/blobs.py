@@ -13,7 +13,7 @@ import attrs
 
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots
 from memci.errors import CorruptError
-from memci.messages.base64_runs import BEGIN, LEAST_CHARACTERS, RUN, is_data
+from memci.messages.base64_runs import BEGIN, RUN, has_run, is_data
 
 if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
@@ -32,7 +32,7 @@ def taken_out(body: bytes, only: Collection[str] | None = None) -> tuple[bytes, 
         only: Names of those that are taken out; ``None`` for all.
     """
     blobs: dict[str, bytes] = {}
-    if len(body) < LEAST_CHARACTERS:
+    if not has_run(body):
         return body, blobs
 
     def refer(found: re.Match[bytes]) -> bytes:

@@ -18,6 +18,8 @@ BEGIN = "(?<![A-Za-z0-9+/=_-])"
 RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
 """What such a run is, before it is known to have all kinds of character. A pattern."""
 
+_MARKS = bytes(ord("x") if re.fullmatch("[A-Za-z0-9+/=_-]", chr(byte)) else ord(" ") for byte in range(256))
+_RUN_OF_MARKS = b"x" * LEAST_CHARACTERS
 _IN_TEXT = re.compile(rf"(?:data:([a-z]{{1,20}})/[^,\"\s]{{0,200}},)?{BEGIN}({RUN})")
 _URL = re.compile(r"data:([a-z]{1,20})/[^,\"\s]{0,200};base64,([A-Za-z0-9+/=_-]*)")
 _KINDS = {"image": "image", "audio": "sound", "video": "video"}
@@ -86,7 +88,7 @@ def _held(block: Mapping[str, Any]) -> str:
 def _described(text: str, address: str, *, known: bool) -> str:
     if not known and (url := _URL.fullmatch(text)):
         return description(_KINDS.get(url[1], "file"), url[2], address)
-    if len(text) < LEAST_CHARACTERS:
+    if not has_run(text.encode("utf-8", "surrogatepass")):
         return text
 
     def describe(found: re.Match[str]) -> str:
@@ -96,6 +98,11 @@ def _described(text: str, address: str, *, known: bool) -> str:
         return description("", run, address) if (_kind(run) if known else is_data(run)) else found[0]
 
     return _IN_TEXT.sub(describe, text)
+
+
+def has_run(data: bytes) -> bool:
+    """Return whether there is any run, a long word too. O(its size), much faster than to look where."""
+    return len(data) >= LEAST_CHARACTERS and _RUN_OF_MARKS in data.translate(_MARKS)
 
 
 def is_data(run: str) -> bool:
