@@ -133,6 +133,7 @@ def test_a_late_result_keeps_the_pictures() -> None:
     session = open_session(active={"min_pages": 1})
     session.extend([shown("openai", "look", part), *answered("openai", "late")[:1], assistant("waiting"), user("b")])
     session.window(200)
+    session.window(8_000)
     session.recall(1)
     session.append(answered("openai", "late")[1])
     session.fold()
