@@ -86,3 +86,21 @@ def test_half_written_data_is_written_anew(session: FileSession, store: FileStor
     other = store.open(TENANT, "other")
     other.blobs.put({NAME: DATA}, 1)
     assert DATA == session.blobs.find(NAME)
+
+
+def test_links_are_not_followed(session: FileSession, tmp_path: Path) -> None:
+    """A directory of blobs that is a symbolic link is refused, to read and to write."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "chats" / TENANT / "blobs").symlink_to(tmp_path / "elsewhere")
+    for call in (lambda: session.blobs.find(NAME), lambda: session.blobs.put({NAME: DATA}, 2)):
+        with pytest.raises(UnavailableError):
+            call()
+    assert [] == list((tmp_path / "elsewhere").iterdir())
+
+
+def test_blobs_are_their_owners_alone(session: FileSession, tmp_path: Path) -> None:
+    """Others may read neither the files nor their directory."""
+    session.blobs.put({NAME: DATA}, 2)
+    directory = tmp_path / "chats" / TENANT / "blobs"
+    assert {0o600} == {path.stat().st_mode & 0o777 for path in directory.iterdir()}
+    assert 0o700 == directory.stat().st_mode & 0o777

@@ -22,6 +22,8 @@ class FileBlobs:
         self._files = files
         self._io = io
         self._directory = files.blobs
+        self._tenant = files.blobs.rpartition("/")[0]
+        self._root = self._tenant.rpartition("/")[0]
         self._suffix = f".{files.name}"
         self._is_settled = False
 
@@ -34,6 +36,7 @@ class FileBlobs:
         files = self._files
         files.check_writable()
         with files.reported():
+            self._refuse_links()
             if not seq and all(self._seq(name) >= 0 and self._size(name) == len(blob) for name, blob in blobs.items()):
                 return blobs  # what records hold is safe, and all others are copies
         with files.locked(), self._locked():
@@ -47,8 +50,7 @@ class FileBlobs:
                     if size != len(blob):
                         files.write_to(self._path(name), blob, sync=True)
                 if not self._is_settled:  # whoever made the directory may have died before its name was safe
-                    tenant = self._directory.rpartition("/")[0]
-                    for path in (tenant, tenant.rpartition("/")[0]):
+                    for path in (self._tenant, self._root):
                         files.sync_directory(path)
                     self._is_settled = True
                 files.sync_directory(self._directory)  # whoever made what is there may have died before
@@ -67,6 +69,7 @@ class FileBlobs:
         """
         self._files.check_open()
         with self._files.reported():
+            self._refuse_links()
             return find_file(self._io, self._path(name))
 
     def names(self) -> Iterator[str]:
@@ -106,6 +109,7 @@ class FileBlobs:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the lock of the tenant's blobs, under that of the session. Raises ``OSError``."""
+        self._refuse_links()
         with suppress(FileExistsError):
             self._io.make_directory(self._directory)
         fd = self._io.open(self._path(LOCK), os.O_RDWR | os.O_CREAT)
@@ -123,7 +127,7 @@ class FileBlobs:
     def _size(self, name: str) -> int | None:
         try:
             fd = self._io.open(self._path(name), os.O_RDONLY)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return None
         try:
             return self._io.stat(fd).st_size
@@ -135,10 +139,15 @@ class FileBlobs:
             self._io.unlink(self._path(name))
 
     def _list(self) -> list[str]:
+        self._refuse_links()
         try:
             return [entry.name for entry in self._io.list_directory(self._directory)]
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return []
+
+    def _refuse_links(self) -> None:
+        """Refuse a directory that is a link, or that one leads to. Raises ``OSError``."""
+        self._io.refuse_links(self._root, self._directory)
 
     def _path(self, name: str) -> str:
         return f"{self._directory}/{name}"
