@@ -216,31 +216,6 @@ class _Snapshots:
 
 
 @attrs.frozen
-class _Blobs:
-    """Implements ``BlobRows``."""
-
-    pool: PostgresPool
-
-    def put(self, key: Key, row: int, blobs: Mapping[str, bytes], seq: int) -> None:
-        check_there(key, self.pool.run(_PUT_BLOBS, (row, list(blobs), list(blobs.values()), key.tenant, seq)))
-
-    def find(self, key: Key, name: str) -> bytes | None:
-        found = self.pool.run("SELECT body FROM memci_blob WHERE tenant = %s AND name = %s", (key.tenant, name))
-        return found[0][0] if found else None
-
-    def names(self, row: int) -> Sequence[str]:
-        return [name for (name,) in self.pool.run("SELECT name FROM memci_blob_use WHERE session = %s", (row,))]
-
-    def drop(self, key: Key, row: int, names: Collection[str], seq: int) -> None:
-        check_there(key, self.pool.run(_DROP_BLOBS, (row, list(names), seq)))
-        self.sweep(key.tenant)
-
-    def sweep(self, tenant: str) -> None:
-        """Delete what no session refers to. O(blobs of the tenant)."""
-        self.pool.run(_SWEEP_BLOBS, (tenant,))
-
-
-@attrs.frozen
 class _IndexFiles:
     """Implements ``IndexFiles`` with files of this machine, or in memory where no directory was given."""
 

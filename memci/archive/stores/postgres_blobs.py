@@ -41,7 +41,7 @@ class PostgresBlobs:
 
     def put(self, key: Key, row: int, blobs: Mapping[str, bytes], seq: int) -> None:
         """See ``BlobRows``."""
-        check_there(key, self.pool.run(_PUT_BLOBS, (row, list(blobs), list(blobs.values()), key.tenant, seq)))
+        check_there(key, self.pool.run(_PUT_BLOBS, (row, list(blobs), list(blobs.values()), key.tenant, seq), key.session_id))
 
     def find(self, key: Key, name: str) -> bytes | None:
         """See ``BlobRows``."""
@@ -54,7 +54,7 @@ class PostgresBlobs:
 
     def drop(self, key: Key, row: int, names: Collection[str], seq: int) -> None:
         """See ``BlobRows``."""
-        check_there(key, self.pool.run(_DROP_BLOBS, (row, list(names), seq)))
+        check_there(key, self.pool.run(_DROP_BLOBS, (row, list(names), seq), key.session_id))
         self.sweep(key.tenant)
 
     def sweep(self, tenant: str) -> None:

@@ -194,7 +194,7 @@ class _Blobs:
                 run("INSERT OR IGNORE INTO blob (tenant, name, body) VALUES (?, ?, ?)", (key.tenant, name, body))
                 run(_USE, (row, name, seq))
 
-        self.database.write(work)
+        self.database.write(work, key.session_id)
 
     def find(self, key: Key, name: str) -> bytes | None:
         sql = "SELECT CAST(body AS BLOB) FROM blob WHERE tenant = ? AND name = ?"
@@ -212,7 +212,7 @@ class _Blobs:
                 run("DELETE FROM blob_use WHERE session = ? AND name = ? AND seq <= ?", (row, name, seq))
                 run(_UNUSED, (key.tenant, name, key.tenant))
 
-        self.database.write(work)
+        self.database.write(work, key.session_id)
         self.database.clean()
 
 
