@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
 
 _Answer = TypeVar("_Answer")
-
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
 
 

@@ -53,8 +53,7 @@ class SessionFiles:
     Under the lock a temporary file belongs to nobody else.
 
     Attributes:
-        name: Of the directory.
-        directory: Absolute path.
+        name, directory: Name of its directory, and absolute path.
         blobs: Absolute path of the directory that the tenant's sessions share.
         session_id: For error texts.
         journal: Descriptor of the open journal, ``None`` before it was found or made.
