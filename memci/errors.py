@@ -116,12 +116,12 @@ class InvalidIdError(MemciError):
     """A session id, tenant, page index or label cannot be used as one.
 
     Attributes:
-        value: What was given; of what is neither text nor a number, how it is shown.
+        value: What was given; of what is neither text, bytes nor a number, how it is shown.
     """
 
     def __init__(self, message: str, *, value: object) -> None:
         super().__init__(message)
-        self.value = value if isinstance(value, str | int | float | None) else shown(value)
+        self.value = value if isinstance(value, str | bytes | int | float | None) else shown(value)
 
 
 class BudgetError(MemciError):

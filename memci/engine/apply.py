@@ -139,7 +139,6 @@ def _set_system(state: State, event: SystemSet, seq: int) -> None:
 
 
 def _recall(state: State, event: PageRecalled, seq: int) -> None:
-    state.passages_seq = max(state.passages_seq, event.prefetched)
     if not event.prefetched:
         _count_recall(state, event)
     if event.content is None:

@@ -288,6 +288,7 @@ class WindowSettled:
         contents: Whether the contents page is shown, where there is one.
         stubs: Sequence numbers of the messages that are shown as stubs, in order.
         reads: Whether the model is offered the tool that reads what a stub stands for.
+        passages_seq: The newest message of the user for which matching pages were looked for; 0 for none.
     """
 
     kind: ClassVar = "settled"
@@ -300,6 +301,7 @@ class WindowSettled:
     contents: bool = True
     stubs: list[int] = attrs.field(factory=list)
     reads: bool = False
+    passages_seq: int = 0
 
 
 @attrs.frozen(kw_only=True)

@@ -10,7 +10,7 @@ from memci.archive.contents import Directory
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.page_numbers import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
-from memci.engine import blocks, folding, pages, planner
+from memci.engine import blocks, folding, ladder, pages, planner
 from memci.engine.core import Core
 from memci.engine.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.layout import lay_out, lay_out_least
@@ -18,7 +18,7 @@ from memci.engine.monitor import Eviction, Recall
 from memci.engine.page_codec import page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.state import SYSTEM, USER
-from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
+from memci.errors import BudgetError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 
 if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
@@ -69,45 +69,38 @@ def _budget(core: Core) -> int:
 
 
 def _attach(core: Core, index: str, *, recall_count: int) -> Page:
-    """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room."""
+    """Attach a page or the list of a range, or renew how long it stays, where it will stand in the next window."""
     page = pages.load(core, index)
     event = attaching(core, page, recall_count=recall_count)
-    faded = _giving_way(core, event)
-    if faded is None:
-        if index in core.state.recalled:  # the next window would let it go
+    if not _stands(core, event):
+        if index in core.state.recalled:
             core.commit([PagesFaded(pages=[index], reason="share")])
         known = core.facts(index)
         core.monitor.tell(Recall(page=index, recall_count=known.recall_count if known is not None else 0, refused=True))
-        return page
-    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
     return page
 
 
-def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
-    """Return which recalled pages fade for another one, the least recently used first; ``None`` where it has no room."""
-    state = core.state
-    room, left, faded = _room(core), _scaled(core, event.block_tokens), []
-    others = [(index, each) for index, each in state.recalled.least_used() if index != event.page]
-    if event.page in state.recalled:
-        left = _scaled(core, state.recalled.attachments[event.page].tokens)
-    if left > room:
-        return None
-    left += sum(_scaled(core, each.tokens) for _, each in others)
-    for index, each in others:
-        if left > room:
+def _stands(core: Core, event: PageRecalled) -> bool:
+    """Attach a page where the share of recalled pages holds it, with room for it, and return whether the next window shows it."""
+    state, budget = core.state, _budget(core)
+    known = state.recalled.attachments.get(event.page)
+    left = _scaled(core, event.block_tokens if known is None else known.tokens)
+    share = int(core.config.recall.max_share * budget)
+    if left > min(share, budget - RECEIPT_TOKENS - lay_out_least(state, state.settled).tokens):
+        return False
+    others = [(index, _scaled(core, each.tokens)) for index, each in state.recalled.least_used() if index != event.page]
+    left += sum(tokens for _, tokens in others)
+    faded = []
+    for index, tokens in others:
+        if left > share:
             faded.append(index)
-            left -= _scaled(core, each.tokens)
-    return faded
-
-
-def _room(core: Core) -> int:
-    """Return how many tokens recalled pages may have together in the next window: their share, where that is free or can be."""
-    state, config, budget = core.state, core.config, _budget(core)
-    layout = lay_out(state, state.settled)
-    contents = _scaled(core, planner.contents_limit(state, config, config.budget.tokens) + state.instruction_tokens)
-    folded = lay_out_least(state, state.settled).tokens + max(layout.breakdown["contents"], contents)
-    share = int(config.recall.max_share * budget)
-    return min(share, budget - RECEIPT_TOKENS - min(planner.own_tokens(state, layout), folded))
+            left -= tokens
+    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
+    try:
+        layout, _ = ladder.fit(core, attrs.evolve(state.settled or ladder.settling(core, budget, ()), contents=True))
+    except BudgetError:
+        return False
+    return event.page in state.recalled and layout.tokens - layout.breakdown["active"] + RECEIPT_TOKENS <= budget
 
 
 def _scaled(core: Core, tokens: int) -> int:

@@ -105,7 +105,6 @@ class State:
         late: Results that came late, by archived page.
         last_fold: For ``undo_fold``; ``None`` when there is none to undo.
         settled: How windows are asked for; ``None`` before the first.
-        passages_seq: The newest message of the user for which pages were attached unasked; 0 for none.
         scale: What token counts are multiplied by, as the provider's usage tells.
         ratios: What each of the last two reports of usage alone would make the scale; the counter's margin before them.
         traffic: How the session was used.
@@ -135,7 +134,6 @@ class State:
     late: dict[str, list[LateResult]] = attrs.field(factory=dict)
     last_fold: LastFold | None = None
     settled: WindowSettled | None = None
-    passages_seq: int = 0
     scale: float = 1.0
     ratios: tuple[float, float] = (1.0, 1.0)
     traffic: Traffic = attrs.field(factory=Traffic)

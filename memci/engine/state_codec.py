@@ -75,7 +75,6 @@ def to_mapping(state: State) -> dict[str, Any]:
             "entries": [entry.to_mapping() for entry in last.entries],
         },
         "settled": None if state.settled is None else attrs.asdict(state.settled),
-        "passages_seq": state.passages_seq,
         "scale": state.scale,
         "ratios": list(state.ratios),
         "traffic": attrs.asdict(state.traffic),
@@ -117,7 +116,6 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
         settled=None if value["settled"] is None else settled_of(value["settled"]),
-        passages_seq=value.get("passages_seq", 0),
     )
     facts = state.wire.facts
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):

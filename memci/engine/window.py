@@ -1,23 +1,19 @@
-"""The window: what one call sends to the model, and the steps that make it fit."""
+"""The window: what one call sends to the model."""
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
-from memci.chapters.recalled import Attachment
-from memci.engine import folding, planner
+from memci.engine import ladder
 from memci.engine.config_checks import MOST
 from memci.engine.core import Core
-from memci.engine.events import PagesFaded, WindowSettled
-from memci.engine.layout import RENDERER, Layout, lay_out, lay_out_least, stub_candidates
+from memci.engine.layout import RENDERER, Layout, lay_out
 from memci.engine.monitor import Zone, zone
 from memci.engine.prefetching import prefetch
 from memci.engine.state import State
-from memci.errors import BudgetError, ConfigError, InvalidMessageError, StoreError, shown
+from memci.errors import ConfigError, InvalidMessageError, StoreError, shown
 from memci.messages import codec
-from memci.messages.tokens.message_tokens import count_tools
 
 
 @attrs.frozen(kw_only=True)
@@ -63,11 +59,11 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
         message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
     schemas = _checked_tools(tools)
-    prefetch(core, budget)
+    heard = prefetch(core, budget)
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
-        layout, settled = _fitted(core, _settling(core, budget, schemas))
+        layout, settled = ladder.fit(core, attrs.evolve(ladder.settling(core, budget, schemas), passages_seq=heard))
     if settled != core.state.settled:
         core.commit([settled])
     core.last_counted = layout.counted
@@ -101,120 +97,6 @@ def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
         message = f"cannot be written as JSON: {error}"
         raise InvalidMessageError(message, path="tools") from error
     return cast("list[Mapping[str, Any]]", copy)
-
-
-def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> WindowSettled:
-    """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
-    last = core.state.settled
-    sha256 = hashlib.sha256(codec.encode(tools)).hexdigest() if tools else ""
-    tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
-    return WindowSettled(
-        budget=budget,
-        format=core.config.format,
-        tools_sha256=sha256,
-        tools_tokens=tokens,
-        renderer=RENDERER,
-        stubs=last.stubs if last is not None and last.budget == budget else [],
-        reads=core.config.recall.protocol == "attp" or any(_names_reader(tool) for tool in tools),
-    )
-
-
-def _names_reader(tool: Mapping[str, Any]) -> bool:
-    """Return whether a tool's schema, of any format, is that of the tool which reads what a stub stands for."""
-    function = tool.get("function")
-    return "read_page" in (tool.get("name"), function.get("name") if isinstance(function, Mapping) else None)
-
-
-def _fitted(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
-    """Climb the ladder until the window fits, and return it with what is shown as a stub, and whether the contents page is."""
-    layout = lay_out(core.state, wanted)
-    if layout.tokens <= wanted.budget:
-        return layout, wanted
-    least, wanted = _stubbed(core.state, wanted, lay_out_least)
-    if least.tokens > wanted.budget:  # before any step is taken, as steps last and would bring nothing
-        raise BudgetError(budget=wanted.budget, tokens=least.tokens, breakdown=least.breakdown)
-    for steps in ((_fade_excess, _fold, _fade_prefetched, _shorten_contents), (_fade, _shorten_contents)):
-        layout = _climbed(core, wanted, steps)
-        if layout.tokens <= wanted.budget:
-            return layout, wanted
-    for contents in (True, False):  # without it in one window, nothing is lost for later ones
-        layout, settled = _stubbed(core.state, attrs.evolve(wanted, contents=contents), lay_out)
-        if layout.tokens <= wanted.budget:
-            return layout, settled
-    raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
-
-
-def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, Layout, int], None]]) -> Layout:
-    """Take the steps in turn, again and again, until the window fits or none of them makes any more room."""
-    layout, before = lay_out(core.state, wanted), None
-    while layout.tokens > wanted.budget and core.state.seq != before:
-        before = core.state.seq
-        for step in steps:
-            if layout.tokens > wanted.budget:
-                step(core, layout, wanted.budget)
-                layout = lay_out(core.state, wanted)
-    return layout
-
-
-def _stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSettled], Layout]) -> tuple[Layout, WindowSettled]:
-    """Show large entries of the open turn as stubs until what is laid out fits, or there is none left."""
-    layout = lay(state, wanted)
-    for node in stub_candidates(state):
-        if layout.tokens <= wanted.budget:
-            break
-        if node.seq not in wanted.stubs:
-            wanted = attrs.evolve(wanted, stubs=sorted([*wanted.stubs, node.seq]))
-            layout = lay(state, wanted)
-    return layout, wanted
-
-
-def _fold(core: Core, layout: Layout, budget: int) -> None:
-    plan = planner.plan_budget(core.state, core.config, layout, budget)
-    done = folding.fold(core, plan, limit=plan.contents_tokens, evict=plan.contents_tokens is None)
-    if plan.pages and not done.pages:
-        folding.fold(core, plan)
-
-
-def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
-    """Leave the contents page what the other parts leave, where that is enough to say something of its pages.
-
-    Otherwise nothing happens: what it lost would be lost for good, and another step is needed anyway.
-    """
-    room = _contents_room(core, layout, budget)
-    if room > 0:
-        folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=room, evict=False)
-
-
-def _contents_room(core: Core, layout: Layout, budget: int) -> int:
-    """Return how many tokens the entries of the contents page may have for the window to fit."""
-    room = int((budget - layout.tokens + layout.breakdown["contents"]) / core.state.scale)
-    return room - core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
-
-
-def _fade_excess(core: Core, layout: Layout, budget: int) -> None:
-    """Let recalled pages go that take more than their share, the least recently used first."""
-    _let_go(core, layout.breakdown["recalled"] - int(core.config.recall.max_share * budget), core.state.recalled.least_used())
-
-
-def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
-    """Let pages go that nobody asked for until the window fits."""
-    attached = [item for item in core.state.recalled.least_used() if item[1].prefetched]
-    _let_go(core, layout.tokens - budget, attached)
-
-
-def _fade(core: Core, layout: Layout, budget: int) -> None:
-    """Let recalled pages go, the least recently used first, until the window fits."""
-    _let_go(core, layout.tokens - budget, core.state.recalled.least_used())
-
-
-def _let_go(core: Core, over: int, attached: Sequence[tuple[str, Attachment]]) -> None:
-    faded = []
-    for index, attachment in attached:
-        if over > 0:
-            faded.append(index)
-            over -= int(attachment.tokens * core.state.scale)
-    if faded:
-        core.commit([PagesFaded(pages=faded, reason="budget")])
 
 
 def _segment_ends(layout: Layout) -> set[int]:

@@ -323,6 +323,7 @@ class SessionMachine(RuleBasedStateMachine):
         assert self.model.find(index).messages == page.messages
         if index in self.refused:
             assert index in self.archived
+            self.sync()
         elif index in self.archived:
             opened = self.attached[index][1] if index in self.attached else self.model.pages[-1].index
             self.attached[index] = (self.model.turn, opened)

@@ -115,8 +115,8 @@ def full_state() -> State:
             contents=False,
             stubs=[3, 2],
             reads=True,
+            passages_seq=12,
         ),
-        passages_seq=12,
         scale=1.25,
         ratios=(1.1, 1.3),
         traffic=Traffic(tokens=4_000, calls=12),
@@ -137,7 +137,7 @@ def full_state() -> State:
     state.active.add_page(page("usr-11", RESPONSES.user("and there"), SAID, CALLED))
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
-        attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
+        attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17, media=True)
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
     state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])
