@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from memci.archive.stores.contract import Store
+from memci.archive.summary import Summarizer
 from memci.engine.async_calls import CallQueue, Threads
 from memci.engine.async_session import AsyncSession
 from memci.engine.config import Config
@@ -89,6 +90,7 @@ class AsyncEngine:
         store: As for ``Engine``; so are the others but the last.
         config: The settings.
         tenant: Whose sessions these are.
+        summarizer: What writes the contents entries; by default extracts.
         on_conflict: What commands do when somebody else wrote first.
         read_only: Nothing is written.
         clock: Tells the time, in UTC.
@@ -105,6 +107,7 @@ class AsyncEngine:
         config: Config | Mapping[str, Any] | None = None,
         tenant: str = "default",
         *,
+        summarizer: Summarizer | None = None,
         on_conflict: OnConflict | None = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
@@ -113,7 +116,9 @@ class AsyncEngine:
         if type(threads) is not int or threads < 1:
             message = f"{shown(threads)} cannot be used here: give a whole number from 1"
             raise ConfigError(message, path="threads")
-        self._engine = Engine(store, config, tenant, on_conflict=on_conflict, read_only=read_only, clock=clock)
+        self._engine = Engine(
+            store, config, tenant, summarizer=summarizer, on_conflict=on_conflict, read_only=read_only, clock=clock
+        )
         self._threads = Threads(threads)
         self._tool_threads = Threads(threads)  # apart, for a tool may wait for calls
         self._queues: WeakValueDictionary[str, CallQueue] = WeakValueDictionary()

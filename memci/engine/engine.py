@@ -13,6 +13,7 @@ import attrs
 from memci.archive.blobs import BlobSession, with_blobs
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
+from memci.archive.summary import Summarizer
 from memci.engine.config import Config
 from memci.engine.core import Core
 from memci.engine.handle import Handle
@@ -42,6 +43,7 @@ class Engine:
         store: A URL such as ``file:./chats`` or ``memory:``, or a store; by default what the config names.
         config: The settings, as a ``Config`` or as the mapping that a YAML file holds; by default all defaults.
         tenant: Whose sessions these are; tenants never see each other.
+        summarizer: What writes the contents entries, beside the extracts that stand in for it where it fails; by default these.
         on_conflict: What commands do when somebody else wrote first, ``raise`` or ``retry``; by default what the config says.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
         clock: Tells the time, in UTC.
@@ -58,6 +60,7 @@ class Engine:
         config: Config | Mapping[str, Any] | None = None,
         tenant: str = "default",
         *,
+        summarizer: Summarizer | None = None,
         on_conflict: OnConflict | None = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
@@ -78,6 +81,9 @@ class Engine:
         self._store = _opened(chosen, self._config.durability) if isinstance(chosen, str) else chosen
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
+        if summarizer is not None and not callable(getattr(summarizer, "summarize", None)):
+            raise ArgumentError(argument="summarizer", value=summarizer, wanted="an object with a method summarize")
+        self._summarizer = summarizer
         if not callable(clock):
             raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
@@ -249,7 +255,7 @@ class Engine:
             store=opened,
             reopen=open_stored,
             counter=self._counter,
-            summarizer=ExtractiveSummarizer(),
+            summarizer=self._summarizer or ExtractiveSummarizer(),
             clock=self._clock,
             read_only=self._read_only,
         )

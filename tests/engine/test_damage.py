@@ -84,8 +84,8 @@ class BrokenSummarizer:
 
 def test_a_broken_summarizer_harms_nothing(tmp_path: Path) -> None:
     """Whatever a summariser raises, pages fold with extracts in the place of its summaries, and observers hear of it."""
-    session = open_on(tmp_path)
-    session._core.summarizer = BrokenSummarizer()
+    engine = Engine(FileStore(tmp_path), config_of(active={"min_pages": 1, "max_pages": 3}), summarizer=BrokenSummarizer())
+    session = engine.session("chat")
     notices = heard(session)
     session.extend(turns(7))
     assert turns(7) == list(session.messages())
