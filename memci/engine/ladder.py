@@ -71,14 +71,23 @@ def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, 
 
 
 def _stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSettled], Layout]) -> tuple[Layout, WindowSettled]:
-    """Show large entries of the open turn as stubs until what is laid out fits, or there is none left."""
-    layout = lay(state, wanted)
+    """Show large entries of the open turn as stubs until what is laid out fits, or there is none left.
+
+    Those that turn out to be needless, since a larger one had to follow, are shown whole again.
+    """
+    layout, added = lay(state, wanted), []
     for node in stub_candidates(state):
         if layout.tokens <= wanted.budget:
             break
         if node.seq not in wanted.stubs:
+            added.append(node.seq)
             wanted = attrs.evolve(wanted, stubs=sorted([*wanted.stubs, node.seq]))
             layout = lay(state, wanted)
+    for seq in reversed(added[:-1]):
+        whole = attrs.evolve(wanted, stubs=[each for each in wanted.stubs if each != seq])
+        laid = lay(state, whole)
+        if laid.tokens <= wanted.budget:
+            layout, wanted = laid, whole
     return layout, wanted
 
 

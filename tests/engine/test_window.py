@@ -204,6 +204,13 @@ def test_results_of_tools_give_way_before_what_the_user_wrote() -> None:
     assert [[], [2], [2, 5], [2, 3, 5], [0, 2, 3, 5]] == [stubs(budget) for budget in (2_000, 1_500, 1_200, 900, 600)]
 
 
+def test_a_stub_that_turns_out_to_be_needless_is_none() -> None:
+    """Where a small answer as a stub is not enough and what the user wrote has to be one too, the answer is shown whole."""
+    session = open_session(active={"page_tokens": 10_000})
+    session.extend([user("ask " * 1_400), assistant("say " * 300)])
+    assert [True, False] == ["[usr-1/" in str(message["content"]) for message in session.window(1_000).messages]
+
+
 @pytest.mark.parametrize("protocol", ["native", "none"])
 def test_nothing_is_hidden_while_there_is_room(protocol: str) -> None:
     """A document that fits is shown whole, however long it is, and so is what a tool read."""
