@@ -47,8 +47,15 @@ def fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     least, wanted = _stubbed(core.state, wanted, lay_out_least)
     if least.tokens > wanted.budget:  # before any step is taken, as steps last and would bring nothing
         raise BudgetError(budget=wanted.budget, tokens=least.tokens, breakdown=least.breakdown)
-    for steps in ((_fade_excess, _fold, _fade_prefetched, _shorten_contents), (_fade, _shorten_contents)):
+    for steps in ((_fade_excess, _fold, _fade_prefetched, _shorten_contents), (_fade_older, _shorten_contents)):
         layout = _climbed(core, wanted, steps)
+        if layout.tokens <= wanted.budget:
+            return layout, wanted
+    if core.state.recalled.attachments:  # what was recalled in this turn goes before the contents page
+        layout = lay_out(core.state, attrs.evolve(wanted, contents=False))
+        if layout.tokens <= wanted.budget:
+            return layout, attrs.evolve(wanted, contents=False)
+        layout = _climbed(core, wanted, (_fade, _shorten_contents))
         if layout.tokens <= wanted.budget:
             return layout, wanted
     for contents in (True, False):  # without it in one window, nothing is lost for later ones
@@ -93,8 +100,7 @@ def _stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSe
 
 def _fold(core: Core, layout: Layout, budget: int) -> None:
     plan = planner.plan_budget(core.state, core.config, layout, budget)
-    done = folding.fold(core, plan, limit=plan.contents_tokens, evict=plan.contents_tokens is None)
-    if plan.pages and not done.pages:
+    if plan.contents_tokens is None or not folding.fold(core, plan, limit=plan.contents_tokens, evict=False).seq:
         folding.fold(core, plan)
 
 
@@ -123,6 +129,12 @@ def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
     """Let pages go that nobody asked for until the window fits."""
     attached = [item for item in core.state.recalled.least_used() if item[1].prefetched]
     _let_go(core, layout.tokens - budget, attached)
+
+
+def _fade_older(core: Core, layout: Layout, budget: int) -> None:
+    """Let pages go that were recalled in earlier turns, the least recently used first, until the window fits."""
+    older = [item for item in core.state.recalled.least_used() if item[1].turn < core.state.turn]
+    _let_go(core, layout.tokens - budget, older)
 
 
 def _fade(core: Core, layout: Layout, budget: int) -> None:

@@ -10,7 +10,7 @@ from memci.archive.contents import Directory
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.page_numbers import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
-from memci.engine import blocks, folding, ladder, pages, planner
+from memci.engine import blocks, folding, pages, planner
 from memci.engine.core import Core
 from memci.engine.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.layout import lay_out, lay_out_least
@@ -18,7 +18,7 @@ from memci.engine.monitor import Eviction, Recall
 from memci.engine.page_codec import page_value
 from memci.engine.planner import FoldPlan
 from memci.engine.state import SYSTEM, USER
-from memci.errors import BudgetError, PageEvictedError, PageNotFoundError, PermissionDeniedError
+from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
 
 if TYPE_CHECKING:
     from memci.archive.page_index import PageIndex
@@ -69,38 +69,41 @@ def _budget(core: Core) -> int:
 
 
 def _attach(core: Core, index: str, *, recall_count: int) -> Page:
-    """Attach a page or the list of a range, or renew how long it stays, where it will stand in the next window."""
+    """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room."""
     page = pages.load(core, index)
     event = attaching(core, page, recall_count=recall_count)
-    if not _stands(core, event):
-        if index in core.state.recalled:
+    faded = _giving_way(core, event)
+    if faded is None:
+        if index in core.state.recalled:  # the next window would let it go
             core.commit([PagesFaded(pages=[index], reason="share")])
         known = core.facts(index)
         core.monitor.tell(Recall(page=index, recall_count=known.recall_count if known is not None else 0, refused=True))
+        return page
+    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
     return page
 
 
-def _stands(core: Core, event: PageRecalled) -> bool:
-    """Attach a page where the share of recalled pages holds it, with room for it, and return whether the next window shows it."""
+def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
+    """Return which recalled pages fade for another one, the least recently used first; ``None`` where it has no room.
+
+    The room is the share of recalled pages, where the next window can spare it: whatever else gives way there before a page that
+    was recalled in its turn.
+    """
     state, budget = core.state, _budget(core)
+    least = lay_out_least(state, state.settled).tokens
+    room = min(int(core.config.recall.max_share * budget), budget - RECEIPT_TOKENS - least)
     known = state.recalled.attachments.get(event.page)
     left = _scaled(core, event.block_tokens if known is None else known.tokens)
-    share = int(core.config.recall.max_share * budget)
-    if left > min(share, budget - RECEIPT_TOKENS - lay_out_least(state, state.settled).tokens):
-        return False
+    if left > room:
+        return None
     others = [(index, _scaled(core, each.tokens)) for index, each in state.recalled.least_used() if index != event.page]
     left += sum(tokens for _, tokens in others)
     faded = []
     for index, tokens in others:
-        if left > share:
+        if left > room:
             faded.append(index)
             left -= tokens
-    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
-    try:
-        layout, _ = ladder.fit(core, attrs.evolve(state.settled or ladder.settling(core, budget, ()), contents=True))
-    except BudgetError:
-        return False
-    return event.page in state.recalled and layout.tokens - layout.breakdown["active"] + RECEIPT_TOKENS <= budget
+    return faded
 
 
 def _scaled(core: Core, tokens: int) -> int:

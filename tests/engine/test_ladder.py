@@ -249,6 +249,34 @@ def test_recalled_pages_fade_before_what_is_being_said_is_a_stub() -> None:
     assert [] == indexes(session, PageState.ATTACHED)
 
 
+def large_recall() -> Session:
+    """Return a session whose newest turn is long, and in which a page that is larger than the contents page was recalled."""
+    session = open_session(contents={"max_tokens": 60}, recall={"max_share": 1.0})
+    talk(session, 3, words=100)
+    session.append(user("and this: " + "please " * 900))
+    session.fold("all")
+    session.recall("usr-1")
+    return session
+
+
+def test_a_page_recalled_in_its_turn_goes_before_the_contents_page() -> None:
+    """Where one of the two has no room, the page that was just asked for stays, and the contents page is left out once."""
+    session = large_recall()
+    sizes = session.window().breakdown
+    window = session.window(sizes["recalled"] + sizes["open"] + sizes["reply"])
+    assert (0, sizes["recalled"]) == (window.breakdown["contents"], window.breakdown["recalled"])
+    assert 0 < session.window().breakdown["contents"]
+
+
+def test_a_page_recalled_in_its_turn_fades_before_what_is_being_said_is_a_stub() -> None:
+    """Where only one of the two has room, what is being said is shown whole."""
+    session = large_recall()
+    sizes = session.window().breakdown
+    window = session.window(sum(sizes.values()) - sizes["recalled"])
+    assert [] == indexes(session, PageState.ATTACHED)
+    assert sizes["open"] == window.breakdown["open"]
+
+
 def test_what_is_being_said_is_a_stub_before_a_window_is_refused() -> None:
     """The last step before ``BudgetError`` shows a large entry of the open page as a stub; the refusal itself writes nothing."""
     session = recalling(words=12)

@@ -110,9 +110,9 @@ BUGS: dict[str, SourceBug] = {
     "stubs-before-fades": SourceBug(
         "what is being said is a stub before what is recalled fades",
         "memci.engine.ladder",
-        ", (_fade, _shorten_contents)):",
-        ",):",
-        [f"{LADDER}::test_recalled_pages_fade_before_what_is_being_said_is_a_stub"],
+        "_climbed(core, wanted, (_fade, _shorten_contents))",
+        "lay_out(core.state, wanted)",
+        [f"{LADDER}::test_a_page_recalled_in_its_turn_fades_before_what_is_being_said_is_a_stub"],
     ),
     "newest-fades-first": SourceBug(
         "of recalled pages the newest fades first",
