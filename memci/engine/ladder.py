@@ -80,20 +80,17 @@ def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, 
 def _stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSettled], Layout]) -> tuple[Layout, WindowSettled]:
     """Show large entries of the open turn as stubs until what is laid out fits, or there is none left.
 
-    Those that turn out to be needless, since a larger one had to follow, are shown whole again.
+    New ones that turn out to be needless, since a larger one had to follow, are shown whole again, what the user wrote first.
     """
-    layout, added = lay(state, wanted), []
-    for node in stub_candidates(state):
-        if layout.tokens <= wanted.budget:
-            break
-        if node.seq not in wanted.stubs:
-            added.append(node.seq)
-            wanted = attrs.evolve(wanted, stubs=sorted([*wanted.stubs, node.seq]))
+    layout, candidates = lay(state, wanted), [node.seq for node in stub_candidates(state)]
+    for seq in candidates:
+        if layout.tokens > wanted.budget and seq not in wanted.stubs:
+            wanted = attrs.evolve(wanted, stubs=sorted([*wanted.stubs, seq]))
             layout = lay(state, wanted)
-    for seq in reversed(added[:-1]):
-        whole = attrs.evolve(wanted, stubs=[each for each in wanted.stubs if each != seq])
-        laid = lay(state, whole)
-        if laid.tokens <= wanted.budget:
+    known = state.settled.stubs if state.settled is not None and state.settled.budget == wanted.budget else ()
+    for seq in reversed(candidates):
+        whole = attrs.evolve(wanted, stubs=[each for each in wanted.stubs if each != seq or seq in known])
+        if whole.stubs != wanted.stubs and (laid := lay(state, whole)).tokens <= wanted.budget:
             layout, wanted = laid, whole
     return layout, wanted
 
