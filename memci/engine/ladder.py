@@ -10,8 +10,7 @@ from memci.chapters.recalled import Attachment
 from memci.engine import folding, planner
 from memci.engine.core import Core
 from memci.engine.events import PagesFaded, WindowSettled
-from memci.engine.layout import RENDERER, Layout, lay_out, lay_out_least, stub_candidates
-from memci.engine.state import State
+from memci.engine.layout import RENDERER, Layout, lay_out, lay_out_least, stubbed
 from memci.errors import BudgetError
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
@@ -44,7 +43,7 @@ def fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     layout = lay_out(core.state, wanted)
     if layout.tokens <= wanted.budget:
         return layout, wanted
-    least, wanted = _stubbed(core.state, wanted, lay_out_least)
+    least, wanted = stubbed(core.state, wanted, lay_out_least)
     if least.tokens > wanted.budget:  # before any step is taken, as steps last and would bring nothing
         raise BudgetError(budget=wanted.budget, tokens=least.tokens, breakdown=least.breakdown)
     for steps in ((_fade_excess, _fold, _fade_prefetched, _shorten_contents), (_fade_older, _shorten_contents)):
@@ -59,7 +58,7 @@ def fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
         if layout.tokens <= wanted.budget:
             return layout, wanted
     for contents in (True, False):  # without it in one window, nothing is lost for later ones
-        layout, settled = _stubbed(core.state, attrs.evolve(wanted, contents=contents), lay_out)
+        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents), lay_out)
         if layout.tokens <= wanted.budget:
             return layout, settled
     raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
@@ -75,24 +74,6 @@ def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, 
                 step(core, layout, wanted.budget)
                 layout = lay_out(core.state, wanted)
     return layout
-
-
-def _stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSettled], Layout]) -> tuple[Layout, WindowSettled]:
-    """Show large entries of the open turn as stubs until what is laid out fits, or there is none left.
-
-    New ones that turn out to be needless, since a larger one had to follow, are shown whole again, what the user wrote first.
-    """
-    layout, candidates = lay(state, wanted), [node.seq for node in stub_candidates(state)]
-    for seq in candidates:
-        if layout.tokens > wanted.budget and seq not in wanted.stubs:
-            wanted = attrs.evolve(wanted, stubs=sorted([*wanted.stubs, seq]))
-            layout = lay(state, wanted)
-    known = state.settled.stubs if state.settled is not None and state.settled.budget == wanted.budget else ()
-    for seq in reversed(candidates):
-        whole = attrs.evolve(wanted, stubs=[each for each in wanted.stubs if each != seq or seq in known])
-        if whole.stubs != wanted.stubs and (laid := lay(state, whole)).tokens <= wanted.budget:
-            layout, wanted = laid, whole
-    return layout, wanted
 
 
 def _fold(core: Core, layout: Layout, budget: int) -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 
@@ -97,7 +97,25 @@ def _measured(state: State, parts: Iterable[Piece], settled: WindowSettled | Non
     )
 
 
-def stub_candidates(state: State) -> list[MessageNode]:
+def stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSettled], Layout]) -> tuple[Layout, WindowSettled]:
+    """Show large entries of the open turn as stubs until what is laid out fits, or there is none left.
+
+    New ones that turn out to be needless, since a larger one had to follow, are shown whole again, what the user wrote first.
+    """
+    layout, candidates = lay(state, wanted), [node.seq for node in _stub_candidates(state)]
+    for seq in candidates:
+        if layout.tokens > wanted.budget and seq not in wanted.stubs:
+            wanted = attrs.evolve(wanted, stubs=sorted([*wanted.stubs, seq]))
+            layout = lay(state, wanted)
+    known = state.settled.stubs if state.settled is not None and state.settled.budget == wanted.budget else ()
+    for seq in reversed(candidates):
+        whole = attrs.evolve(wanted, stubs=[each for each in wanted.stubs if each != seq or seq in known])
+        if whole.stubs != wanted.stubs and (laid := lay(state, whole)).tokens <= wanted.budget:
+            layout, wanted = laid, whole
+    return layout, wanted
+
+
+def _stub_candidates(state: State) -> list[MessageNode]:
     """Return the entries of the open turn that can be shown as stubs: results of tools first, what the user wrote last.
 
     Those with more tokens go before smaller ones of their kind. O(open page).

@@ -7,7 +7,7 @@ import attrs
 
 from memci.chapters.page import Page
 from memci.engine.config import Config
-from memci.engine.layout import Layout, lay_out
+from memci.engine.layout import Layout, lay_out, lay_out_least, stubbed
 from memci.engine.state import State
 
 VERBATIM_SHARE = 0.47
@@ -67,7 +67,10 @@ def plan(state: State, config: Config) -> FoldPlan:
     over_pages = active.max_pages is not None and len(state.active) > active.max_pages
     if not over_pages and _raw_tokens(state) <= active.high_water * budget:
         return FoldPlan(pages=(), reason="marks")
-    layout = lay_out(state, state.settled)
+    settled = state.settled
+    if settled is not None:  # what has to be a stub in a window drives nothing out
+        _, settled = stubbed(state, attrs.evolve(settled, budget=budget), lay_out_least)
+    layout = lay_out(state, settled)
     levels = marks(state, config, layout, budget)
     own = own_tokens(state, layout)
     if not over_pages and own <= levels.high:

@@ -282,6 +282,21 @@ def test_a_page_larger_than_the_share_is_not_attached() -> None:
     assert 0 == session.window().breakdown["recalled"]
 
 
+def test_a_receipt_names_what_left_for_the_page() -> None:
+    """Where a page takes the room of others, its receipt says so: several receipts of one answer are true together."""
+    session = folded_session(40, budget={"window": 1_000, "reserve": 0})
+    session.append(user("compare them"))
+    receipts = {}
+    for number in range(1, 9):
+        arguments = json.dumps({"index": f"usr-{number}"})
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "recall_page", "arguments": arguments}}
+        receipts[f"usr-{number}"] = json.loads(session.handle_tool_call(call)["content"])["stands"]
+    said = {index for index, stands in receipts.items() if stands.startswith("in a block")}
+    left = {index for stands in receipts.values() for index in re.findall(r"usr-\d+", stands.partition(";")[2])}
+    assert left
+    assert said - left == set(indexes(session, PageState.ATTACHED))
+
+
 @pytest.mark.parametrize("index", [2, 5, 30, 55, 58, 60, "usr-3..9"])
 @pytest.mark.parametrize("last", [0, 200, 900])
 def test_a_receipt_is_true(index: int | str, last: int) -> None:

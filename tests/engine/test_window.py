@@ -204,6 +204,18 @@ def test_results_of_tools_give_way_before_what_the_user_wrote() -> None:
     assert [[], [2], [2, 5], [2, 3, 5], [0, 2, 3, 5]] == [stubs(budget) for budget in (2_000, 1_500, 1_200, 900, 600)]
 
 
+def test_a_document_that_has_to_be_a_stub_drives_nothing_out() -> None:
+    """What is larger than any window is a stub at once: the conversation before it stays where it fits beside that."""
+    session = open_session(budget={"window": 3_000, "reserve": 0})
+    talk(session, 10, words=20)
+    before = session.window().messages
+    session.append(user("Read this: " + "word " * 11_000))
+    assert before == session.window().messages[:-1]
+    session.append(assistant("I have."))
+    session.append(user("And?"))
+    assert before == session.window().messages[: len(before)]
+
+
 def test_a_stub_that_turns_out_to_be_needless_is_none() -> None:
     """Where a small answer as a stub is not enough and what the user wrote has to be one too, the answer is shown whole."""
     session = open_session(active={"page_tokens": 10_000})

@@ -194,7 +194,8 @@ class Driven:
         first = 40 * (self.wire is ANTHROPIC)  # what stands before a conversation that the assistant begins
         needed = system + first + least(newest.messages if newest else []) + least(opening) + 3 + 300 * waiting
         tokens = core.state.scale * needed + error.breakdown["tools"]
-        assert tokens > error.budget, (
+        rounded = len(error.breakdown)  # each part is rounded up
+        assert tokens + rounded > error.budget, (
             f"{tokens:.0f} tokens are all that a window of {error.budget} must hold, and it is refused: {error}"
         )
 

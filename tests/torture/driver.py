@@ -24,6 +24,7 @@ from pathlib import Path
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.summary import Summary
 from memci.chapters.page import Entry
+from memci.engine.layout import lay_out
 from memci.engine.session import Session
 from memci.errors import (
     BudgetError,
@@ -387,7 +388,7 @@ class Driver(Driven):
         plain = twin.window()
         verbatim = plain.breakdown["active"] + plain.breakdown["open"]
         state = twin._core.state
-        page = max((state.scale * page.tokens for page in state.active.pages()), default=0)
+        page = max(lay_out(state, state.settled).pages.values(), default=0)  # with what stands for results that are missing
         for count in range(1, self.chance.choice([2, 5, 9])):
             for facts in self.chance.sample(known, min(len(known), self.chance.choice([1, 1, 8]))):
                 with suppress(PageEvictedError):  # by a fold of the series
