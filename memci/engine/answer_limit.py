@@ -6,7 +6,6 @@ from typing import TypeVar, cast
 
 import attrs
 
-from memci.engine.blocks import STUB_MIN_TOKENS
 from memci.engine.core import Core
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
@@ -14,6 +13,9 @@ from memci.messages.tokens.images import image_tokens
 
 BUDGET_SHARE = 0.25
 """Share of the budget that one answer may take."""
+
+LEAST_TOKENS = 256
+"""What an answer may take in any window, with what frames it."""
 
 _FRAMING_TOKENS = 64  # the role, the call's id, and the keys around an answer in ATTP
 
@@ -81,11 +83,10 @@ class AnswerLimit:
 def answer_limit(core: Core) -> AnswerLimit:
     """Return what a tool of a session may answer: at most a quarter of the budget.
 
-    The budget is that of the last window, before the first the configured one. Entries of up to 256 tokens are stubs in no
-    window: an answer always has so many.
+    The budget is that of the last window, before the first the configured one. An answer always has ``LEAST_TOKENS``.
     """
     with core.lock:
         settled = core.state.settled
         budget = core.config.budget.tokens if settled is None else settled.budget
         share = int(BUDGET_SHARE * budget / core.state.scale)
-        return AnswerLimit(tokens=max(STUB_MIN_TOKENS, share) - _FRAMING_TOKENS, counter=core.counter)
+        return AnswerLimit(tokens=max(LEAST_TOKENS, share) - _FRAMING_TOKENS, counter=core.counter)

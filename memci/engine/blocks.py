@@ -18,7 +18,7 @@ from memci.messages.tokens.message_tokens import media_tokens_of
 
 NO_RESULT = "[no result: the call was not answered before the conversation went on]"
 
-STUB_MIN_TOKENS = 256
+STUB_MIN_TOKENS = 128
 """Entries of fewer tokens are never shown as stubs."""
 
 _KINDS = {"input_audio": "sound", "file": "file", "input_file": "file", "document": "document"}

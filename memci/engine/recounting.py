@@ -56,7 +56,7 @@ def recount(core: "Core") -> dict[str, object]:
             counted.append([again.tokens, core.count_stub(page, position, again)])
         return counted
 
-    opening = Page(index="", turn=0)
+    opening = Page(index=state.opening.page if state.opening else "", turn=0)
     for node in state.opening.nodes if state.opening else ():
         opening.add(attrs.evolve(node, previous=None, next=None))
     return {

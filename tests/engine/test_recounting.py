@@ -36,7 +36,7 @@ def begun(store: MemoryStore, counter: str) -> Session:
 def sizes(core: Core) -> Iterator[tuple[str, int, int]]:
     """Yield what the state shows, its size as the state has it, and as the counter counts it."""
     state = core.state
-    opening = Page(index="", turn=0)
+    opening = Page(index=state.opening.page if state.opening else "", turn=0)
     for chapter in state.verbatim():
         for page in chapter.pages():
             for position, node in enumerate(page.nodes(), start=1):

@@ -204,6 +204,15 @@ def test_results_of_tools_give_way_before_what_the_user_wrote() -> None:
     assert [[], [2], [2, 5], [2, 3, 5], [0, 2, 3, 5]] == [stubs(budget) for budget in (2_000, 1_500, 1_200, 900, 600)]
 
 
+@pytest.mark.parametrize("words", [150, 230, 1_000])
+def test_many_results_at_once_block_nobody(words: int) -> None:
+    """Results of parallel calls that are too many for a window are stubs, be they short or long."""
+    session = open_session(budget={"window": 4_000, "reserve": 0})
+    ids = [f"c{number}" for number in range(26)]
+    session.extend([user("Read the files."), calling(*ids), *(result(call_id, "item " * words) for call_id in ids)])
+    assert session.window().tokens <= 4_000
+
+
 def test_a_document_that_has_to_be_a_stub_drives_nothing_out() -> None:
     """What is larger than any window is a stub at once: the conversation before it stays where it fits beside that."""
     session = open_session(budget={"window": 3_000, "reserve": 0})
