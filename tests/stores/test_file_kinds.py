@@ -243,3 +243,24 @@ def test_what_stands_in_the_place_of_an_index_costs_the_index_only(
         with Engine(url, read_only=read_only) as engine, engine.session("chat") as session:
             assert session.search("say2x4", include_visible=True)
     shutil.rmtree(tmp_path / "made")
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "session.json"])
+@pytest.mark.parametrize("kind", ["pipe", "directory", "link"])
+def test_other_kinds_of_file_in_one_session_hide_no_other(tmp_path: Path, name: str, kind: str) -> None:
+    """The sessions of a tenant are listed whatever stands in the place of a file of one of them."""
+    store = FileStore(tmp_path)
+    damaged = "L" * 300 if name == "session.json" else "damaged"
+    for session_id in ("before", damaged, "other"):
+        append_each(store.open(TENANT, session_id).journal, "one")
+    store.close()
+    (file,) = (path for path in tmp_path.rglob(name) if path.parent.name not in ("before", "other"))
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "directory":
+        file.mkdir()
+    else:
+        file.symlink_to(tmp_path / TENANT / "other" / "journal.jsonl")
+    hidden = {damaged} if name == "session.json" else set()
+    assert sorted({"before", damaged, "other"} - hidden) == sorted(FileStore(tmp_path).sessions(TENANT))

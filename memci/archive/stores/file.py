@@ -23,7 +23,7 @@ from memci.archive.codec import LineCodec
 from memci.archive.journal import FileJournal
 from memci.archive.stores import refusal
 from memci.archive.stores.file_blobs import FileBlobs
-from memci.archive.stores.file_io import FileIo, find_file
+from memci.archive.stores.file_io import FileIo, find_file, is_of_other_kind
 from memci.archive.stores.file_pages import FilePages, FileSnapshots
 from memci.archive.stores.names import check_identifier, file_name, find_session, is_hashed, session_name
 from memci.archive.stores.session_files import INDEX, NOTE, Disk, SessionFiles
@@ -139,7 +139,8 @@ class FileStore:
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order. Reads the end of each journal.
 
-        Other files, and what is left of a session that was half made or half deleted, are passed over.
+        Other files, and what is left of a session that was half made or half deleted, are passed over. A session is listed
+        whatever stands in the place of its journal: whoever opens it is told.
 
         Raises:
             InvalidIdError: See ``open``.
@@ -208,6 +209,8 @@ class FileStore:
         except ValueError:
             return None
         except OSError as error:
+            if is_of_other_kind(error):  # as damaged as one that is no JSON
+                return None
             raise refusal.unavailable(error, f"{directory.name}/{NOTE}") from error
         session_id = note.get("session") if isinstance(note, dict) and note.get("tenant") == tenant else None
         return session_id if isinstance(session_id, str) else None
@@ -216,8 +219,10 @@ class FileStore:
         session = self.open(tenant, session_id, read_only=True)
         try:
             return session.journal.head() > 0
-        except UnavailableError:
-            raise
+        except UnavailableError as error:
+            if not is_of_other_kind(error.__cause__):
+                raise
+            return True  # whoever opens it is told what stands in its place
         except StoreError:  # damaged, or of a newer memci: it is there
             return True
         finally:

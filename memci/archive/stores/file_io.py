@@ -121,6 +121,12 @@ def _check_regular(mode: int, path: str) -> None:
         raise OSError(errno.EINVAL, "Not a regular file", path)
 
 
+def is_of_other_kind(error: BaseException | None) -> bool:
+    """Tell whether something stands in the place of a file that is none, such as a directory or a pipe."""
+    kinds = (errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.ENXIO)
+    return isinstance(error, OSError) and error.errno in kinds
+
+
 def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
