@@ -21,7 +21,7 @@ from memci.engine.events import (
 )
 from memci.engine.state import SYSTEM
 from memci.engine.time_events import CheckpointMade
-from memci.messages.base64_runs import described
+from memci.messages.base64_runs import described_value
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
@@ -67,7 +67,8 @@ def checkpoint_of(event: CheckpointMade, seq: int) -> Checkpoint:
 def entry_text(message: Message) -> str:
     """Return the words of an entry for the search: what a reader sees, and the calls; base64 is no words."""
     kinds = (PartKind.TEXT, PartKind.RESULT, PartKind.CALL)
-    return described("\n".join(part.text for part in parts(message.value()) if part.kind in kinds and part.text))
+    said = "\n".join(part.text for part in parts(message.value()) if part.kind in kinds and part.text)
+    return str(described_value(said, ""))
 
 
 def _append(event: MessageAppended, seq: int, writer: "IndexWriter", message: Message) -> None:

@@ -1,8 +1,14 @@
 """Search through a session, narrowed to turns, roles and states."""
 
+import base64
+import json
+from hashlib import shake_128
+from pathlib import Path
+
 import pytest
 
 from memci.archive.page_facts import PageState
+from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConfigError
 from memci.messages.formats import anthropic, openai, responses
@@ -81,3 +87,18 @@ def test_a_choice_of_nothing_is_an_error(session: Session, option: str) -> None:
     """An empty list of roles or states would find nothing, ever."""
     with pytest.raises(ConfigError, match=f"leave it out to search all {option}"):
         found(session, **{option: []})
+
+
+def test_base64_of_a_call_is_not_in_the_index(tmp_path: Path) -> None:
+    """The words beside base64 in arguments and results are found, and the base64 is in no file but where large data is kept."""
+    data = base64.b64encode(shake_128(b"picture").digest(3_000)).decode()
+    call = {"name": "draw", "arguments": json.dumps({"data": data, "as": "mermaid"})}
+    with Engine(f"file:{tmp_path}") as engine, engine.session("chat") as session:
+        session.append(user("draw"))
+        session.append({"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": call}]})
+        session.append({"role": "tool", "tool_call_id": "c", "content": f"walrus {data}"})
+        talk(session, 3, first=2)
+        session.fold("all")
+        assert [["usr-1"], ["usr-1"]] == [[hit.index for hit in session.search(word)] for word in ("mermaid", "walrus")]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and data[40:90] in path.read_text("latin-1")]
+    assert ["blobs"] == [path.parent.name for path in files]
