@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from memci.archive.codec import redacted_meanwhile
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots
 from memci.errors import CorruptError
 from memci.messages.base64_runs import BEGIN, RUN, has_run, is_data
@@ -116,9 +117,17 @@ class _BlobJournal:
             body = self._texts.read(record.body, record.seq)
             yield record if body is record.body else attrs.evolve(record, body=body)
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
+        """Redact what is stored; the SHA-256 of what was read is looked up for that of what is stored. Reads up to the last."""
+        stored: dict[int, str] = {}
+        read = {seq: sha for seq, sha in (former or {}).items() if seq in bodies}
+        for record in self._journal.read(min(read) - 1, max(read)) if read else ():
+            if record.seq in read:
+                if sha256(self._texts.read(record.body, record.seq)).hexdigest() != read[record.seq]:
+                    raise redacted_meanwhile(record.seq)
+                stored[record.seq] = sha256(record.body).hexdigest()
         texts = self._texts.written(list(bodies.values()), max(bodies, default=0))
-        self._journal.redact(dict(zip(bodies, texts, strict=True)))
+        self._journal.redact(dict(zip(bodies, texts, strict=True)), stored)
 
     def close(self) -> None:
         self._journal.close()

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import orjson
 
 from memci.archive.stores.contract import NewRecord
-from memci.errors import StoreError
+from memci.errors import ConflictError, StoreError
 
 FORMAT_VERSION = 1
 """Version of the lines that are written here."""
@@ -103,6 +103,11 @@ def check_body(body: bytes, kind: str = "any") -> None:
         raise ValueError(message)
 
 
+def redacted_meanwhile(seq: int) -> ConflictError:
+    """Make the error of one who would bring back what others took out of a record."""
+    return ConflictError(f"record {seq} was redacted by others meanwhile: read it again", expected=seq, head=seq)
+
+
 class LineCodec:
     """Writes and reads the lines of one session; a line of another session fails its checksum."""
 
@@ -161,16 +166,19 @@ class LineCodec:
         message = "the body does not match its SHA-256"
         raise DamagedLineError(message)
 
-    def redact(self, line: bytes, body: bytes) -> bytes:
+    def redact(self, line: bytes, body: bytes, former: str | None = None) -> bytes:
         """Return the line of a record with another body in the place of its own; its checksum still holds.
 
         Raises:
             ValueError: See ``check_body``.
             DamagedLineError: The line is not what was written.
+            ConflictError: Its own is not the one with the SHA-256 *former*.
         """
         check_body(body)
-        start = self.decode_header(line).body_start
-        return b'%b{"redacted":"%b","event":%b}}\n' % (line[:start], sha256(body).hexdigest().encode(), body)
+        header = self.decode_header(line)
+        if former is not None and sha256(self.decode_body(line, header)[0]).hexdigest() != former:
+            raise redacted_meanwhile(header.seq)
+        return b'%b{"redacted":"%b","event":%b}}\n' % (line[: header.body_start], sha256(body).hexdigest().encode(), body)
 
     def encode_snapshot(self, seq: int, body: bytes) -> bytes:
         """Return a snapshot file; the body is compact JSON."""

@@ -105,13 +105,14 @@ class FileJournal:
                 else:
                     return
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of some records: the journal is written anew and takes the name of the old one.
 
         O(journal). What a crash leaves is the old journal or the new one, whole.
 
         Raises:
             ValueError: There is no such record, or a body that no line can hold; nothing was changed.
+            ConflictError: A body is not the *former* one; nothing was changed.
             CorruptError: The journal is damaged; nothing was changed.
             UnavailableError: It is not known to be done; call again.
         """
@@ -128,7 +129,7 @@ class FileJournal:
                     raise refusal.no_record(seq, tail.head)
             if not bodies:
                 return
-            files.replace_file(self._scan.redacted(bodies, tail.end), JOURNAL)
+            files.replace_file(self._scan.redacted(bodies, former or {}, tail.end), JOURNAL)
             files.reopen_journal()
             self._follow()
 

@@ -130,11 +130,12 @@ class JournalScan:
         """Forget where reading ended: another file has taken the place of this one."""
         self._last_read = Tail(0, 0)
 
-    def redacted(self, bodies: Mapping[int, bytes], size: int) -> Iterator[bytes]:
+    def redacted(self, bodies: Mapping[int, bytes], former: Mapping[int, str], size: int) -> Iterator[bytes]:
         """Yield the lines of the first *size* bytes, which end with a line, with other bodies in some of the records.
 
         Raises:
             CorruptError: A line is damaged.
+            ConflictError: A body is not the *former* one.
         """
         for start, line in self._lines(0, size, _CHUNK_BYTES):
             try:
@@ -143,7 +144,7 @@ class JournalScan:
             except DamagedLineError as error:
                 raise self._corrupt(str(error), start, None) from error
             body = bodies.get(header.seq)
-            yield line if body is None else self._codec.redact(line, body)
+            yield line if body is None else self._codec.redact(line, body, former.get(header.seq))
 
     def _is_torn(self, start: int, line: bytes, size: int) -> bool:
         if b"\0" in line:

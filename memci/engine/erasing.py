@@ -1,5 +1,7 @@
 """Erasing a page: its content leaves the journal and all that was made of it, and the rest of the history stays checkable."""
 
+from hashlib import sha256
+
 import attrs
 
 from memci.engine import pages
@@ -51,13 +53,12 @@ def erase(core: Core, index: str) -> Receipt:
         UnavailableError: It is not known to be done; erase again.
     """
     pages.refuse_root(index)
-    redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.count_text)
-    scan = _Scan(core, redaction)
+    scan = _Scan(core, index)
     bodies = scan.bodies()
-    if not redaction.trace.begun:
+    if not scan.redaction.trace.begun:
         raise pages.not_found(index)
     stored = _files_of(core, index)
-    names = redaction.files.union(stored)
+    names = scan.redaction.files.union(stored)
     _forget(core)
     core.store.pages.remove(stored)
     event, seq = _redact(core, scan, bodies)
@@ -71,7 +72,7 @@ def erase(core: Core, index: str) -> Receipt:
         page=index,
         seq=seq,
         records=event.records,
-        files=tuple(sorted(names | redaction.files)),
+        files=tuple(sorted(names | scan.redaction.files)),
         forks=tuple(scan.forks),
         at=event.at,
     )
@@ -105,14 +106,19 @@ def _redact(core: Core, scan: "_Scan", bodies: dict[int, bytes]) -> tuple[PageEr
     Raises:
         UnavailableError: Others wrote in between too often.
     """
-    page = scan.redaction.page
+    page = scan.page
     for _ in range(MOST_ATTEMPTS):
         try:
             core.configure()
             bodies |= scan.bodies()
             if bodies:  # to redact nothing would cost as much, and others go on writing meanwhile
-                core.store.journal.redact(bodies)
-                bodies = {}
+                try:
+                    core.store.journal.redact(bodies, scan.former)
+                except ConflictError:  # others erase too: what was read must not bring back what they took out
+                    scan.begin_again()
+                    raise
+                finally:
+                    bodies = {}
             event = PageErased(page=page, records=scan.redaction.records, at=core.now())
             core.commit([event])
         except ConflictError:
@@ -181,14 +187,28 @@ class _Scan:
 
     Attributes:
         core: The session.
+        page: The page's index.
         redaction: Takes the page out.
         forks: Ids of the forks that this session made with the page, in order, each once.
+        former: SHA-256 of the bodies that held something of the page, in hex, by sequence number.
     """
 
     core: Core
-    redaction: Redaction
-    forks: dict[str, None] = attrs.field(factory=dict)
-    _seq: int = 0
+    page: str
+    redaction: Redaction = attrs.field(init=False)
+    forks: dict[str, None] = attrs.field(init=False)
+    former: dict[int, str] = attrs.field(init=False)
+    _seq: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Begin before the first record."""
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget what was read."""
+        core = self.core
+        self.redaction = Redaction(page=self.page, wire=core.state.wire, count=core.count, count_text=core.count_text)
+        self.forks, self.former, self._seq = {}, {}, 0
 
     def bodies(self) -> dict[int, bytes]:
         """Return what is left of the records that hold something of the page, of those that were not seen yet."""
@@ -199,6 +219,7 @@ class _Scan:
             left = self.redaction.event(record, body)
             if left != body:
                 bodies[record.seq] = codec.encode(left)
+                self.former[record.seq] = sha256(record.body).hexdigest()
             if isinstance(event, Forked):  # the forks so far are those of the session that this one is a fork of
                 self.forks.clear()
             elif isinstance(event, ForkMade) and 0 < self.redaction.trace.begun <= event.fork_at:

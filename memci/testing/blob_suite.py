@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memci.archive.blobs import with_blobs
 from memci.archive.stores.contract import NewRecord, SessionStore, Store
-from memci.errors import CorruptError, PermissionDeniedError, SessionClosedError, UnavailableError
+from memci.errors import ConflictError, CorruptError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.capability import capability
 from memci.testing.journal_suite import TENANT, append_each, each_example_cleans_up
 
@@ -82,6 +82,15 @@ class BlobSuite:
         assert session.blobs.find(name) is None
 
     @capability("blobs")
+    def test_a_damaged_blob_is_put_anew(self, session: SessionStore) -> None:
+        """What is there under the name, and is something else, gives way to what is put."""
+        append_each(session.journal, "a")
+        for name, data, damaged in ((*blob(1), blob(2)[1]), (*blob(3), blob(3)[1][1:])):
+            session.blobs.put({name: damaged}, 2)
+            session.blobs.put({name: data}, 3)
+            assert data == session.blobs.find(name)
+
+    @capability("blobs")
     def test_dropping_can_be_repeated(self, session: SessionStore) -> None:
         """Names that are not there are passed over, and a blob can come back."""
         append_each(session.journal, "a")
@@ -122,6 +131,19 @@ class BlobSuite:
         store.delete(TENANT, "session")
         with pytest.raises(UnavailableError):
             stale.blobs.put({name: data}, 2)
+
+    @capability("blobs")
+    def test_a_redaction_compares_what_was_read(self, store: Store, session: SessionStore) -> None:
+        """What was read of a record with a picture is what its body is compared with, not what is stored of it."""
+        opened = with_blobs(session, "session")
+        append_each(opened.journal, "a")
+        opened.journal.append(1, [showing(1)])
+        read = {2: sha256(showing(1).body).hexdigest()}
+        opened.journal.redact({2: showing(2).body}, read)
+        with pytest.raises(ConflictError):
+            opened.journal.redact({2: showing(3).body}, read)
+        again = with_blobs(store.open(TENANT, "session"), "session")
+        assert [showing(2).body] == [record.body for record in again.journal.read(1)]
 
     @given(numbers=st.lists(st.integers(0, 3), max_size=8))
     @each_example_cleans_up

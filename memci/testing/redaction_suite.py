@@ -2,12 +2,14 @@
 # It is a test, though it is distributed: it asserts, with the expected value on the left.
 # ruff: noqa: PLR2004, SIM300
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.stores.contract import Record, SessionStore, Store
-from memci.errors import InvalidIdError, PermissionDeniedError, UnavailableError
+from memci.errors import ConflictError, InvalidIdError, PermissionDeniedError, UnavailableError
 from memci.testing.capability import capability
 from memci.testing.journal_suite import TENANT, append_each, each_example_cleans_up, new_record, texts_of
 
@@ -73,6 +75,20 @@ class RedactionSuite:
             session.journal.redact({1: body})
             session.journal.redact({})
             assert [body, b'{"text":"b"}'] == [record.body for record in session.journal.read()]
+
+    @capability("redaction")
+    def test_what_others_redacted_meanwhile_is_not_brought_back(self, store: Store, session: SessionStore) -> None:
+        """Who says what was read is refused where a body is another one by now, and what others left there stays."""
+        append_each(session.journal, *"abc")
+        read = {record.seq: sha256(record.body).hexdigest() for record in session.journal.read()}
+        other = store.open(TENANT, "session")
+        other.journal.redact({2: GONE}, read)
+        for bodies in ({2: b'{"text":"b, shorter"}'}, {1: GONE, 2: b'{"text":"b, shorter"}'}):
+            with pytest.raises(ConflictError):
+                session.journal.redact(bodies, read)
+            assert ["[erased]", "c"] == texts_of(session.journal, 1)
+        session.journal.redact({2: b'{"text":"?"}', 3: GONE}, read | {2: sha256(GONE).hexdigest()})
+        assert ["?", "[erased]"] == texts_of(other.journal, 1)
 
     @given(length=st.integers(1, 8), chosen=st.sets(st.integers(1, 8)), size=st.integers(0, 3_000))
     @each_example_cleans_up

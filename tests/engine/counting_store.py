@@ -136,8 +136,8 @@ class CountingJournal:
             self._counter.records += 1
             yield record
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
-        self._journal.redact(bodies)
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
+        self._journal.redact(bodies, former)
 
     def close(self) -> None:
         self._journal.close()

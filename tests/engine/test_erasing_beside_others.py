@@ -80,6 +80,27 @@ def test_others_change_the_page_itself(tmp_path: Path) -> None:
     assert [] == left_in(tmp_path)
 
 
+def test_others_erase_another_page(tmp_path: Path) -> None:
+    """Two who erase different pages at once bring nothing back to each other in records that hold words of both."""
+    io = Interrupted()
+    session, other = beside(tmp_path, io), beside(tmp_path, FileIo())
+    first, second = (session.extend([user(f"{WORD} {name}"), assistant(WORD)])[0].page.index for name in ("one", "two"))
+    talk(session, 3)
+    session.fold("all")
+    other.refresh()
+
+    def erase() -> None:
+        io.before = None
+        other.erase(second)
+
+    io.before = erase
+    session.erase(first)
+    assert [] == left_in(tmp_path)
+    for each in (session, other):
+        each.refresh()
+        assert () == each.verify().problems
+
+
 def test_writers_that_never_let_it_end(tmp_path: Path) -> None:
     """Where others always write first, the error says what was done; erasing again finishes it; its receipt is that of both."""
     io = Interrupted()

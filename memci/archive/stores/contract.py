@@ -77,14 +77,19 @@ class Journal(Protocol):
         """
         ...
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of the records with these sequence numbers, for good.
 
         Place, kind and version of a record stay as they are, and their checksums hold. Once it returns the new bodies are
         durable, and no file or row of the journal holds the former ones. Whoever has the journal open reads the new ones.
 
+        Args:
+            bodies: The new bodies.
+            former: SHA-256 of bodies that must still be there, in hex; others are replaced whatever they are.
+
         Raises:
             ValueError: There is no such record, or a body is not what ``NewRecord`` says; nothing was changed.
+            ConflictError: Others redacted one of them meanwhile: it is as they left it, and so may the rest be. Read again.
             UnavailableError: It is not known to be done; call again.
         """
         ...

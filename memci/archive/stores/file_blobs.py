@@ -43,11 +43,11 @@ class FileBlobs:
             made: list[str] = []
             try:
                 for name, blob in blobs.items():
-                    known, size = self._seq(name), self._size(name)
-                    made += [name + self._suffix] * (known < 0) + [name] * (size is None)
+                    known, stored = self._seq(name), find_file(self._io, self._path(name))
+                    made += [name + self._suffix] * (known < 0) + [name] * (stored is None)
                     if known < seq:
                         files.write_to(self._path(name + self._suffix), b"%d" % seq, sync=True)
-                    if size != len(blob):
+                    if stored != blob:
                         files.write_to(self._path(name), blob, sync=True)
                 if not self._is_settled:  # whoever made the directory may have died before its name was safe
                     for path in (self._tenant, self._root):

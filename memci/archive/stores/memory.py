@@ -1,12 +1,13 @@
 """Sessions in memory, for tests and short runs: the same contract and the same errors as the other stores."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import attrs
 
-from memci.archive.codec import check_body, check_commit
+from memci.archive.codec import check_body, check_commit, redacted_meanwhile
 from memci.archive.stores import refusal
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.names import check_identifier, check_page_name
@@ -125,11 +126,12 @@ class MemoryJournal:
             for place in range(after, head if until is None else min(until, head)):
                 yield stored.records[place]
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of some records.
 
         Raises:
             ValueError: There is no such record, or a body that no journal can hold; nothing was changed.
+            ConflictError: A body is not the *former* one; nothing was changed.
             UnavailableError: The session was deleted.
         """
         for body in bodies.values():
@@ -139,6 +141,8 @@ class MemoryJournal:
             for seq in bodies:
                 if not 1 <= seq <= len(records):
                     raise refusal.no_record(seq, len(records))
+                if former and former.get(seq) not in (None, sha256(records[seq - 1].body).hexdigest()):
+                    raise redacted_meanwhile(seq)
             for seq, body in bodies.items():
                 records[seq - 1] = attrs.evolve(records[seq - 1], body=body, redacted=True)
 
@@ -252,7 +256,9 @@ class MemoryBlobs:
         with self._opening.lock:
             stored = self._opening.begin()
             for name, blob in blobs.items():
-                self._blobs.setdefault(name, _Blob(blob)).sessions.add(self._opening.session_id)
+                kept = self._blobs.setdefault(name, _Blob(blob))
+                kept.data = blob
+                kept.sessions.add(self._opening.session_id)
                 stored.blobs[name] = max(seq, stored.blobs.get(name, 0))
         return blobs
 

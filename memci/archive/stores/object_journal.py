@@ -13,6 +13,8 @@ from memci.archive.stores.object_opening import SEGMENTS, Opening
 
 _MOST_AT_ONCE = 8
 
+_NewBodies = Mapping[int, tuple[bytes, str | None]]  # and the SHA-256 of those that they take the place of
+
 
 @attrs.frozen
 class _Run:
@@ -102,7 +104,7 @@ class ObjectJournal:
                 raise opening.missing(run.place, max(run.first, seq + 1))
             manifest = newer
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of some records: what holds them is put under other names.
 
         Once it returns no object of the session holds the former bodies; where the bucket keeps older versions of objects, it
@@ -111,6 +113,7 @@ class ObjectJournal:
 
         Raises:
             ValueError: There is no such record, or a body that no line can hold; nothing was changed.
+            ConflictError: A body is not the *former* one; nothing was changed.
             CorruptError: What holds a record is damaged; nothing was changed.
             UnavailableError: It is not known to be done; call again.
         """
@@ -124,7 +127,8 @@ class ObjectJournal:
             if not 1 <= seq <= head:
                 raise refusal.no_record(seq, head)
         if bodies:
-            manifest = opening.change(lambda planner, base: self._redacted(planner, base, bodies))
+            new = {seq: (body, (former or {}).get(seq)) for seq, body in bodies.items()}
+            manifest = opening.change(lambda planner, base: self._redacted(planner, base, new))
             self._sweep(manifest, sorted(bodies))
 
     def close(self) -> None:
@@ -168,7 +172,7 @@ class ObjectJournal:
                 raise opening.missing(run.place, seq)
             yield Record(seq, header.kind, header.version, body, redacted)
 
-    def _redacted(self, planner: Planner, base: Manifest, bodies: Mapping[int, bytes]) -> Change:
+    def _redacted(self, planner: Planner, base: Manifest, bodies: _NewBodies) -> Change:
         objects: dict[Part, bytes] = {}
         parts = [self._redacted_part(planner, part, bodies, objects) for part in base.parts]
         tail = base.tail
@@ -176,7 +180,7 @@ class ObjectJournal:
             tail = self._redacted_lines(_Run(base.tail_first, base.head, self._opening.tail_place, tail), bodies)
         return planner.replace(parts, tail, objects)
 
-    def _redacted_part(self, planner: Planner, part: Part, bodies: Mapping[int, bytes], objects: dict[Part, bytes]) -> Part:
+    def _redacted_part(self, planner: Planner, part: Part, bodies: _NewBodies, objects: dict[Part, bytes]) -> Part:
         """Return the part with other bodies, which is new if it has one of the records, and add its object to *objects*."""
         opening = self._opening
         if not any(part.first <= seq <= part.last for seq in bodies):
@@ -191,7 +195,7 @@ class ObjectJournal:
             objects[new] = self._redacted_lines(_Run(part.first, part.last, path, opening.objects([path])[0]), bodies)
         return new
 
-    def _redacted_lines(self, run: _Run, bodies: Mapping[int, bytes]) -> bytes:
+    def _redacted_lines(self, run: _Run, bodies: _NewBodies) -> bytes:
         opening = self._opening
         if run.lines is None:
             raise opening.missing(run.place, run.first)
@@ -201,7 +205,7 @@ class ObjectJournal:
                 if len(lines) != run.last - run.first + 1:
                     raise opening.missing(run.place, seq)
                 try:
-                    lines[seq - run.first] = opening.lines.redact(lines[seq - run.first], bodies[seq])
+                    lines[seq - run.first] = opening.lines.redact(lines[seq - run.first], *bodies[seq])
                 except DamagedLineError as error:
                     raise opening.corrupt(str(error), run.place, seq) from error
         return b"".join(lines)

@@ -1,6 +1,7 @@
 """Pages and snapshots of one session in an object store."""
 
 from collections.abc import Collection, Iterator, Mapping
+from hashlib import sha256
 
 from memci.archive.codec import DamagedLineError
 from memci.archive.stores.names import check_page_name, is_page_name
@@ -119,11 +120,14 @@ class ObjectBlobs:
         opening.check_open()
         if opening.latest() is None:
             return None
+        data = None
         for path in opening.io.names(opening.path(BLOBS, name)):
             found = opening.io.find(path)
             if found is not None:
-                return found.body
-        return None
+                data = found.body
+                if sha256(data).hexdigest() == name:
+                    break
+        return data
 
     def names(self) -> Iterator[str]:
         """Yield the names of the blobs that the session refers to, in no order. One request for each thousand."""

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 import attrs
 
+from memci.archive.codec import redacted_meanwhile
 from memci.archive.stores import file_io, refusal
 from memci.archive.stores.names import check_identifier, file_name
 from memci.archive.stores.postgres_blobs import HERE, PostgresBlobs, check_there
@@ -62,8 +63,9 @@ SELECT record.seq, record.line FROM memci_record AS record JOIN (
 WHERE record.session = %s AND sized.before < %s ORDER BY record.seq
 """
 _REPLACE = f"""{HERE}
-UPDATE memci_record AS record SET line = new.line FROM here, unnest(%s::bigint[], %s::bytea[]) AS new (seq, line)
-WHERE record.session = here.id AND record.seq = new.seq RETURNING record.seq
+UPDATE memci_record AS record SET line = new.line
+FROM here, unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS new (seq, former, line)
+WHERE record.session = here.id AND record.seq = new.seq AND record.line IN (new.former, new.line) RETURNING record.seq
 """  # noqa: S608 (fixed words)
 _PUT_PAGES = f"""{HERE}
 INSERT INTO memci_page (session, name, body)
@@ -150,8 +152,12 @@ class _Records:
         sql = "SELECT seq, line FROM memci_record WHERE session = %s AND seq = ANY (%s::bigint[])"
         return dict(self.pool.run(sql, (row, list(seqs)), key.session_id))
 
-    def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
-        check_there(key, self.pool.run(_REPLACE, (row, list(lines), list(lines.values())), key.session_id))
+    def replace(self, key: Key, row: int, lines: Mapping[int, tuple[bytes, bytes]]) -> None:
+        former, new = zip(*lines.values(), strict=True)
+        done = {seq for (seq,) in self.pool.run(_REPLACE, (row, list(lines), list(former), list(new)), key.session_id)}
+        if len(done) < len(lines):
+            check_there(key, self.pool.run("SELECT id FROM memci_session WHERE id = %s", (row,)))
+            raise redacted_meanwhile(min(lines.keys() - done))
 
     def _try(self, key: Key, row: int | None, expected: int, lines: Sequence[bytes], token: str) -> int | None:
         """Return the session's row if the lines were written."""

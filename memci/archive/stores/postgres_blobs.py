@@ -15,7 +15,8 @@ _PUT_BLOBS = f"""{HERE},
 new AS (SELECT name, body FROM unnest(%s::text[], %s::bytea[]) AS new (name, body)),
 put AS (
     INSERT INTO memci_blob AS blob (tenant, name, body, puts) SELECT %s, new.name, new.body, 1 FROM here, new ORDER BY new.name
-    ON CONFLICT (tenant, name) DO UPDATE SET puts = blob.puts + 1
+    ON CONFLICT (tenant, name) DO UPDATE
+    SET puts = blob.puts + 1, body = CASE WHEN blob.body = excluded.body THEN blob.body ELSE excluded.body END
 )
 INSERT INTO memci_blob_use AS used (session, name, seq) SELECT here.id, new.name, %s FROM here, new ORDER BY new.name
 ON CONFLICT (session, name) DO UPDATE SET seq = greatest(used.seq, excluded.seq) RETURNING session

@@ -102,10 +102,16 @@ class RecordRows(Protocol):
         """Return the lines of these records, as far as they are there."""
         ...
 
-    def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
-        """Write other lines in the place of these records in one transaction; the former bytes are then in no row.
+    def replace(self, key: Key, row: int, lines: Mapping[int, tuple[bytes, bytes]]) -> None:
+        """Write other lines in the place of those that were picked in one transaction; the former bytes are then in no row.
+
+        Args:
+            key: The session.
+            row: Its row.
+            lines: The line that was picked and the one in its place, by record.
 
         Raises:
+            ConflictError: A record has another line by now, which stays; the others may have been replaced.
             UnavailableError: The session was deleted.
         """
         ...

@@ -173,11 +173,12 @@ class SqlJournal:
             if not lines:
                 self._missing(seq + 1)
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of some records. One query and one transaction.
 
         Raises:
             ValueError: There is no such record, or a body that no line can hold; nothing was changed.
+            ConflictError: A body is not the *former* one; it stays, and so may the others.
             CorruptError: One of the records is damaged; nothing was changed.
             UnavailableError: It is not known to be done; call again.
         """
@@ -197,7 +198,9 @@ class SqlJournal:
             if seq not in lines:
                 self._missing(seq)
             self._decoded(seq, lines[seq])
-        self._rows.replace(opening.key, place.row, {seq: self._codec.redact(lines[seq], body) for seq, body in bodies.items()})
+        expected = former or {}
+        new = {seq: self._codec.redact(lines[seq], body, expected.get(seq)) for seq, body in bodies.items()}
+        self._rows.replace(opening.key, place.row, {seq: (lines[seq], line) for seq, line in new.items()})
 
     def close(self) -> None:
         """Let go of the session. May be called twice."""

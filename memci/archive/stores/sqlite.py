@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 import attrs
 
+from memci.archive.codec import redacted_meanwhile
 from memci.archive.stores import file_io, refusal
 from memci.archive.stores.names import check_identifier, file_name
 from memci.archive.stores.sql_rows import BATCH_BYTES, BATCH_RECORDS, Key, Place, Tables, checked_head, listed_id
@@ -35,6 +36,11 @@ _LOOK = f"{_PLACE} WHERE id = ?"
 _LIST = """
 SELECT name, CAST(session_id AS BLOB) FROM session
 WHERE tenant = ? AND (head > 0 OR EXISTS (SELECT 1 FROM record WHERE session = session.id))
+"""
+_PICK = "SELECT seq, coalesce(CAST(line AS BLOB), x'') FROM record WHERE session = ? AND seq = ?"
+_PUT_BLOB = """
+INSERT INTO blob (tenant, name, body) VALUES (?, ?, ?) ON CONFLICT (tenant, name) DO UPDATE SET body = excluded.body
+WHERE CAST(blob.body AS BLOB) <> excluded.body
 """
 _USE = """
 INSERT INTO blob_use (session, name, seq) VALUES (?, ?, ?) ON CONFLICT (session, name) DO UPDATE SET seq = max(seq, excluded.seq)
@@ -100,16 +106,17 @@ class _Records:
         return self.database.read(lambda run: [(seq, line) for seq, line in run(_READ, values)], [], key.session_id)
 
     def pick(self, key: Key, row: int, seqs: Collection[int]) -> Mapping[int, bytes]:
-        sql = "SELECT seq, coalesce(CAST(line AS BLOB), x'') FROM record WHERE session = ? AND seq = ?"
         found: dict[int, bytes] = {}
         return self.database.read(
-            lambda run: {seq: line for each in seqs for seq, line in run(sql, (row, each))}, found, key.session_id
+            lambda run: {seq: line for each in seqs for seq, line in run(_PICK, (row, each))}, found, key.session_id
         )
 
-    def replace(self, key: Key, row: int, lines: Mapping[int, bytes]) -> None:
+    def replace(self, key: Key, row: int, lines: Mapping[int, tuple[bytes, bytes]]) -> None:
         def work(run: Run) -> None:
             _look(run, key, row)
-            for seq, line in lines.items():
+            for seq, (former, line) in lines.items():
+                if run(_PICK, (row, seq)) != [(seq, former)]:
+                    raise redacted_meanwhile(seq)
                 run("UPDATE record SET line = ? WHERE session = ? AND seq = ?", (line, row, seq))
 
         self.database.write(work, key.session_id)
@@ -191,7 +198,7 @@ class _Blobs:
         def work(run: Run) -> None:
             _look(run, key, row)
             for name, body in blobs.items():
-                run("INSERT OR IGNORE INTO blob (tenant, name, body) VALUES (?, ?, ?)", (key.tenant, name, body))
+                run(_PUT_BLOB, (key.tenant, name, body))
                 run(_USE, (row, name, seq))
 
         self.database.write(work, key.session_id)

@@ -234,14 +234,15 @@ class TieredJournal:
         records = opening.read(after, until) if opening.token and after > 0 else None
         yield from self._behind.read(after, until) if records is None else records
 
-    def redact(self, bodies: Mapping[int, bytes]) -> None:
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of some records, and take the session out of the tier.
 
         Raises:
             ValueError: See the contract.
+            ConflictError: See the contract.
             UnavailableError: It is not known to be done, in the store or in the tier; call again.
         """
-        self._opening.apart(lambda: self._behind.redact(bodies))
+        self._opening.apart(lambda: self._behind.redact(bodies, former))
 
     def close(self) -> None:
         """Let go of the session. May be called twice."""
