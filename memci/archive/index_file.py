@@ -14,8 +14,11 @@ from memci.errors import CorruptError, UnavailableError
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 5
-"""Raise it with every change of the tables, of ``words`` or of ``search.page_text``: older files are then made anew."""
+SCHEMA_VERSION = 6
+"""Raise it with every change of the tables, of ``words``, ``search.page_text`` or ``projection.entry_text``.
+
+Older files are then made anew.
+"""
 
 _SCHEMA = """
 CREATE TABLE meta (
