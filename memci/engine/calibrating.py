@@ -2,7 +2,7 @@
 
 The scale follows a report at once where it makes windows smaller, and where it makes them larger only when the last two agree: it
 is the newest of the last three ratios or their median, whichever is more. So no single report lets a window pass its budget, and
-none keeps windows small once a better one came.
+none keeps windows small once a better one came. None blocks a session either: see ``ladder.fit``.
 """
 
 import math

@@ -289,6 +289,7 @@ class WindowSettled:
         stubs: Sequence numbers of the messages that are shown as stubs, in order.
         reads: Whether the model is offered the tool that reads what a stub stands for.
         passages_seq: The newest message of the user for which matching pages were looked for; 0 for none.
+        scale: What counts are multiplied by where no window fits by the state's scale; ``None`` for that one.
     """
 
     kind: ClassVar = "settled"
@@ -302,6 +303,7 @@ class WindowSettled:
     stubs: list[int] = attrs.field(factory=list)
     reads: bool = False
     passages_seq: int = 0
+    scale: float | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -39,7 +39,19 @@ def _names_reader(tool: Mapping[str, Any]) -> bool:
 
 
 def fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
-    """Climb the ladder until the window fits, and return it with what is shown as a stub, and whether the contents page is."""
+    """Climb the ladder until the window fits, and return it with what is shown as a stub, and whether the contents page is.
+
+    Where it does not by a scale that reports of usage raised, the counter's own margin counts: no report blocks a session.
+    """
+    try:
+        return _fit(core, wanted)
+    except BudgetError:
+        if core.state.scale <= core.counter.margin:
+            raise
+    return _fit(core, attrs.evolve(wanted, scale=core.counter.margin))
+
+
+def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     layout = lay_out(core.state, wanted)
     if layout.tokens <= wanted.budget:
         return layout, wanted
@@ -94,37 +106,39 @@ def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
 
 def _contents_room(core: Core, layout: Layout, budget: int) -> int:
     """Return how many tokens the entries of the contents page may have for the window to fit."""
-    room = int((budget - layout.tokens + layout.breakdown["contents"]) / core.state.scale)
+    room = int((budget - layout.tokens + layout.breakdown["contents"]) / layout.scale)
     return room - core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
 
 
 def _fade_excess(core: Core, layout: Layout, budget: int) -> None:
     """Let recalled pages go that take more than their share, the least recently used first."""
-    _let_go(core, layout.breakdown["recalled"] - int(core.config.recall.max_share * budget), core.state.recalled.least_used())
+    _let_go(
+        core, layout, layout.breakdown["recalled"] - int(core.config.recall.max_share * budget), core.state.recalled.least_used()
+    )
 
 
 def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
     """Let pages go that nobody asked for until the window fits."""
     attached = [item for item in core.state.recalled.least_used() if item[1].prefetched]
-    _let_go(core, layout.tokens - budget, attached)
+    _let_go(core, layout, layout.tokens - budget, attached)
 
 
 def _fade_older(core: Core, layout: Layout, budget: int) -> None:
     """Let pages go that were recalled in earlier turns, the least recently used first, until the window fits."""
     older = [item for item in core.state.recalled.least_used() if item[1].turn < core.state.turn]
-    _let_go(core, layout.tokens - budget, older)
+    _let_go(core, layout, layout.tokens - budget, older)
 
 
 def _fade(core: Core, layout: Layout, budget: int) -> None:
     """Let recalled pages go, the least recently used first, until the window fits."""
-    _let_go(core, layout.tokens - budget, core.state.recalled.least_used())
+    _let_go(core, layout, layout.tokens - budget, core.state.recalled.least_used())
 
 
-def _let_go(core: Core, over: int, attached: Sequence[tuple[str, Attachment]]) -> None:
+def _let_go(core: Core, layout: Layout, over: int, attached: Sequence[tuple[str, Attachment]]) -> None:
     faded = []
     for index, attachment in attached:
         if over > 0:
             faded.append(index)
-            over -= int(attachment.tokens * core.state.scale)
+            over -= int(attachment.tokens * layout.scale)
     if faded:
         core.commit([PagesFaded(pages=faded, reason="budget")])

@@ -49,6 +49,7 @@ class Layout:
         breakdown: Tokens by part, scaled; they add up to ``tokens``.
         tokens: Its size.
         counted: Its size by the counter, before the scale.
+        scale: What its counts are multiplied by.
         pages: What the pieces of each page take at least, by index, scaled.
     """
 
@@ -56,6 +57,7 @@ class Layout:
     breakdown: dict[str, int]
     tokens: int
     counted: int
+    scale: float
     pages: dict[str, int]
 
 
@@ -87,13 +89,15 @@ def _measured(state: State, parts: Iterable[Piece], settled: WindowSettled | Non
         if piece.page:
             pages[piece.page] = pages.get(piece.page, 0) + piece.tokens
     counted["tools"], counted["reply"] = settled.tools_tokens if settled is not None else 0, REPLY_TOKENS
-    breakdown = {part: math.ceil(tokens * state.scale) for part, tokens in counted.items()}
+    scale = state.scale if settled is None or settled.scale is None else settled.scale
+    breakdown = {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
     return Layout(
         pieces=pieces,
         breakdown=breakdown,
         tokens=sum(breakdown.values()),
         counted=sum(counted.values()),
-        pages={index: math.floor(tokens * state.scale) for index, tokens in pages.items()},
+        scale=scale,
+        pages={index: math.floor(tokens * scale) for index, tokens in pages.items()},
     )
 
 

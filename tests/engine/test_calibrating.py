@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memci import AsyncEngine, Calibration
@@ -14,7 +14,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.engine import state_codec
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.errors import ConfigError
+from memci.errors import BudgetError, ConfigError
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.sessions import config_of, open_session, talk
@@ -110,24 +110,64 @@ def test_the_rest_beside_a_cache_is_no_report_of_a_window() -> None:
     assert 1.15 * counted <= session.window().tokens
 
 
+def fits(session: Session) -> bool:
+    try:
+        window = session.window(tools=TOOLS)
+    except BudgetError:
+        return False
+    return window.tokens <= window.budget
+
+
 @given(
-    tokens=st.integers(1, 20_000),
-    words=st.integers(1, 250),
+    share=st.floats(0.5, 4.0),
+    rules=st.integers(1, 400),
+    words=st.integers(1, 600),
     counter=st.sampled_from(["o200k_base", "approximate"]),
     budget=st.sampled_from([1_200, 3_000]),
 )
-def test_no_report_blocks_a_session(tokens: int, words: int, counter: str, budget: int) -> None:
-    """Whatever one report says, the same window can be asked for again, and the next turn fits."""
-    session = open_session(counter=counter, budget={"window": budget, "reserve": 0}, active={"min_pages": 1})
-    session.append(system("Be brief."))
-    session.append(user("word " * words))
-    session.window(tools=TOOLS)
-    calibration = session.report_usage(prompt_tokens=tokens)
-    assert calibration.scale == session._core.state.scale
-    session.window(tools=TOOLS)
-    session.extend([assistant("ok"), user("and now?")])
-    window = session.window(tools=TOOLS)
-    assert window.tokens <= budget
+@example(share=3.9, rules=10, words=119, counter="o200k_base", budget=1_200)
+def test_no_report_blocks_a_session(share: float, rules: int, words: int, counter: str, budget: int) -> None:
+    """Whatever one report says, the same window can be asked for again, and what fits without the report does later."""
+    sessions = [open_session(counter=counter, budget={"window": budget, "reserve": 0}, active={"min_pages": 1}) for _ in range(2)]
+    for session in sessions:
+        session.append(system("rule " * rules))
+        session.append(user("go"))
+        session.window(tools=TOOLS)
+    reported, plain = sessions
+    calibration = reported.report_usage(prompt_tokens=int(share * reported._core.last_counted))
+    assert calibration.scale == reported._core.state.scale
+    assert fits(reported)
+    for text in ("word " * words, "and now?", "word " * (budget // 4)):
+        for session in sessions:
+            session.extend([assistant("ok"), user(text), user(text)])
+        assert fits(reported) or not fits(plain)
+
+
+@pytest.mark.parametrize("wire_format", ["openai", "responses", "anthropic"])
+def test_a_window_that_fits_by_the_counter_alone_is_not_refused(wire_format: str) -> None:
+    """What only the scale of a report makes too large is counted without it; later windows are scaled again."""
+    session = open_session(format=wire_format, budget={"window": 1_000, "reserve": 0})
+    session.append(system("rule " * 250))
+    session.append(user("hi"))
+    scale = session.report_usage(prompt_tokens=int(3.9 * session.window().tokens)).scale
+    session.extend([assistant("hello"), *(user("word " * 100) for _ in range(2))])
+    window = session.window()
+    assert session._core.last_counted == window.tokens
+    assert (window, window) == (session.window(), session.render(at=window.seq))
+    session.append(user("and now?"))
+    assert session.window().tokens > scale * session._core.last_counted - 1
+
+
+def test_what_does_not_fit_by_the_counter_is_refused() -> None:
+    """The error counts as the counter does, since no scale is to blame."""
+    session, counted = asked()
+    session.report_usage(prompt_tokens=2 * counted)
+    with pytest.raises(BudgetError) as refused:
+        session.window(budget=20)
+    session._core.state.scale = 1.0
+    with pytest.raises(BudgetError) as unscaled:
+        session.window(budget=20)
+    assert unscaled.value.tokens == refused.value.tokens
 
 
 def test_what_no_step_shortens_keeps_room_for_the_next_message() -> None:

@@ -116,6 +116,7 @@ def full_state() -> State:
             stubs=[3, 2],
             reads=True,
             passages_seq=12,
+            scale=1.15,
         ),
         scale=1.25,
         ratios=(1.1, 1.3),
