@@ -71,7 +71,7 @@ def list_page(core: Core, index: str) -> Page:
     """
     facts = _listed(core, index)
     if not facts and not is_root(index):
-        raise _empty(index)
+        raise empty(index)
     return Page(index=index, turn=facts[0].turn if facts else 0, pages=tuple(facts))
 
 
@@ -88,7 +88,8 @@ def list_facts(core: Core, index: str) -> PageFacts:
     if is_root(index):
         title = "Contents page" if segment_of(index) == USER else "System part"
         tokens = sum(facts.tokens for facts in found) if segment_of(index) == SYSTEM else archive.message_list.tokens
-        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=0, tokens=tokens, title=title)
+        turn = found[0].turn if found else 0
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=turn, entries=0, tokens=tokens, title=title)
     shown = all(facts.state in (PageState.OPEN, PageState.ACTIVE) for facts in found)
     attached = index in core.state.recalled
     return PageFacts(
@@ -119,7 +120,7 @@ def range_page(core: Core, index: str) -> Page:
         ranges = _ranges(core, index)
         groups = core.ask(lambda known: _groups(core, known, ranges))
     if not groups:
-        raise _empty(index)
+        raise empty(index)
     message = _message(core, index, groups)
     while len(groups) > 1 and core.count(message) > core.config.budget.tokens * ROOM_SHARE:
         groups = [_joined(groups[place : place + 2]) for place in range(0, len(groups), 2)]
@@ -156,7 +157,8 @@ class _Group:
     titles: tuple[str, ...]
 
 
-def _empty(index: str) -> PageNotFoundError:
+def empty(index: str) -> PageNotFoundError:
+    """Return the error of a range in which there are no pages."""
     problem = f"{index} holds no pages: the list of pages (tool: list_pages) says which there are"
     return PageNotFoundError(problem, index=index)
 

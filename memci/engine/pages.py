@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
 _RANGE = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})\.\.(?:\1-)?(0|[1-9][0-9]{0,17})")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
+_ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
 
 
 def page_index(index: object) -> str:
@@ -81,16 +82,16 @@ def not_found(index: str) -> PageNotFoundError:
 
 def is_list(index: str) -> bool:
     """Return whether an index is that of a range of pages, or of a root."""
-    return is_range(index) or index in (f"{SYSTEM}-0", f"{USER}-0")
+    return is_range(index) or index in _ROOTS
 
 
-def refuse_root(index: str) -> None:
+def refuse_root(index: object) -> None:
     """Refuse to do to a root what is done to pages.
 
     Raises:
         PermissionDeniedError: It is a root.
     """
-    if is_list(index) and not is_range(index):
+    if index in _ROOTS:
         message = f"{index} is the root of its segment and stays as it is: name a page of it, or a range such as 'usr-12..15'"
         raise PermissionDeniedError(message)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
-from memci.archive.page_numbers import is_root
+from memci.archive.page_numbers import is_root, segment_of
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.chapters.page import Page
@@ -253,9 +253,15 @@ def _stands(core: "Core", page: Page) -> str:
     """Return where a page stands in the next window, after it was recalled."""
     if page.index in core.state.recalled:
         return "in a block before the newest page"
-    if page.chapter is not None or is_root(page.index):
+    if is_root(page.index) and not pages.read_facts(core, page.index).tokens:
+        return "nowhere, as there is nothing in it yet"
+    settled, read = core.state.settled, f'read it in parts with read_page("{page.index}", start=0)'
+    if page.chapter is not None and settled is not None and any(node.seq in settled.stubs for node in page.nodes()):
+        return f"where it was said, with a stub for what is too large there: {read}"
+    hidden = settled is not None and not settled.contents and segment_of(page.index) == USER
+    if page.chapter is not None or (is_root(page.index) and not hidden):
         return "in full, where it was said"
-    return f'not in view, as it is too large: read it in parts with read_page("{page.index}", start=0)'
+    return f"not in view, as it is too large: {read}"
 
 
 def _index(text: str) -> str:

@@ -10,7 +10,7 @@ from memci.archive.contents import Directory
 from memci.archive.page_facts import PageFacts, PageState
 from memci.archive.page_numbers import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
-from memci.engine import blocks, folding, pages, planner
+from memci.engine import blocks, folding, listing, pages, planner
 from memci.engine.core import Core
 from memci.engine.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.layout import lay_out, lay_out_least
@@ -131,13 +131,13 @@ def fade(core: Core, index: str) -> None:
 
     Raises:
         PageNotFoundError: No page has this index.
-        PermissionDeniedError: It is a root.
+        PermissionDeniedError: It is a page of the system part, or a root.
     """
-    pages.refuse_root(index)
     if index in core.state.recalled:
         core.commit([PagesFaded(pages=[index], reason="command")])
-    elif not is_range(index):
-        pages.get_facts(core, index)
+    else:
+        _chosen(core, index)
+        _refuse_system(index)
 
 
 def evict(core: Core, index: str) -> None:
@@ -148,10 +148,11 @@ def evict(core: Core, index: str) -> None:
     Raises:
         PageNotFoundError: No archived page has this index, or one of the range stands in the window.
         PageEvictedError: It is evicted already, or all of the range are.
-        PermissionDeniedError: It is pinned, or a root.
+        PermissionDeniedError: It is pinned, a page of the system part, or a root.
     """
     directories = _directories_within(core, index)
     chosen = _chosen(core, index, directories)
+    _refuse_system(index)
     for facts in chosen:
         if facts.state in (PageState.OPEN, PageState.ACTIVE):
             message = f"page {facts.index} is in the window, not in the contents page: fold it first"
@@ -201,9 +202,7 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
         PermissionDeniedError: It is a page of the system part, or a root.
     """
     chosen = _chosen(core, index)
-    if segment_of(index) == SYSTEM:
-        message = f"page {index} is a part of the system prompt, which never leaves the window: there is nothing to pin"
-        raise PermissionDeniedError(message)
+    _refuse_system(index)
     shown = (PageState.OPEN, PageState.ACTIVE)
     there = [facts for facts in chosen if facts.state in shown or facts.pinned == pinned or _is_listed(core, facts.index)]
     if not there:
@@ -212,6 +211,17 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     restored = _restored(core, [facts for facts in changed if facts.state not in shown])
     if changed:
         core.commit([*restored, *(PagePinned(page=facts.index, pinned=pinned) for facts in changed)])
+
+
+def _refuse_system(index: str) -> None:
+    """Refuse to do to the system part what concerns pages that leave the window.
+
+    Raises:
+        PermissionDeniedError: It is a page of it.
+    """
+    if segment_of(index) == SYSTEM:
+        message = f"page {index} is a part of the system prompt, which never leaves the window: it needs no pin, and cannot go"
+        raise PermissionDeniedError(message)
 
 
 def _directories_within(core: Core, index: str) -> list[Directory]:
@@ -247,7 +257,7 @@ def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageF
 
     chosen = core.ask(found) if segment_of(index) == USER else []
     if not chosen and not but:
-        raise pages.not_found(index)
+        raise listing.empty(index)
     return [core.facts_now(facts) for facts in chosen]
 
 

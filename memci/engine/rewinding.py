@@ -21,7 +21,7 @@ def entry_seq(core: Core, address: str) -> int:
 
     Raises:
         InvalidIdError: The address is not one.
-        PermissionDeniedError: It is one of a root.
+        PermissionDeniedError: It is a root, or one of a root.
         PageNotFoundError: There is no such entry, or it is a system message (``set_system`` replaces those).
     """
     page, position = _find(core, address)
@@ -82,6 +82,7 @@ def rewind(core: Core, address: str, seq: int) -> None:
 
 def _find(core: Core, address: str) -> tuple[Page, int]:
     """Return the page of an entry, and its position there. O(size of the page)."""
+    pages.refuse_root(address)
     index, position = pages.entry_address(address)
     pages.refuse_root(index)
     if is_range(index):

@@ -119,7 +119,12 @@ class Session(Reader):
         return self._run(lambda core: pages.read(core, name) if is_root(name) else recalling.recall(core, name))
 
     def fade(self, index: str | int) -> None:
-        """Let a recalled page, or the list of a range, leave the window now."""
+        """Let a recalled page, or the list of a range, leave the window now.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+            PermissionDeniedError: It is a page of the system part, or a root.
+        """
         self._run(lambda core: recalling.fade(core, pages.page_index(index)))
 
     def evict(self, index: str | int) -> None:
@@ -130,7 +135,7 @@ class Session(Reader):
         Raises:
             PageNotFoundError: No page has this index, or one of them stands in the window: fold it first.
             PageEvictedError: All are evicted already.
-            PermissionDeniedError: It is pinned, or a root.
+            PermissionDeniedError: It is pinned, a page of the system part, or a root.
         """
         self._run(lambda core: recalling.evict(core, pages.page_index(index)))
 
@@ -181,6 +186,7 @@ class Session(Reader):
 
         Raises:
             PageNotFoundError: There is no such entry, or it is a system message.
+            PermissionDeniedError: It is a root, or an address of one.
             ConflictError: Somebody else put another entry there meanwhile.
         """
         with self._open():

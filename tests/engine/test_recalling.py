@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memci.archive.page_facts import PageState
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.layout import lay_out_least
 from memci.engine.monitor import Recall
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, PageEvictedError, PageNotFoundError, PermissionDeniedError
@@ -316,6 +317,33 @@ def test_a_receipt_is_true(index: int | str, last: int) -> None:
     stands = json.loads(receipt["content"])["stands"]
     block, verbatim = f"[recalled page {name}," in text, f"question{index} ask{index}x0 ask{index}x1" in text
     assert (stands.startswith("in a block"), stands.startswith("in full")) == (block, verbatim and not block)
+
+
+@pytest.mark.parametrize("wire_format", ["openai", "responses", "anthropic"])
+def test_a_receipt_tells_of_stubs(wire_format: str) -> None:
+    """Of a page whose entry stands in the window as a stub, the tool says so, and how it is read."""
+    session = open_session(format=wire_format, budget={"window": 3_000, "reserve": 0})
+    session.append(user("Read this. " + "word " * 5_000))
+    session.window()
+    stands = session.toolbox.call("recall_page", {"index": "usr-1"})["stands"]
+    assert ("with a stub" in stands, 'read_page("usr-1", start=0)' in stands) == (True, True)
+
+
+@pytest.mark.parametrize("root", ["usr-0", "sys-0"])
+def test_a_receipt_of_an_empty_root_says_so(root: str) -> None:
+    """Where there is no contents page yet, or no system part, neither stands in the window."""
+    session = open_session()
+    session.append(user("go"))
+    assert session.toolbox.call("recall_page", {"index": root})["stands"].startswith("nowhere")
+
+
+def test_a_receipt_tells_that_the_contents_page_is_left_out() -> None:
+    """In a window that has no room for the contents page, the tool does not say that it stands there."""
+    session = folded_session(30, budget={"window": 4_000, "reserve": 0})
+    session.append(user("go"))
+    least = lay_out_least(session._core.state, None).tokens
+    assert 0 == session.window(budget=least + 5).breakdown["contents"]
+    assert 'read_page("usr-0", start=0)' in session.toolbox.call("recall_page", {"index": "usr-0"})["stands"]
 
 
 def test_the_system_part_cannot_be_pinned() -> None:

@@ -82,6 +82,7 @@ def test_facts_of_a_root(session: Session, root: str) -> None:
     """A root has no parent, stands open, and has the size of what the window shows of it."""
     facts = session.facts(root)
     assert (root, PageState.ACTIVE, None, 0) == (facts.index, facts.state, facts.parent, facts.entries)
+    assert session.page(root).turn == facts.turn
     assert session.window().breakdown["contents" if root == "usr-0" else "system"] >= facts.tokens > 0
 
 
@@ -136,7 +137,8 @@ def test_a_root_stays_as_it_is(session: Session, root: str | int) -> None:
     """What would change a root is refused, and nothing is written."""
     seq = session.seq
     calls: Any = (
-        *(session.evict, session.restore, session.pin, session.unpin, session.fade, session.erase),
+        *(session.evict, session.restore, session.pin, session.unpin, session.fade, session.erase, session.fold),
+        lambda index: session.rewind("usr-0" if index == 0 else index),
         lambda index: session.rewind(f"{f'usr-{index}' if index == 0 else index}/1"),
     )
     for call in calls:
@@ -220,12 +222,20 @@ def test_a_part_of_a_directory_is_evicted_and_pinned() -> None:
     assert session.verify().ok
 
 
-@pytest.mark.parametrize("command", ["pin", "evict"])
+@pytest.mark.parametrize("command", ["pin", "unpin", "evict", "fade"])
 def test_pages_of_the_system_part_stay(session: Session, command: str) -> None:
     """A range of system pages is refused as one of them is."""
     for index in ("sys-1", "sys-1..2"):
-        with pytest.raises((PermissionDeniedError, PageNotFoundError)):
+        with pytest.raises(PermissionDeniedError, match="part of the system prompt"):
             getattr(session, command)(index)
+
+
+@pytest.mark.parametrize("command", ["page", "recall", "pin", "evict", "restore", "fade"])
+@pytest.mark.parametrize("index", ["usr-71..80", "sys-71..80"])
+def test_a_range_without_pages_is_not_found(session: Session, command: str, index: str) -> None:
+    """All commands on ranges say the same of one that holds no pages."""
+    with pytest.raises(PageNotFoundError, match="holds no pages"):
+        getattr(session, command)(index)
 
 
 @pytest.mark.parametrize("index", ["usr-99", "usr-98..99", "usr-1", "own-0", "nothing"])
