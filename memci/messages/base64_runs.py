@@ -1,6 +1,7 @@
 """Pictures, sound and files that stand in JSON as base64: where they are, and what is said in their place.
 
-A run of base64 has ``LEAST_CHARACTERS`` or more of its alphabet, capitals, small letters and digits among them.
+A run of base64 has ``LEAST_CHARACTERS`` or more of its alphabet, capitals, small letters and digits among them. In texts it may
+be wrapped in lines, as ``base64`` and mail write it, and what a ``data:`` URL holds may be shorter.
 """
 
 import re
@@ -20,7 +21,16 @@ RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
 
 _MARKS = bytes(ord("x") if re.fullmatch("[A-Za-z0-9+/=_-]", chr(byte)) else ord(" ") for byte in range(256))
 _RUN_OF_MARKS = b"x" * LEAST_CHARACTERS
-_IN_TEXT = re.compile(rf"(?:data:([a-z]{{1,20}})/[^,\"\s]{{0,200}},)?{BEGIN}({RUN})")
+_LEAST_LINE = 60
+_BEGIN = r"(?:(?<![A-Za-z0-9+/=_\\-])|(?<=\\[nrt]))"  # the letter of an escape is no part of it
+_LINE_END = r"(?:\r?\n|(?:\\r)?\\n)"
+_LINE = rf"[A-Za-z0-9+/]{{{_LEAST_LINE},}}+"
+_WRAPPED = rf"{_LINE}(?:{_LINE_END}{_LINE})++(?:{_LINE_END}[A-Za-z0-9+/]++(?![^=\r\n\"\\]))?={{0,2}}"
+_IN_TEXT = re.compile(
+    rf"data:([a-z]{{1,20}})/[^,\"\s]{{0,200}};base64,({_WRAPPED}|[A-Za-z0-9+/=_-]++)"
+    rf"|(?:data:([a-z]{{1,20}})/[^,\"\s]{{0,200}},)?{_BEGIN}({_WRAPPED}|{RUN})"
+)
+_LINE_ENDS = re.compile(_LINE_END)
 _URL = re.compile(r"data:([a-z]{1,20})/[^,\"\s]{0,200};base64,([A-Za-z0-9+/=_-]*)")
 _KINDS = {"image": "image", "audio": "sound", "video": "video"}
 _MIXED = tuple(re.compile(kind) for kind in ("[A-Z]", "[a-z]", "[0-9]"))
@@ -88,21 +98,30 @@ def _held(block: Mapping[str, Any]) -> str:
 def _described(text: str, address: str, *, known: bool) -> str:
     if not known and (url := _URL.fullmatch(text)):
         return description(_KINDS.get(url[1], "file"), url[2], address)
-    if not has_run(text.encode("utf-8", "surrogatepass")):
+    if ";base64," not in text and not _has_run(text.encode("utf-8", "surrogatepass"), b"x" * _LEAST_LINE):
         return text
 
     def describe(found: re.Match[str]) -> str:
-        kind, run = found[1], found[2]
+        kind, lines = found[1] or found[3], found[2] or found[4]
+        run = _LINE_ENDS.sub("", lines)
         if kind is not None:
             return description(_KINDS.get(kind, "file"), run, address)
-        return description("", run, address) if (_kind(run) if known else is_data(run)) else found[0]
+        if len(run) < LEAST_CHARACTERS:
+            return found[0]
+        return (
+            description("", run, address) if (_kind(run) if known or not has_run(lines.encode()) else is_data(run)) else found[0]
+        )
 
     return _IN_TEXT.sub(describe, text)
 
 
 def has_run(data: bytes) -> bool:
     """Return whether there is any run, a long word too. O(its size), much faster than to look where."""
-    return len(data) >= LEAST_CHARACTERS and _RUN_OF_MARKS in data.translate(_MARKS)
+    return _has_run(data, _RUN_OF_MARKS)
+
+
+def _has_run(data: bytes, run: bytes) -> bool:
+    return len(data) >= LEAST_CHARACTERS and run in data.translate(_MARKS)
 
 
 def is_data(run: str) -> bool:

@@ -1,6 +1,8 @@
 """Pictures, sound and files of pages that come back: they themselves where the format carries them, else what they are."""
 
+import base64
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,10 @@ from memci.messages.tokens.message_tokens import count_message
 from memci.messages.validation import validate
 from tests.engine.pictures import answered, picture, png, shown
 from tests.engine.sessions import open_session, talk
-from tests.engine.wire import assistant, user
+from tests.engine.wire import assistant, calling, result, user
 
 Value = dict[str, Any]
+NOISE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8).decode()
 WIRES = ("openai", "responses", "anthropic")
 FILE = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0x"}}
 SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRg", "format": "wav"}}
@@ -174,3 +177,13 @@ def test_an_opened_snapshot_keeps_the_pictures(tmp_path: Path) -> None:
     window = session.window().messages
     session.close()
     assert window == open_session(FileStore(tmp_path, "flush"), active={"min_pages": 1}).window().messages
+
+
+@pytest.mark.parametrize("text", ["\n".join(textwrap.wrap(NOISE, 76)), f"icon: data:image/png;base64,{NOISE[:500]} and so on"])
+def test_base64_within_a_text_is_never_shown(text: str) -> None:
+    """Wrapped in lines, or in a short URL, it stands in no contents line, snippet, reading or recalled block."""
+    session, _ = recalled("openai", user("Show me PLOT"), calling("c1"), result("c1", text), assistant("There."))
+    reading = session.toolbox.call("read_page", {"index": "usr-1", "limit": 8_000})["text"]
+    shown_texts = [session.window().to_json().decode(), reading, *(hit.snippet for hit in session.search("plot there icon"))]
+    pieces = [NOISE[place : place + 40] for place in range(0, 460, 7)]
+    assert [] == [piece for piece in pieces for shown_text in shown_texts if piece in shown_text]
