@@ -191,11 +191,12 @@ def _text_sha256(message: Message) -> str:
 def note_answer(core: Core, value: object) -> None:
     """Note an answer of ATTP, so that it is known again when it is appended; an engine that only reads appends nothing."""
     digest = _text_sha256(core.state.wire.read(value))
-    while not core.read_only and digest not in core.state.answers:
-        try:
+
+    def note(core: Core) -> None:
+        if not core.read_only and digest not in core.state.answers:
             core.commit([AnswerNoted(sha256=digest)])
-        except ConflictError:
-            core.refresh()
+
+    conflict.run(core, note, "retry")
 
 
 def _place(core: Core, state: State, message: Message) -> _Place:

@@ -236,12 +236,11 @@ def _recall_page(session: "Session", core: "Core") -> Callable[..., Receipt]:
         Example:
             recall_page("usr-12")
         """
-        with core.lock:
-            before = list(core.state.recalled.attachments)
-            page = session.recall(_index(index))
-            where = _stands(core, page)
-            if gone := [each for each in before if each not in core.state.recalled]:
-                where += f"; {', '.join(gone)} left the window for it"
+        before = list(core.state.recalled.attachments)
+        page = session.recall(_index(index))
+        where = _stands(core, page)
+        if gone := [each for each in before if each not in core.state.recalled]:
+            where += f"; {', '.join(gone)} left the window for it"
         facts = session.facts(page.index)
         title = shown_title(facts.title, _TITLE_CHARACTERS)
         return Receipt(index=page.index, title=title, tokens=facts.tokens if is_root(page.index) else page.tokens, stands=where)
