@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 import attrs
 
 from memci.engine.core import Core
+from memci.engine.planner import next_budget
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.images import image_tokens
@@ -86,7 +87,5 @@ def answer_limit(core: Core) -> AnswerLimit:
     The budget is that of the last window, before the first the configured one. An answer always has ``LEAST_TOKENS``.
     """
     with core.lock:
-        settled = core.state.settled
-        budget = core.config.budget.tokens if settled is None else settled.budget
-        share = int(BUDGET_SHARE * budget / core.state.scale)
+        share = int(BUDGET_SHARE * next_budget(core.state, core.config) / core.state.scale)
         return AnswerLimit(tokens=max(LEAST_TOKENS, share) - _FRAMING_TOKENS, counter=core.counter)

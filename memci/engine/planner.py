@@ -117,6 +117,11 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     return FoldPlan(pages=tuple(order), reason="budget", contents_tokens=contents)
 
 
+def next_budget(state: State, config: Config) -> int:
+    """Return the budget of the next window, as far as it is known: that of the last one, or else the configured one."""
+    return config.budget.tokens if state.settled is None else state.settled.budget
+
+
 def own_tokens(state: State, layout: Layout) -> int:
     """Return the size of a window without recalled pages, and without what opened a turn that ended: the next fold drops it."""
     return layout.tokens - layout.breakdown["recalled"] - _stale_tokens(state, layout)

@@ -58,14 +58,9 @@ def recall(core: Core, index: str) -> Page:
 
 def _folds_next(core: Core, index: str) -> bool:
     """Return whether the next window folds a page, once it holds the answer to whoever recalls the page."""
-    state, budget = core.state, max(_budget(core) - RECEIPT_TOKENS, 1)
+    state, budget = core.state, max(planner.next_budget(core.state, core.config) - RECEIPT_TOKENS, 1)
     layout = lay_out(state, state.settled)
     return layout.tokens > budget and index in planner.plan_budget(state, core.config, layout, budget).pages
-
-
-def _budget(core: Core) -> int:
-    """Return the budget of the next window, as far as it is known: that of the last one, or else the configured one."""
-    return core.config.budget.tokens if core.state.settled is None else core.state.settled.budget
 
 
 def _attach(core: Core, index: str, *, recall_count: int) -> Page:
@@ -89,7 +84,7 @@ def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     The room is the share of recalled pages, where the next window can spare it: whatever else gives way there before a page that
     was recalled in its turn.
     """
-    state, budget = core.state, _budget(core)
+    state, budget = core.state, planner.next_budget(core.state, core.config)
     least = lay_out_least(state, state.settled).tokens
     room = min(int(core.config.recall.max_share * budget), budget - RECEIPT_TOKENS - least)
     known = state.recalled.attachments.get(event.page)
