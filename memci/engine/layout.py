@@ -210,7 +210,7 @@ def _page(state: State, page: Page, part: str, settled: WindowSettled | None) ->
 
 def _verbatim(state: State, part: str, entry: Entry, settled: WindowSettled | None) -> Piece:
     node = entry.node
-    if settled is None or node.seq not in settled.stubs:
+    if settled is None or node.seq not in settled.stubs or not node.stub_tokens:  # what was erased since has none
         return Piece(part, node.message, node.tokens, entry.page.index)
     text = blocks.stub_text(entry.page, entry.position, node, offered=settled.reads)
     return Piece(part, state.wire.shortened(node.message, text), node.stub_tokens, entry.page.index)

@@ -180,6 +180,17 @@ def test_a_stub_is_short_in_any_script(text: str) -> None:
         assert 0 < entry.node.stub_tokens <= 400
 
 
+def test_what_was_erased_is_no_stub() -> None:
+    """An entry that was shown as a stub and is erased says that it was, and is counted as what it is now."""
+    session = open_session()
+    session.extend([user("word " * 2_000), assistant("yes")])
+    assert session.window(500).messages[0]["content"].startswith("[usr-1/1: ")
+    session.erase("usr-1")
+    window = session.window(500)
+    assert user("[erased]") == window.messages[0]
+    assert sum(count_message(message, get_counter("o200k_base")) for message in window.messages) <= window.tokens
+
+
 def test_a_stub_stays_one() -> None:
     """What was shown as a stub stays one until its page folds, so that the prefix does not change, and others stay whole."""
     session = open_session(active={"page_tokens": 10_000})
