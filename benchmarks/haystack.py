@@ -15,11 +15,11 @@ from pathlib import Path
 import attrs
 
 from benchmarks import history
-from memci.archive.index_writer import IndexWriter
-from memci.archive.page_facts import PageFacts, PageState
-from memci.archive.search import query_terms, term_line
-from memci.archive.stores.file import FileStore
-from memci.archive.words import STOPWORDS
+from memci.archive.catalogue.index_writer import IndexWriter
+from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.catalogue.search import query_terms, term_line
+from memci.archive.stores.file.store import FileStore
+from memci.archive.summarizers.words import STOPWORDS
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 

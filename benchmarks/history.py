@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from memci.archive.stores.file import FileStore
+from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 
 WINDOW_TOKENS = 8_000

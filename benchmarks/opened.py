@@ -8,8 +8,8 @@ from typing import Self
 import attrs
 
 from benchmarks import history
-from memci.archive.stores.file import FileStore
-from memci.archive.stores.file_io import FileIo
+from memci.archive.disk import FileIo
+from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.messages.tokens.counter import TokenCounter

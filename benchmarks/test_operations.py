@@ -9,7 +9,7 @@ from benchmarks import history
 from benchmarks.bench import Bench
 from benchmarks.conftest import Open
 from benchmarks.opened import Opened
-from memci.archive.contents import Directory
+from memci.archive.contents.contents_page import Directory
 from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page

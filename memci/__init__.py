@@ -7,17 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memci.archive.checkpoint import Checkpoint, CheckpointKind
-    from memci.archive.contents import ContentsPage
-    from memci.archive.page_facts import PageFacts, PageState
+    from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
+    from memci.archive.catalogue.page_facts import PageFacts, PageState
+    from memci.archive.contents.contents_page import ContentsPage
     from memci.chapters.page import Entry, Page
-    from memci.engine.async_engine import AsyncEngine
-    from memci.engine.async_session import AsyncSession
-    from memci.engine.calibrating import Calibration
-    from memci.engine.config import Config
-    from memci.engine.engine import Engine
-    from memci.engine.explain import Explanation
-    from memci.engine.monitor import (
+    from memci.engine.aio.engine import AsyncEngine
+    from memci.engine.aio.session import AsyncSession
+    from memci.engine.commands.calibrating import Calibration
+    from memci.engine.commands.explain import Explanation
+    from memci.engine.commands.window import Window
+    from memci.engine.core.monitor import (
         Eviction,
         Fold,
         FoldFailed,
@@ -30,10 +29,11 @@ if TYPE_CHECKING:
         Zone,
         ZoneChange,
     )
-    from memci.engine.searching import Hit
+    from memci.engine.engine import Engine
+    from memci.engine.reading.searching import Hit
     from memci.engine.session import Session
-    from memci.engine.verify import Report
-    from memci.engine.window import Window
+    from memci.engine.settings.config import Config
+    from memci.engine.upkeep.verify import Report
     from memci.errors import (
         ArgumentError,
         AttpError,
@@ -126,36 +126,36 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AsyncEngine": "memci.engine.async_engine",
-    "AsyncSession": "memci.engine.async_session",
-    "Calibration": "memci.engine.calibrating",
-    "Checkpoint": "memci.archive.checkpoint",
-    "CheckpointKind": "memci.archive.checkpoint",
-    "Config": "memci.engine.config",
-    "ContentsPage": "memci.archive.contents",
+    "AsyncEngine": "memci.engine.aio.engine",
+    "AsyncSession": "memci.engine.aio.session",
+    "Calibration": "memci.engine.commands.calibrating",
+    "Checkpoint": "memci.archive.catalogue.checkpoint",
+    "CheckpointKind": "memci.archive.catalogue.checkpoint",
+    "Config": "memci.engine.settings.config",
+    "ContentsPage": "memci.archive.contents.contents_page",
     "Conversion": "memci.messages.conversion.convert",
     "Engine": "memci.engine.engine",
     "Entry": "memci.chapters.page",
-    "Eviction": "memci.engine.monitor",
-    "Explanation": "memci.engine.explain",
-    "Fold": "memci.engine.monitor",
-    "FoldFailed": "memci.engine.monitor",
-    "Hit": "memci.engine.searching",
-    "Notice": "memci.engine.monitor",
+    "Eviction": "memci.engine.core.monitor",
+    "Explanation": "memci.engine.commands.explain",
+    "Fold": "memci.engine.core.monitor",
+    "FoldFailed": "memci.engine.core.monitor",
+    "Hit": "memci.engine.reading.searching",
+    "Notice": "memci.engine.core.monitor",
     "Page": "memci.chapters.page",
-    "PageFacts": "memci.archive.page_facts",
-    "PageRebuilt": "memci.engine.monitor",
-    "PageState": "memci.archive.page_facts",
+    "PageFacts": "memci.archive.catalogue.page_facts",
+    "PageRebuilt": "memci.engine.core.monitor",
+    "PageState": "memci.archive.catalogue.page_facts",
     "Problem": "memci.messages.rules.problem",
-    "Prefetch": "memci.engine.monitor",
-    "PrefetchFailed": "memci.engine.monitor",
-    "Recall": "memci.engine.monitor",
-    "Report": "memci.engine.verify",
+    "Prefetch": "memci.engine.core.monitor",
+    "PrefetchFailed": "memci.engine.core.monitor",
+    "Recall": "memci.engine.core.monitor",
+    "Report": "memci.engine.upkeep.verify",
     "Session": "memci.engine.session",
-    "SummaryFailed": "memci.engine.monitor",
-    "Window": "memci.engine.window",
-    "Zone": "memci.engine.monitor",
-    "ZoneChange": "memci.engine.monitor",
+    "SummaryFailed": "memci.engine.core.monitor",
+    "Window": "memci.engine.commands.window",
+    "Zone": "memci.engine.core.monitor",
+    "ZoneChange": "memci.engine.core.monitor",
     "convert": "memci.messages.conversion.convert",
     "validate": "memci.messages.validation",
 }

@@ -103,8 +103,8 @@ def test_exports_are_what_is_visible() -> None:
 
 
 def test_modules_are_short() -> None:
-    """No module of memci is longer than 400 lines."""
-    assert [] == [path for path in modules(PACKAGE) if line_count(path) > 400]
+    """No module of memci is longer than 500 lines."""
+    assert [] == [path for path in modules(PACKAGE) if line_count(path) > 500]
 
 
 def test_test_modules_are_short() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import attrs
 
-from memci.archive.page_facts import PageState
-from memci.engine.config import Budget, Config, Recall
+from memci.archive.catalogue.page_facts import PageState
 from memci.engine.engine import Engine
 from memci.engine.session import Session
+from memci.engine.settings.config import Budget, Config, Recall
 from memci.messages.tokens.counter import get_counter
 from memci.quality.conversation import Conversation
 from memci.quality.conversation_set import read_set

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from memci.archive.page_facts import PageState
+from memci.archive.catalogue.page_facts import PageState
 from memci.attp.result import USED_UP
 from memci.chat.model import Model, Reply
 from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
-from memci.engine.monitor import Notice, Recall
+from memci.engine.core.monitor import Notice, Recall
 from memci.engine.session import Session
 from memci.errors import ArgumentError, ConfigError, InvalidMessageError, ModelError, shown
 from memci.messages import codec

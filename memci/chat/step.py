@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import attrs
 
-from memci.engine.monitor import Notice
-from memci.engine.window import Window
+from memci.engine.commands.window import Window
+from memci.engine.core.monitor import Notice
 
 
 class Ending(StrEnum):

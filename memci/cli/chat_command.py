@@ -16,8 +16,8 @@ from memci.cli import output
 from memci.cli.chat_steps import show, show_answer
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.opening import STORE, TENANT, Place, StoreOption, TenantOption
-from memci.engine.config import Budget, Config
-from memci.engine.state import SYSTEM
+from memci.engine.history.state import SYSTEM
+from memci.engine.settings.config import Budget, Config
 from memci.errors import BudgetError, ModelError
 from memci.messages import codec
 

@@ -8,7 +8,7 @@ import attrs
 from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.cli import output
 from memci.cli.wording import breakdown, count
-from memci.engine.monitor import (
+from memci.engine.core.monitor import (
     Eviction,
     Fold,
     FoldFailed,

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from memci.cli.exit_code import CommandError, ExitCode
-from memci.engine.appending import utc_text
+from memci.engine.commands.appending import utc_text
 from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
 from memci.messages.formats import format as formats

@@ -7,12 +7,12 @@ import attrs
 import typer
 
 import memci
-from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, get_sessions, opened
 from memci.cli.output import Column
 from memci.cli.wording import count
-from memci.engine.config_checks import MOST
+from memci.engine.settings.config_checks import MOST
 
 _PAGE_COLUMNS = (
     Column("page"),

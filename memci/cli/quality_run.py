@@ -6,7 +6,7 @@ from pathlib import Path
 from memci.cli import output
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.output import Column
-from memci.engine.config import Config
+from memci.engine.settings.config import Config
 from memci.errors import shown
 from memci.messages import codec
 from memci.messages.tokens.counter import get_counter

@@ -8,15 +8,15 @@ import attrs
 import typer
 
 import memci
-from memci.archive.contents import entries_text
+from memci.archive.contents.contents_page import entries_text
 from memci.chapters.page import Entry, Page
 from memci.cli import output
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.listing import page_table
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.wording import count, message_text
-from memci.engine.pages import entry_address, is_list
-from memci.engine.state import USER
+from memci.engine.history.state import USER
+from memci.engine.reading.pages import entry_address, is_list
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _NUMBERS = re.compile(r"[0-9]+\.\.[0-9]+")

@@ -11,8 +11,8 @@ import attrs
 import memci
 from memci.cli.conversation import Said
 from memci.cli.exit_code import CommandError, ExitCode
-from memci.engine.config import Config
-from memci.engine.monitor import Eviction, Fold, FoldFailed, Notice, Recall
+from memci.engine.core.monitor import Eviction, Fold, FoldFailed, Notice, Recall
+from memci.engine.settings.config import Config
 from memci.errors import BudgetError, ConfigError, InvalidMessageError, shown
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter

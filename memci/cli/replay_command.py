@@ -17,7 +17,7 @@ from memci.cli.conversation import Said, read_conversation
 from memci.cli.exit_code import ExitCode
 from memci.cli.opening import TENANT, JsonOption, TenantOption
 from memci.cli.replay import Measurement, replay, spill
-from memci.engine.config import Budget, Config
+from memci.engine.settings.config import Budget, Config
 
 _SESSION = "replay"
 

@@ -14,7 +14,7 @@ from memci.cli.exit_code import CommandError, ExitCode
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, get_sessions, opened
 from memci.cli.output import Column
 from memci.cli.wording import count
-from memci.engine.copying import Copied, copy_session
+from memci.engine.upkeep.copying import Copied, copy_session
 from memci.errors import InvalidIdError
 
 _CHECKPOINT_COLUMNS = (

@@ -16,7 +16,7 @@ from memci.errors import shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memci.engine.erasing import Receipt
+    from memci.engine.erasure.erasing import Receipt
 
 
 def repair(

@@ -7,8 +7,8 @@ import typer
 from memci.cli import output
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.wording import breakdown, count, message_text
-from memci.engine.monitor import zone
-from memci.engine.window import Window
+from memci.engine.commands.window import Window
+from memci.engine.core.monitor import zone
 
 
 def window(

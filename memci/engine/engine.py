@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-from memci.archive.blobs import BlobSession, with_blobs
+from memci.archive.stores.blobs import BlobSession, with_blobs
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
-from memci.archive.summary import Summarizer
-from memci.engine.config import Config
-from memci.engine.core import Core
+from memci.archive.summarizers.summary import Summarizer
+from memci.engine.core.core import Core
+from memci.engine.core.kept_states import KeptState
+from memci.engine.core.open_sessions import OpenCores
 from memci.engine.handle import Handle
-from memci.engine.kept_states import KeptState
-from memci.engine.open_sessions import OpenCores
 from memci.engine.session import OnConflict, Session
+from memci.engine.settings.config import Config
+from memci.engine.tools.instructions import instructions
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
@@ -32,8 +33,8 @@ def utc_now() -> datetime:
 
 
 if TYPE_CHECKING:
-    from memci.engine.erasing import Receipt
-    from memci.engine.repairing import Repair
+    from memci.engine.erasure.erasing import Receipt
+    from memci.engine.upkeep.repairing import Repair
 
 
 class Engine:
@@ -71,7 +72,7 @@ class Engine:
         formats.get(self._config.format)
         self._counter = get_counter(self._config.counter)
         if self._config.search.vectors:
-            from memci.archive.embedding import check_installed  # noqa: PLC0415 (for those who use vectors)
+            from memci.archive.catalogue.embedding import check_installed  # noqa: PLC0415 (for those who use vectors)
 
             check_installed()
         chosen = self._config.store if store is None else store
@@ -159,7 +160,7 @@ class Engine:
             ConflictError: There is a session of the new id.
             PermissionDeniedError: The engine only reads.
         """
-        from memci.engine import forking  # noqa: PLC0415 (for those who fork)
+        from memci.engine.upkeep import forking  # noqa: PLC0415 (for those who fork)
 
         self._check_writable("fork")
         check_identifier(session_id, "session id")
@@ -179,7 +180,7 @@ class Engine:
             CorruptError: The end of the journal is damaged: restore it from a backup.
             PermissionDeniedError: It is to be applied, and the engine only reads.
         """
-        from memci.engine.repairing import repair  # noqa: PLC0415 (for those who repair)
+        from memci.engine.upkeep.repairing import repair  # noqa: PLC0415 (for those who repair)
 
         if apply:
             self._check_writable("repair")
@@ -209,9 +210,13 @@ class Engine:
             receipt = session.erase(index)
         if not forks:
             return (receipt,)
-        from memci.engine.fork_erasing import erase_in_forks  # noqa: PLC0415 (for those who erase in forks)
+        from memci.engine.erasure.fork_erasing import erase_in_forks  # noqa: PLC0415 (for those who erase in forks)
 
-        return erase_in_forks(self._store, self._tenant, self.session, receipt)
+        def erased(fork: str) -> "Receipt | None":
+            with self.session(fork) as session:
+                return session.erase(receipt.page) if session.seq else None
+
+        return erase_in_forks(self._store, self._tenant, erased, receipt)
 
     def delete(self, session_id: str) -> None:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.
@@ -256,6 +261,8 @@ class Engine:
             reopen=open_stored,
             counter=self._counter,
             summarizer=self._summarizer or ExtractiveSummarizer(),
+            instructions=instructions(self._config.recall.protocol),
+            forget_erased=_forget_erased,
             clock=self._clock,
             read_only=self._read_only,
         )
@@ -289,6 +296,12 @@ class Engine:
         if self._closed:
             message = "the engine was closed: make another one"
             raise SessionClosedError(message)
+
+
+def _forget_erased(core: Core, after: int) -> None:
+    from memci.engine.erasure.erasing import forget_erased  # noqa: PLC0415 (seldom needed)
+
+    forget_erased(core, after)
 
 
 def _opened(url: str, durability: str) -> Store:

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
-from memci.archive.contents import ContentsPage
-from memci.engine import conflict
-from memci.engine.config import Config
-from memci.engine.core import Core
-from memci.engine.monitor import Notice
+from memci.archive.contents.contents_page import ContentsPage
+from memci.engine.core import conflict
+from memci.engine.core.core import Core
+from memci.engine.core.monitor import Notice
+from memci.engine.settings.config import Config
 from memci.errors import SessionClosedError, shown
 
 _Answer = TypeVar("_Answer")

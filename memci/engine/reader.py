@@ -3,16 +3,17 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from memci.archive.checkpoint import Checkpoint
-from memci.archive.page_facts import PageFacts, PageState
+from memci.archive.catalogue.checkpoint import Checkpoint
+from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.chapters.page import Page
-from memci.engine import checkpointing, pages
-from memci.engine.explain import Explanation, explain
+from memci.engine.commands import checkpointing
+from memci.engine.commands.explain import Explanation, explain
+from memci.engine.commands.window import Window, render_at
 from memci.engine.handle import Handle
-from memci.engine.listing import page_range, page_state
-from memci.engine.searching import Hit, search
-from memci.engine.verify import Report, verify
-from memci.engine.window import Window, render_at
+from memci.engine.reading import pages
+from memci.engine.reading.listing import page_range, page_state
+from memci.engine.reading.searching import Hit, search
+from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ConfigError, shown
 
 

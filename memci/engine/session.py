@@ -5,18 +5,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from memci.archive.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.page_numbers import is_root
+from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
+from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
-from memci.engine import appending, calibrating, checkpointing, commands, folding, pages, recalling, rewinding
-from memci.engine.calibrating import Calibration
-from memci.engine.config import CONFLICTS
-from memci.engine.core import Core
-from memci.engine.erasing import Receipt, erase
+from memci.engine.commands import appending, calibrating, checkpointing, commands, folding, recalling, rewinding
+from memci.engine.commands.calibrating import Calibration
+from memci.engine.commands.window import Window, make_window
+from memci.engine.core.core import Core
+from memci.engine.core.monitor import Fold
+from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.handle import Handle
-from memci.engine.monitor import Fold
 from memci.engine.reader import Reader
-from memci.engine.window import Window, make_window
+from memci.engine.reading import pages
+from memci.engine.settings.config import CONFLICTS
 from memci.errors import ArgumentError, ConfigError, shown
 from memci.messages.codec import MessageLike
 from memci.messages.formats.reading import as_list
@@ -24,7 +25,7 @@ from memci.messages.formats.reading import as_list
 if TYPE_CHECKING:
     from memci.attp.result import Result
     from memci.attp.runtime import Runtime
-    from memci.engine.recall_tools import RecallToolbox
+    from memci.engine.tools.recall_tools import RecallToolbox
 
 OnConflict = Literal["raise", "retry"]
 
@@ -218,7 +219,7 @@ class Session(Reader):
     def toolbox(self) -> "RecallToolbox":
         """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         if self._toolbox is None:
-            from memci.engine.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)
+            from memci.engine.tools.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)
 
             self._toolbox = make_toolbox(self, self._core)
         return self._toolbox
@@ -233,7 +234,7 @@ class Session(Reader):
         Raises:
             InvalidMessageError: It is no tool call of any format.
         """
-        from memci.engine.recall_tools import handle_tool_call  # noqa: PLC0415 (as above)
+        from memci.engine.tools.recall_tools import handle_tool_call  # noqa: PLC0415 (as above)
 
         return handle_tool_call(self.toolbox, call)
 

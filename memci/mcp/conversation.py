@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from memci.attp.tool import Tool
-from memci.engine.config import Config
 from memci.engine.engine import Engine
-from memci.engine.recall_tools import answer, read_messages
 from memci.engine.session import Session
+from memci.engine.settings.config import Config
+from memci.engine.tools.recall_tools import answer, read_messages
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
 from memci.messages.base64_runs import data_url, described_value

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from memci.engine.config import Config
+from memci.engine.settings.config import Config
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.quality.baselines import SlidingMessages, SlidingPages, WholeHistory
 from memci.quality.engines import ContextEngine, EngineSpec
@@ -19,7 +19,7 @@ _BASELINES: dict[str, Callable[[int, TokenCounter], ContextEngine]] = {
     "leads-appended": AppendedLeads,
     "leads-rewritten": RewrittenLeads,
 }
-_BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/words.py", "archive/search.py")
+_BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words.py", "archive/catalogue/search.py")
 
 
 def engines(config: Config) -> dict[str, EngineSpec]:

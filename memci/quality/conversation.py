@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.archive.words import STOPWORDS, words
+from memci.archive.summarizers.words import STOPWORDS, words
 from memci.messages.parts import parts
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import count_message

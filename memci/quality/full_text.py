@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Iterable
 
-from memci.archive.passage import snippet
-from memci.archive.words import STOPWORDS, words
+from memci.archive.catalogue.snippet import snippet
+from memci.archive.summarizers.words import STOPWORDS, words
 from memci.messages import codec
 from memci.quality.engines import FoundPage
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents import ContentsEntry, Directory
-from memci.archive.page_facts import PageState
-from memci.archive.page_numbers import page_number
-from memci.engine.config import Budget, Config
+from memci.archive.catalogue.page_facts import PageState
+from memci.archive.contents.contents_page import ContentsEntry, Directory
+from memci.chapters.address import page_number
 from memci.engine.engine import Engine
 from memci.engine.session import Session
+from memci.engine.settings.config import Budget, Config
 from memci.messages import codec
 from memci.quality.engines import EngineSpec, FoundPage, HeldPage
 

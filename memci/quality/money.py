@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-from memci.engine.config import Prices
+from memci.engine.settings.config import Prices
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.engine.config import Prices
+from memci.engine.settings.config import Prices
 from memci.quality.measuring import Row, all_categories
 
 NOTHING = "-"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.blobs import with_blobs
+from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import NewRecord, SessionStore, Store
 from memci.errors import ConflictError, CorruptError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.capability import capability

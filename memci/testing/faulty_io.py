@@ -3,7 +3,7 @@
 import errno
 import os
 
-from memci.archive.stores.file_io import FileIo
+from memci.archive.disk import FileIo
 
 
 class FaultyIo(FileIo):

@@ -12,7 +12,7 @@ import memci
 from memci.cli.conversation import Said
 from memci.cli.exit_code import ExitCode
 from memci.cli.replay import Measurement, replay, spill
-from memci.engine.config import Config, Prices
+from memci.engine.settings.config import Config, Prices
 from memci.quality.money import Traffic
 from tests.cli.stored import CONFIG, Run, chat
 

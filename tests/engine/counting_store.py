@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from memci.archive.page_index import PageIndex
+from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots, Store
 
 

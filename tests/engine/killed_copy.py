@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 
-from memci.archive.stores.file import FileStore
-from memci.engine.copying import copy_session
+from memci.archive.stores.file.store import FileStore
+from memci.engine.upkeep.copying import copy_session
 
 
 def main(source: str, target: str, to_session: str, die_at: str) -> None:

@@ -10,11 +10,11 @@ import signal
 import sys
 from pathlib import Path
 
-from memci.archive.stores.file import FileStore
-from memci.archive.stores.file_io import FileIo
-from memci.engine.config import Config
+from memci.archive.disk import FileIo
+from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
+from memci.engine.settings.config import Config
 
 CONFIG = Config.from_mapping(
     {

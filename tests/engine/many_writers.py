@@ -8,7 +8,7 @@ from collections.abc import Callable
 from memci.archive.stores.contract import Store
 from memci.archive.stores.url import open_store
 from memci.engine.engine import Engine
-from memci.engine.events import MessageAppended, from_record
+from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.session import Session
 from memci.errors import ConflictError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import config_of

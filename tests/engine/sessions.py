@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from memci.archive.page_facts import PageState
+from memci.archive.catalogue.page_facts import PageState
 from memci.archive.stores.contract import Store
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.config import Config
+from memci.engine.core.monitor import Fold, Notice
 from memci.engine.engine import Engine
-from memci.engine.monitor import Fold, Notice
 from memci.engine.session import Session
+from memci.engine.settings.config import Config
 from tests.engine.wire import Value, assistant, user
 
 NEVER = {"budget": {"window": 1_000_000, "reserve": 0}}

@@ -9,7 +9,7 @@ import attrs
 from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageList, MessageNode
 from memci.chapters.page import Page
-from memci.engine.state import OpenTurn
+from memci.engine.history.state import OpenTurn
 
 _LINKED = (Chapter, MessageList, MessageNode, Page)
 """What others refer to; all else is a value, and may be shared or not."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from memci.engine.window import Window
+from memci.engine.commands.window import Window
 from memci.messages.validation import validate
 
 Value = dict[str, Any]

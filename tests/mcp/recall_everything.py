@@ -18,12 +18,12 @@ from typing import Any
 import attrs
 
 import memci
-from memci.archive.page_numbers import last_number, page_number, segment_of
 from memci.attp.document import CodeCall
 from memci.attp.writer import call_toml
+from memci.chapters.address import last_number, page_number, segment_of
 from memci.cli.conversation import read_conversation
-from memci.engine.monitor import Fold, Notice
-from memci.engine.recall_tools import read_messages
+from memci.engine.core.monitor import Fold, Notice
+from memci.engine.tools.recall_tools import read_messages
 from tests.mcp.serving import served
 
 Answer = Callable[[str, Mapping[str, object]], Any]

@@ -12,8 +12,8 @@ import pytest
 from mcp import Client
 
 import memci
-from memci.archive.page_facts import PageState
-from memci.engine.config import Budget
+from memci.archive.catalogue.page_facts import PageState
+from memci.engine.settings.config import Budget
 from memci.errors import ConflictError, UnavailableError
 from memci.mcp.conversation import MOST_ATTEMPTS, Conversation
 from memci.mcp.server import make_server

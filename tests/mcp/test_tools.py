@@ -11,7 +11,7 @@ import pytest
 from mcp import MCPError
 
 import memci
-from memci.archive.page_facts import PageState
+from memci.archive.catalogue.page_facts import PageState
 from tests.cli.stored import CONFIG, chat, store_chat
 from tests.engine.pictures import picture, png, shown
 from tests.mcp.serving import Served, served, text_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from memci.engine.blocks import NO_RESULT, no_result_tokens
+from memci.engine.history.blocks import NO_RESULT, no_result_tokens
 from memci.errors import InvalidMessageError
 from memci.messages.formats import anthropic, responses
 from memci.messages.message import Message

@@ -5,7 +5,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from memci.engine.config import Active, Config
+from memci.engine.settings.config import Active, Config
 from memci.quality.cache import Cache, code_hash
 from memci.quality.catalogue import engines
 from memci.quality.conversation import SYSTEM_TOKENS, content_words, joined, turns_of, with_system

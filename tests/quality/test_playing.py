@@ -2,7 +2,7 @@
 
 import pytest
 
-from memci.engine.config import Budget, Config
+from memci.engine.settings.config import Budget, Config
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.baselines import WholeHistory
 from memci.quality.conversation import Question

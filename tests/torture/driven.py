@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import attrs
 
-from memci.archive.page_facts import PageState
-from memci.archive.page_numbers import page_number
+from memci.archive.catalogue.page_facts import PageState
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.config import Config
+from memci.chapters.address import page_number
+from memci.engine.commands.window import Window
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.engine.window import Window
+from memci.engine.settings.config import Config
 from memci.errors import BudgetError, ConflictError
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.conversation_model import Model

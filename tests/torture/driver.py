@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from memci.archive.page_facts import PageFacts, PageState
-from memci.archive.summary import Summary
+from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.summarizers.summary import Summary
 from memci.chapters.page import Entry
-from memci.engine.layout import lay_out
 from memci.engine.session import Session
+from memci.engine.view.layout import lay_out
 from memci.errors import (
     BudgetError,
     InvalidMessageError,

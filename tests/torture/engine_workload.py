@@ -8,11 +8,11 @@ import errno
 import random
 from contextlib import suppress
 
-from memci.archive.page_index import PageIndex
+from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.contract import SessionStore, Store
-from memci.engine.config import Config
 from memci.engine.engine import Engine
 from memci.engine.session import Session
+from memci.engine.settings.config import Config
 from memci.errors import MemciError, UnavailableError
 from tests.torture.memory_disk import Killed, MemoryIo, Tree
 from tests.torture.promise import Journal, Promise, Recovered

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from memci.archive.stores.file_io import FileIo
+from memci.archive.disk import FileIo
 
 ROOT = "/disk"
 """The directory that stands before anything is written; a store's root is below it."""

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import attrs
 
-from memci.archive.codec import Header, LineCodec
-from memci.archive.journal import FileJournal
-from memci.archive.journal_scan import JournalScan, Tail
+from memci.archive.disk import FileIo, write_all
 from memci.archive.stores.contract import NewRecord, Store
-from memci.archive.stores.file import Durability, FileSession, FileStore
-from memci.archive.stores.file_io import FileIo, write_all
-from memci.archive.stores.file_pages import FilePages, FileSnapshots
-from memci.archive.stores.session_files import JOURNAL, PAGES, Disk, SessionFiles
+from memci.archive.stores.file.journal import FileJournal
+from memci.archive.stores.file.journal_scan import JournalScan, Tail
+from memci.archive.stores.file.pages import FilePages, FileSnapshots
+from memci.archive.stores.file.session import JOURNAL, PAGES, Disk, SessionFiles
+from memci.archive.stores.file.store import Durability, FileSession, FileStore
+from memci.archive.stores.record_codec import Header, LineCodec
 from tests.torture.store_workload import StoreMaker
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import attrs
 
-from memci.archive.stores.file import FileStore
+from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from tests.torture.seeded_bugs import maker

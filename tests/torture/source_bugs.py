@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MACHINE = "tests/engine/test_session_machine.py"
-LADDER = "tests/engine/test_ladder.py"
+LADDER = "tests/engine/commands/test_ladder.py"
 
 
 @attrs.frozen
@@ -42,91 +42,91 @@ class SourceBug:
 
 BUGS: dict[str, SourceBug] = {
     "scale-not-saved": SourceBug(
-        "snapshots forget the scale", "memci.engine.state_codec", '"scale": state.scale', '"scale": 1.0', [MACHINE]
+        "snapshots forget the scale", "memci.engine.history.state_codec", '"scale": state.scale', '"scale": 1.0', [MACHINE]
     ),
     "anchor-not-saved": SourceBug(
         "snapshots forget where a recalled page stands",
-        "memci.engine.state_codec",
+        "memci.engine.history.state_codec",
         '"anchor": attachment.anchor',
         '"anchor": ""',
-        ["tests/engine/test_state_codec.py"],
+        ["tests/engine/history/test_state_codec.py"],
     ),
     "recalls-not-read": SourceBug(
         "how often active pages were recalled is not read back",
-        "memci.engine.state_codec",
+        "memci.engine.history.state_codec",
         'recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()}',
         "recalls={}",
-        ["tests/engine/test_state_codec.py"],
+        ["tests/engine/history/test_state_codec.py"],
     ),
     "cut-without-scale": SourceBug(
         "the open page is cut by what the counter says, whatever the provider counted",
-        "memci.engine.appending",
+        "memci.engine.commands.appending",
         "page.tokens * core.state.scale >= planner",
         "page.tokens >= planner",
-        ["tests/engine/test_appending.py"],
+        ["tests/engine/commands/test_appending.py"],
     ),
     "recalled-blocks-not-recounted": SourceBug(
         "another counter leaves recalled blocks their old sizes",
-        "memci.engine.recounting",
+        "memci.engine.core.recounting",
         '"blocks": {index: core.count(attachment.block)',
         '"blocks": {index: attachment.tokens',
-        ["tests/engine/test_recounting.py"],
+        ["tests/engine/core/test_recounting.py"],
     ),
     "rewind-keeps-late-results": SourceBug(
         "a rewind keeps results that came late for pages that it takes back",
-        "memci.engine.apply_fold",
+        "memci.engine.history.apply_fold",
         "for index, late in state.late.items() if page_number(index) < number}",
         "for index, late in state.late.items()}",
-        ["tests/engine/test_rewinding.py"],
+        ["tests/engine/commands/test_rewinding.py"],
     ),
     "folds-before-excess-fades": SourceBug(
         "pages fold before what is recalled beyond its share fades",
-        "memci.engine.ladder",
+        "memci.engine.commands.ladder",
         "(_fade_excess, _fold, ",
         "(_fold, _fade_excess, ",
         [f"{LADDER}::test_what_is_recalled_beyond_its_share_goes_before_pages_fold"],
     ),
     "fades-before-folds": SourceBug(
         "what is recalled fades before pages fold",
-        "memci.engine.ladder",
+        "memci.engine.commands.ladder",
         "(_fade_excess, _fold, ",
         "(_fade, _fold, ",
         [f"{LADDER}::test_pages_fold_before_recalled_ones_fade"],
     ),
     "contents-before-folds": SourceBug(
         "the contents page shrinks before pages fold",
-        "memci.engine.ladder",
+        "memci.engine.commands.ladder",
         "(_fade_excess, _fold, ",
         "(_fade_excess, _shorten_contents, _fold, ",
         [f"{LADDER}::test_pages_fold_before_the_contents_page_shrinks"],
     ),
     "fades-before-contents": SourceBug(
         "what is recalled fades before the contents page shrinks",
-        "memci.engine.ladder",
+        "memci.engine.commands.ladder",
         "_fade_prefetched, _shorten_contents)",
         "_fade_prefetched, _fade, _shorten_contents)",
         [f"{LADDER}::test_the_contents_page_shrinks_before_recalled_pages_fade"],
     ),
     "stubs-before-fades": SourceBug(
         "what is being said is a stub before what is recalled fades",
-        "memci.engine.ladder",
+        "memci.engine.commands.ladder",
         "_climbed(core, wanted, (_fade, _shorten_contents))",
         "lay_out(core.state, wanted)",
         [f"{LADDER}::test_a_page_recalled_in_its_turn_fades_before_what_is_being_said_is_a_stub"],
     ),
     "newest-fades-first": SourceBug(
         "of recalled pages the newest fades first",
-        "memci.engine.ladder",
+        "memci.engine.commands.ladder",
         "for index, attachment in attached:",
         "for index, attachment in reversed(attached):",
         [f"{LADDER}::test_the_least_recently_used_page_fades_first_for_want_of_room"],
     ),
     "sqlite-not-synced": SourceBug(
         "SQLite does not sync its commits",
-        "memci.archive.stores.sqlite_database",
+        "memci.archive.stores.sql.sqlite_database",
         "'EXTRA' if self._synced else 'NORMAL'",
         "'NORMAL'",
-        ["tests/stores/test_sqlite.py", "tests/torture/test_parts.py"],
+        ["tests/archive/stores/sql/test_sqlite.py", "tests/torture/test_parts.py"],
     ),
 }
 """By name."""

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from memci.archive.stores.contract import NewRecord
-from memci.archive.stores.sqlite import SqliteStore
+from memci.archive.stores.sql.sqlite import SqliteStore
 from tests.torture.system_calls import NO_STRACE, has_strace
 
 APPENDS = 10

@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from memci.archive.blobs import BlobSession, with_blobs
+from memci.archive.disk import FileIo
+from memci.archive.stores.blobs import BlobSession, with_blobs
 from memci.archive.stores.contract import NewRecord, Store
-from memci.archive.stores.file import FileStore
-from memci.archive.stores.file_io import FileIo
+from memci.archive.stores.file.store import FileStore
 from memci.errors import MemciError, UnavailableError
 from memci.testing.faulty_io import FaultyIo
 from tests.torture.memory_disk import ROOT, Killed, MemoryIo, Tree

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from memci.engine.config import Config
 from memci.engine.engine import Engine
 from memci.engine.session import Session
+from memci.engine.settings.config import Config
 from tests.torture.store_workload import StoreMaker
 
 SESSION = "chat"

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from memci.archive.codec import LineCodec
 from memci.archive.stores.contract import NewRecord, SessionStore
-from memci.archive.stores.file import FileStore
+from memci.archive.stores.file.store import FileStore
+from memci.archive.stores.record_codec import LineCodec
 from tests.torture.crash_model import Content, DiskHistory, but_first_page, but_last_page, newest, oldest
 from tests.torture.crash_states import ENGINE, STORE, Bench, Workload
 from tests.torture.memory_disk import ROOT, Killed, MemoryIo, Sync, SyncDirectory, Tree

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import orjson
 
-from memci.archive.stores.file import FileStore
+from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.errors import MemciError
 from tests.torture.forked import Forked

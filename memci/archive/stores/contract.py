@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import attrs
 
 if TYPE_CHECKING:
-    from memci.archive.page_index import PageIndex
+    from memci.archive.catalogue.page_index import PageIndex
 
 
 @attrs.frozen
@@ -190,7 +190,7 @@ class SessionStore(Protocol):
         journal: The truth.
         pages: Raw pages, rebuildable from the journal.
         snapshots: Cached states, rebuildable.
-        blobs: Large data that the others refer to; the engine looks after that (see ``memci.archive.blobs``).
+        blobs: Large data that the others refer to; the engine looks after that (see ``memci.archive.stores.blobs``).
         index: Page facts and full-text search, rebuildable; it is opened when first asked for.
         durability: ``fsync``, or the name of the weaker promise that was asked for.
     """

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from memci.archive.codec import check_body, check_commit, redacted_meanwhile
-from memci.archive.stores import refusal
+from memci.archive import refusal
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.names import check_identifier, check_page_name
+from memci.archive.stores.record_codec import check_body, check_commit, redacted_meanwhile
 from memci.archive.stores.thinning import superfluous
 
 if TYPE_CHECKING:
-    from memci.archive.page_index import PageIndex
+    from memci.archive.catalogue.page_index import PageIndex
 
 
 @attrs.define(eq=False)
@@ -318,7 +318,7 @@ class MemorySession:
         """Page facts and search, in memory; empty after each opening of the session."""
         self._opening.find()
         if self._index is None:
-            from memci.archive.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
             self._index = PageIndex(None)
         return self._index

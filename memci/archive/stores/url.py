@@ -3,12 +3,13 @@
 import os
 import re
 
-from memci.archive.stores import postgres_url, redis_url
 from memci.archive.stores.contract import Store
-from memci.archive.stores.file import FileStore, check_durability
+from memci.archive.stores.file.store import FileStore, check_durability
 from memci.archive.stores.memory import MemoryStore
-from memci.archive.stores.postgres import PostgresStore
-from memci.archive.stores.sqlite import SqliteStore
+from memci.archive.stores.sql import postgres_url
+from memci.archive.stores.sql.postgres import PostgresStore
+from memci.archive.stores.sql.sqlite import SqliteStore
+from memci.archive.stores.tier import redis_url
 from memci.errors import ConfigError
 
 _SCHEMES = (
@@ -63,11 +64,11 @@ def open_store(url: str, durability: str = "fsync") -> Store:
         case "postgresql" | "postgres", ":" if rest.startswith("//"):
             return PostgresStore(url, checked)
         case "s3" | "gs" | "az", ":":
-            from memci.archive.stores.object import ObjectStore  # noqa: PLC0415 (loads threads, which the others do not need)
+            from memci.archive.stores.objects.store import ObjectStore  # noqa: PLC0415 (loads threads, which the others do not need)
 
             return ObjectStore.from_url(url, checked)
         case "redis" | "rediss" | "redis+unix", ":" if rest.startswith("//"):
-            from memci.archive.stores.tiered import TieredStore  # noqa: PLC0415 (for those who have a tier)
+            from memci.archive.stores.tier.store import TieredStore  # noqa: PLC0415 (for those who have a tier)
 
             return TieredStore.from_url(url, checked, open_store)
         case "memory", ":" if not rest:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from memci.archive.summarizers import headline, traits
 from memci.archive.summarizers.entries import read_entries
 from memci.archive.summarizers.selection import Passage, choose, shown
+from memci.archive.summarizers.summary import Summary
 from memci.archive.summarizers.worth import weigh
-from memci.archive.summary import Summary
 from memci.messages.message import Message
 
 _FALLBACK_CHARACTERS = 60

@@ -3,7 +3,7 @@
 import re
 
 from memci.archive.summarizers.estimate import estimate
-from memci.archive.words import STOPWORDS
+from memci.archive.summarizers.words import STOPWORDS
 
 Told = tuple[tuple[str, float], ...]
 """What a stretch of text says, in lower case, each with its worth where it is said for the first time."""

@@ -1,0 +1,117 @@
+"""The archive chapter: the contents page; its raw pages live in the store."""
+
+from collections.abc import Iterable
+from itertools import filterfalse
+
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory
+from memci.chapters.address import is_range, page_number, segment_of
+from memci.chapters.chapter import Chapter
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.messages.message import Message
+
+
+class ArchiveChapter(Chapter):
+    """Owns the contents page as it is now, and, in its message list, the one message that the window shows of it.
+
+    Attributes:
+        root: Index of the root contents page.
+        published: Indexes that the shown message holds; each of them can be recalled.
+        shown_directories: The directories that the shown message holds, as they were then.
+    """
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self.root = root
+        self.published: frozenset[str] = frozenset()
+        self.shown_directories: tuple[Directory, ...] = ()
+        self._entries: dict[str, ContentsEntry | Directory] = {}
+
+    @property
+    def contents(self) -> ContentsPage:
+        """The contents page as it is now. O(entries)."""
+        return self.preview(self._entries.values())
+
+    @property
+    def entries(self) -> tuple[ContentsEntry | Directory, ...]:
+        """Its entries, oldest first. O(entries)."""
+        return tuple(self._entries.values())
+
+    def preview(self, entries: Iterable[ContentsEntry | Directory]) -> ContentsPage:
+        """Return the contents page as it would be with these entries."""
+        entries = tuple(entries)
+        return ContentsPage(index=self.root, entries=entries, tokens=sum(entry.contents_tokens for entry in entries))
+
+    def find_entry(self, index: str) -> ContentsEntry | None:
+        """Return a page's entry, or ``None`` when it is evicted, in a directory, or not archived. O(1)."""
+        entry = self._entries.get(index)
+        return entry if isinstance(entry, ContentsEntry) else None
+
+    def find_directory(self, index: str) -> Directory | None:
+        """Return the directory of this index, or the one that groups a page, or the first page of a range. O(directories)."""
+        known = self._entries.get(index)
+        if isinstance(known, Directory):
+            return known
+        number = page_number(index)
+        for entry in self._entries.values():
+            if isinstance(entry, Directory) and entry.holds(number):
+                return entry
+        return None
+
+    def ranges(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the numbers of pages from one to another that are listed, or that the window shows, as ranges. O(entries)."""
+        listed = map(page_number, filterfalse(is_range, {*self.published, *self._entries}))
+        covers = [(number, number) for number in listed]
+        for directory in (*self.shown_directories, *self._entries.values()):
+            if isinstance(directory, Directory):
+                covers += directory.covers
+        return [(max(low, first), min(high, last)) for low, high in covers if low <= last and high >= first]
+
+    def shows(self, index: str) -> bool:
+        """Return whether the window shows a page's index, or a directory with the page in its ranges. O(directories)."""
+        number = page_number(index)
+        grouped = any(directory.holds(number) for directory in self.shown_directories)
+        return index in self.published or (grouped and segment_of(index) == segment_of(self.root))
+
+    def put(self, entry: ContentsEntry | Directory) -> None:
+        """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""
+        newest = next(reversed(self._entries.values()), None)
+        in_order = newest is None or page_number(newest.index) <= page_number(entry.index)
+        known = entry.index in self._entries
+        self._entries[entry.index] = entry
+        if not (known or in_order):
+            entries = sorted(self._entries.values(), key=lambda each: page_number(each.index))
+            self._entries = {each.index: each for each in entries}
+
+    def drop(self, index: str) -> ContentsEntry | Directory | None:
+        """Take an entry out and return it, or ``None`` where there is none. O(1)."""
+        return self._entries.pop(index, None)
+
+    def replace(self, entries: Iterable[ContentsEntry | Directory]) -> None:
+        """Put these entries in the place of all there are. O(entries)."""
+        self._entries = {entry.index: entry for entry in entries}
+
+    def publish(
+        self, message: Message | None, tokens: int, indexes: Iterable[str], directories: Iterable[Directory] = ()
+    ) -> None:
+        """Show this message in the window as the contents page, ``None`` for no message. O(indexes).
+
+        Args:
+            message: The message.
+            tokens: Its size.
+            indexes: What it lists.
+            directories: Those of them that are directories.
+        """
+        for page in self.pages():
+            self.remove_page(page)
+        self.published = frozenset(indexes)
+        self.shown_directories = tuple(directories)
+        if message is not None:
+            page = Page(index=self.root, turn=0)
+            page.add(MessageNode(message=message, tokens=tokens))
+            self.add_page(page)
+
+    def recount(self, tokens: int) -> None:
+        """Set the size of the message that the window shows, under another counter. O(1)."""
+        for node in self.message_list:
+            self.publish(node.message, tokens, self.published, self.shown_directories)

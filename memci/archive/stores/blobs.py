@@ -1,0 +1,239 @@
+r"""Pictures, sound and files apart from the records that hold them: a tenant's are stored once each, by what they are.
+
+In records, page files and snapshots a reference stands in the place of a long run of base64: ``\/blobs\/`` and the SHA-256 of
+the run in hex. It is good JSON, and nobody's text: what memci writes as JSON never has a slash that is escaped.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import attrs
+
+from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots
+from memci.archive.stores.record_codec import redacted_meanwhile
+from memci.errors import CorruptError
+from memci.messages.base64_runs import BEGIN, RUN, has_run, is_data
+
+if TYPE_CHECKING:
+    from memci.archive.catalogue.page_index import PageIndex
+
+# The letters of an escape before a run are no part of it.
+_RUN = re.compile(rf"{BEGIN}((?:(?<=\\)(?:u[0-9a-f]{{4}}|[a-z]))?+)({RUN})".encode())
+_MARK = rb"\/blobs\/"
+_REFERENCE = re.compile(re.escape(_MARK) + rb"([0-9a-f]{64})")
+
+
+def taken_out(body: bytes, only: Collection[str] | None = None) -> tuple[bytes, dict[str, bytes]]:
+    """Return compact JSON with references in the place of long runs of base64, and these by their SHA-256 in hex. O(its size).
+
+    Args:
+        body: The JSON.
+        only: Names of those that are taken out; ``None`` for all.
+    """
+    blobs: dict[str, bytes] = {}
+    if not has_run(body):
+        return body, blobs
+
+    def refer(found: re.Match[bytes]) -> bytes:
+        run = found[2]
+        if not is_data(run.decode()):
+            return found[0]
+        name = sha256(run).hexdigest()
+        if only is not None and name not in only:
+            return found[0]
+        blobs[name] = run
+        return found[1] + _MARK + name.encode()
+
+    return _RUN.sub(refer, body), blobs
+
+
+def put_back(body: bytes, find: Callable[[str], bytes]) -> bytes:
+    """Return what ``taken_out`` was given, byte for byte; *find* gives the bytes of a name."""
+    return _REFERENCE.sub(lambda found: find(found[1].decode()), body) if _MARK in body else body
+
+
+def named(body: bytes) -> set[str]:
+    """Return the names that stand in what ``taken_out`` gave."""
+    return {found[1].decode() for found in _REFERENCE.finditer(body)} if _MARK in body else set()
+
+
+def with_blobs(session: SessionStore, session_id: str) -> "BlobSession":
+    """Return a session whose pictures and files are stored apart; whoever reads it sees nothing of that."""
+    return BlobSession(session, session_id)
+
+
+@attrs.frozen
+class _Texts:
+    """Takes what is large out of what is written, and puts it back where that is read."""
+
+    blobs: Blobs
+    session_id: str
+
+    def written(self, bodies: Sequence[bytes], seq: int) -> list[bytes]:
+        """Return bodies as they are stored, for records up to *seq*, 0 for copies of records; what they refer to is safe."""
+        taken = [taken_out(body) for body in bodies]
+        blobs = {name: blob for _, found in taken for name, blob in found.items()}
+        kept = self.blobs.put(blobs, seq) if blobs else ()
+        if len(kept) < len(blobs):
+            taken = [taken_out(body, kept) for body in bodies]
+        return [text for text, _ in taken]
+
+    def read(self, text: bytes, seq: int | None = None) -> bytes:
+        """Return a body as it was.
+
+        Raises:
+            CorruptError: What it refers to is missing or damaged.
+        """
+
+        def find(name: str) -> bytes:
+            data = self.blobs.find(name)
+            if data is None or sha256(data).hexdigest() != name:
+                problem = f"it is {'missing' if data is None else 'damaged'}: restore it from a backup"
+                raise CorruptError(problem, session=self.session_id, place=f"blob {name}", seq=seq)
+            return data
+
+        return put_back(text, find)
+
+
+class _BlobJournal:
+    """Implements ``memci.archive.stores.contract.Journal``."""
+
+    def __init__(self, journal: Journal, texts: _Texts) -> None:
+        self._journal = journal
+        self._texts = texts
+
+    def head(self) -> int:
+        return self._journal.head()
+
+    def append(self, expected: int, records: Sequence[NewRecord]) -> int:
+        bodies = self._texts.written([record.body for record in records], expected + len(records))
+        stored = [attrs.evolve(record, body=body) for record, body in zip(records, bodies, strict=True)]
+        return self._journal.append(expected, stored)
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
+        for record in self._journal.read(after, until):
+            body = self._texts.read(record.body, record.seq)
+            yield record if body is record.body else attrs.evolve(record, body=body)
+
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
+        """Redact what is stored; the SHA-256 of what was read is looked up for that of what is stored. Reads up to the last."""
+        stored: dict[int, str] = {}
+        read = {seq: sha for seq, sha in (former or {}).items() if seq in bodies}
+        for record in self._journal.read(min(read) - 1, max(read)) if read else ():
+            if record.seq in read:
+                if sha256(self._texts.read(record.body, record.seq)).hexdigest() != read[record.seq]:
+                    raise redacted_meanwhile(record.seq)
+                stored[record.seq] = sha256(record.body).hexdigest()
+        texts = self._texts.written(list(bodies.values()), max(bodies, default=0))
+        self._journal.redact(dict(zip(bodies, texts, strict=True)), stored)
+
+    def close(self) -> None:
+        self._journal.close()
+
+
+class _BlobPages:
+    """Implements ``memci.archive.stores.contract.Pages``; a page whose pictures are not there is not there."""
+
+    def __init__(self, pages: Pages, texts: _Texts) -> None:
+        self._pages = pages
+        self._texts = texts
+
+    def put(self, pages: Mapping[str, bytes]) -> None:
+        self._pages.put(dict(zip(pages, self._texts.written(list(pages.values()), 0), strict=True)))
+
+    def find(self, name: str) -> bytes | None:
+        text = self._pages.find(name)
+        try:
+            return None if text is None else self._texts.read(text)
+        except CorruptError:
+            return None
+
+    def names(self) -> Iterator[str]:
+        return self._pages.names()
+
+    def remove(self, names: Collection[str]) -> None:
+        self._pages.remove(names)
+
+
+class _BlobSnapshots:
+    """Implements ``memci.archive.stores.contract.Snapshots``."""
+
+    def __init__(self, snapshots: Snapshots, texts: _Texts) -> None:
+        self._snapshots = snapshots
+        self._texts = texts
+
+    def put(self, seq: int, body: bytes) -> None:
+        self._snapshots.put(seq, *self._texts.written([body], 0))
+
+    def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
+        found = self._snapshots.find(at_most)
+        while found is not None:
+            try:
+                return found[0], self._texts.read(found[1])
+            except CorruptError:
+                found = self._snapshots.find(found[0] - 1)
+        return None
+
+    def problems(self) -> Iterator[str]:
+        return self._snapshots.problems()
+
+    def clear(self) -> None:
+        self._snapshots.clear()
+
+
+class BlobSession:
+    """Implements ``memci.archive.stores.contract.SessionStore`` on another one, which gets references and blobs.
+
+    Attributes:
+        durability: That of the store.
+    """
+
+    def __init__(self, session: SessionStore, session_id: str) -> None:
+        self.durability = session.durability
+        self._texts = _Texts(session.blobs, session_id)
+        self._session = session
+
+    @property
+    def journal(self) -> Journal:
+        """The log of events, the truth."""
+        return _BlobJournal(self._session.journal, self._texts)
+
+    @property
+    def pages(self) -> Pages:
+        """The raw pages."""
+        return _BlobPages(self._session.pages, self._texts)
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The cached states."""
+        return _BlobSnapshots(self._session.snapshots, self._texts)
+
+    @property
+    def blobs(self) -> Blobs:
+        """The large data."""
+        return self._session.blobs
+
+    @property
+    def index(self) -> "PageIndex":
+        """Page facts and search, as the store has them."""
+        return self._session.index
+
+    def indexed_seq(self) -> int:
+        """Return what the store tells."""
+        return self._session.indexed_seq()
+
+    def drop_unused(self) -> None:
+        """Let go of what no record refers to any more, after a redaction. O(history), where there are blobs."""
+        names = set(self.blobs.names())
+        seq = 0
+        for record in self._session.journal.read() if names else ():
+            names -= named(record.body)
+            seq = record.seq
+        if names:
+            self.blobs.drop(names, seq)
+
+    def close(self) -> None:
+        """Give back what the session holds. May be called twice."""
+        self._session.close()

@@ -1,0 +1,229 @@
+"""Sessions in one directory, readable with any editor.
+
+::
+
+    <root>/<tenant>/blobs/                         pictures and files of all sessions, each once
+    <root>/<tenant>/<session>/journal.jsonl        the truth
+                              lock                 taken by whoever writes
+                              session.json         tenant and session, where a name is too long to spell them
+                              pages/usr-12.json    raw pages
+                              snapshots/500.json   cached states
+                              index.sqlite         page facts and search
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakSet
+
+import orjson
+
+from memci.archive import refusal
+from memci.archive.disk import FileIo, find_file, is_of_other_kind
+from memci.archive.stores.file.blobs import FileBlobs
+from memci.archive.stores.file.journal import FileJournal
+from memci.archive.stores.file.pages import FilePages, FileSnapshots
+from memci.archive.stores.file.session import INDEX, NOTE, Disk, SessionFiles
+from memci.archive.stores.names import check_identifier, file_name, find_session, is_hashed, session_name
+from memci.archive.stores.record_codec import LineCodec
+from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
+
+if TYPE_CHECKING:
+    from memci.archive.catalogue.page_index import PageIndex
+
+Durability = Literal["fsync", "flush"]
+
+
+def check_durability(value: str) -> Durability:
+    """Return the durability if it is a known one.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if value == "fsync":
+        return "fsync"
+    if value == "flush":
+        return "flush"
+    message = f"{value!r} is no durability: give fsync or flush"
+    raise ConfigError(message, path="durability")
+
+
+class FileSession:
+    """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time.
+
+    Attributes:
+        journal: The truth.
+        pages: Raw pages.
+        snapshots: Cached states.
+        blobs: Large data.
+        durability: ``fsync`` or ``flush``.
+    """
+
+    def __init__(self, files: SessionFiles, codec: LineCodec, io: FileIo, *, durability: str, read_only: bool) -> None:
+        self.journal = FileJournal(files, codec, io)
+        self.pages = FilePages(files)
+        self.snapshots = FileSnapshots(files, codec, io)
+        self.blobs = FileBlobs(files, io)
+        self.durability = durability
+        self._files = files
+        self._read_only = read_only
+        self._index: PageIndex | None = None
+
+    @property
+    def index(self) -> "PageIndex":
+        """Page facts and search, opened when first asked for, which makes the directory of a new session."""
+        self._files.check_open()
+        if self._index is None:
+            with self._files.reported(INDEX):
+                from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+
+                path = f"{self._files.enter()}/{INDEX}"
+                if self._read_only:
+                    self._index = PageIndex(path, read_only=True)
+                else:
+                    with self._files.locked(INDEX):
+                        self._index = PageIndex(path)
+        return self._index
+
+    def indexed_seq(self) -> int:
+        """Return the last record that the index knows of; 0 where there is none that can be read."""
+        try:
+            return self.index.seq if os.path.exists(self._files.path(INDEX)) else 0  # noqa: PTH110 (no error on a failing disk)
+        except (CorruptError, UnavailableError):
+            return 0
+
+    def close(self) -> None:
+        """Give back files and locks. May be called twice."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        self._files.close()
+
+
+class FileStore:
+    """Implements ``memci.archive.stores.contract.Store`` on a directory of a local file system (POSIX).
+
+    Many processes of one machine may use it at once.
+
+    Args:
+        root: The directory; it is made with the first record, and a relative path is meant from here and now.
+        durability: ``fsync``: what is acknowledged survives a loss of power. ``flush``: it survives the end of the process only.
+        io: The operating system, to count its calls or to make them fail.
+
+    Attributes:
+        durability: As given.
+        io: As given; its counts tell what was done.
+
+    Raises:
+        ConfigError: The durability is not a known one.
+    """
+
+    def __init__(self, root: "str | os.PathLike[str]", durability: Durability = "fsync", *, io: FileIo | None = None) -> None:
+        self.durability: str = check_durability(durability)
+        self.io = io or FileIo()
+        self._disk = Disk(str(Path(root).absolute()), self.io, durability == "fsync")
+        self._opened: WeakSet[SessionFiles] = WeakSet()
+
+    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
+        """Open what is stored of a session; nothing is read or written before it is asked for.
+
+        Raises:
+            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
+        """
+        files = self._files(tenant, session_id, read_only=read_only)
+        self._opened.add(files)
+        codec = LineCodec(tenant, session_id)
+        return FileSession(files, codec, self.io, durability=self.durability, read_only=read_only)
+
+    def sessions(self, tenant: str) -> Iterator[str]:
+        """Yield the ids of the sessions that have at least one record, in no order. Reads the end of each journal.
+
+        Other files, and what is left of a session that was half made or half deleted, are passed over. A session is listed
+        whatever stands in the place of its journal: whoever opens it is told.
+
+        Raises:
+            InvalidIdError: See ``open``.
+            UnavailableError: A directory cannot be read.
+        """
+        name = file_name(check_identifier(tenant, "tenant"))
+        path = f"{self._disk.root}/{name}"
+        try:
+            self.io.refuse_links(self._disk.root, path)
+            entries = self.io.list_directory(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise refusal.unavailable(error, name) from error
+        for entry in entries:
+            if entry.is_symlink():
+                session_id = find_session(entry.name)  # whoever opens it is told that it is a link
+            elif entry.is_dir():
+                session_id = self._find_session(tenant, entry)
+            else:
+                continue
+            if session_id is not None:
+                yield session_id
+
+    def delete(self, tenant: str, session_id: str) -> None:
+        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
+
+        Whoever has it open gets an ``UnavailableError`` from the next append.
+
+        Raises:
+            InvalidIdError: See ``open``.
+            UnavailableError: Something is left; call again.
+        """
+        files = self._files(tenant, session_id)
+        with files.reported():
+            try:
+                self.io.list_directory(files.directory)
+            except FileNotFoundError:
+                return
+            files.acquire()
+            try:
+                files.remove(FileBlobs(files, self.io).forget_all)
+            finally:
+                files.close()
+
+    def close(self) -> None:
+        """Give back the files of the sessions that are still open. May be called twice."""
+        for files in list(self._opened):
+            files.close()
+
+    def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
+        check_identifier(tenant, "tenant")
+        check_identifier(session_id, "session id")
+        return SessionFiles(self._disk, tenant, session_id, read_only=read_only)
+
+    def _find_session(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
+        """Return the id of the session in a directory, ``None`` where there is none with a record."""
+        session_id = self._noted_id(tenant, directory) if is_hashed(directory.name) else find_session(directory.name)
+        if session_id is None or session_name(session_id) != directory.name or not self._has_records(tenant, session_id):
+            return None
+        return session_id
+
+    def _noted_id(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
+        try:
+            note = orjson.loads(find_file(self.io, f"{directory.path}/{NOTE}") or b"")
+        except ValueError:
+            return None
+        except OSError as error:
+            if is_of_other_kind(error):  # as damaged as one that is no JSON
+                return None
+            raise refusal.unavailable(error, f"{directory.name}/{NOTE}") from error
+        session_id = note.get("session") if isinstance(note, dict) and note.get("tenant") == tenant else None
+        return session_id if isinstance(session_id, str) else None
+
+    def _has_records(self, tenant: str, session_id: str) -> bool:
+        session = self.open(tenant, session_id, read_only=True)
+        try:
+            return session.journal.head() > 0
+        except UnavailableError as error:
+            if not is_of_other_kind(error.__cause__):
+                raise
+            return True  # whoever opens it is told what stands in its place
+        except StoreError:  # damaged, or of a newer memci: it is there
+            return True
+        finally:
+            session.close()

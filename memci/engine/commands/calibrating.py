@@ -1,0 +1,95 @@
+"""Scaling counts by what the provider counted.
+
+The scale follows a report at once where it makes windows smaller, and where it makes them larger only when the last two agree: it
+is the newest of the last three ratios or their median, whichever is more. So no single report lets a window pass its budget, and
+none keeps windows small once a better one came. None blocks a session either: see ``ladder.fit``.
+"""
+
+import math
+from collections.abc import Iterator
+
+import attrs
+
+from memci.chapters.message_list import MessageNode
+from memci.engine.core.core import Core
+from memci.engine.history.events import UsageReported
+from memci.engine.history.state import State
+from memci.errors import ConfigError, shown
+from memci.messages.tokens.message_tokens import REPLY_TOKENS
+from memci.messages.usage import MOST_TOKENS, prompt_tokens
+
+RATIO_LIMITS = (0.5, 4.0)
+"""How many tokens the provider may count for one of the counter; beyond it, the report is about something else."""
+
+ESTIMATE_SLACK = 1.05
+"""What stays on top of a calibrated estimate: single messages differ more than the window does."""
+
+FIXED_SHARE = 0.75
+"""Share of the budget that a report may make of what no step shortens, so that there is room for the next message."""
+
+
+@attrs.frozen(kw_only=True)
+class Calibration:
+    """What came of a report of usage.
+
+    Attributes:
+        accepted: Whether it can be about the last window.
+        scale: What counts are multiplied by now.
+        reason: Why, in words.
+    """
+
+    accepted: bool
+    scale: float
+    reason: str
+
+
+def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
+    """Take a report in; see ``Session.report_usage``.
+
+    Raises:
+        ConfigError: It is no usage, or no number above 0.
+    """
+    if (usage is None) is (tokens is None):
+        message = "give the provider's usage, or prompt_tokens, a number above 0"
+        raise ConfigError(message, path="usage")
+    if tokens is None:
+        tokens = prompt_tokens(usage, core.state.config.format)
+    elif type(tokens) is not int or not 0 < tokens <= MOST_TOKENS:
+        message = f"{shown(tokens)} is not a number of tokens above 0, or too large"
+        raise ConfigError(message, path="prompt_tokens")
+    state, counted = core.state, core.last_counted
+    if not counted:
+        reason = "no window was asked for since the session was opened here: report the usage of a call right after it"
+        return Calibration(accepted=False, scale=state.scale, reason=reason)
+    low, high = RATIO_LIMITS
+    reason = f"the provider counted {tokens} tokens, and the counter {counted} in the last window"
+    if not low * counted <= tokens <= high * counted:
+        reason = f"{reason}: fewer than half, or more than {high:g} times as many, are not of that window"
+        return Calibration(accepted=False, scale=state.scale, reason=reason)
+    ratio = tokens / counted * (1.0 if core.counter.exact else ESTIMATE_SLACK)
+    wanted = max(ratio, sorted((*state.ratios, ratio))[1], 1.0 if core.counter.exact else 0.0)
+    scale = min(wanted, max(state.scale, _most_scale(state)))
+    if scale < wanted:
+        reason = f"{reason}; by a scale of {wanted:.2f} what no step shortens would leave the next message no room"
+    elif scale > ratio:
+        why = "an exact counter counts no less" if scale == 1.0 else "one report alone makes windows no larger"
+        reason = f"{reason}; {why}"
+    core.commit([UsageReported(prompt_tokens=tokens, counted_tokens=counted, scale=scale, ratio=ratio)])
+    return Calibration(accepted=True, scale=scale, reason=reason)
+
+
+def _most_scale(state: State) -> float:
+    """Return the scale by which what no step shortens takes ``FIXED_SHARE`` of the budget. O(open page)."""
+    budget, tools_tokens = state.config.budget.tokens, 0
+    if state.settled is not None:
+        budget, tools_tokens = min(budget, state.settled.budget), state.settled.tools_tokens
+    fixed = state.system.tokens + state.instruction_tokens + tools_tokens + REPLY_TOKENS
+    least = fixed + sum(min(node.tokens, node.stub_tokens or math.inf) for node in _open_nodes(state))
+    return FIXED_SHARE * budget / least
+
+
+def _open_nodes(state: State) -> Iterator[MessageNode]:
+    if state.opening is not None:
+        yield from state.opening.nodes
+    if state.active.open_page is not None:
+        yield from state.active.open_page.nodes()

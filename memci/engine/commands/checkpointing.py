@@ -1,0 +1,134 @@
+"""Checkpoints: making them, and going back to them. What came after one stays in the journal, and is within reach as well."""
+
+from typing import TYPE_CHECKING
+
+from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
+from memci.archive.catalogue.page_facts import INDEX_PLACE
+from memci.engine.core import conflict
+from memci.engine.core.core import Core
+from memci.engine.core.projection import checkpoint_of
+from memci.engine.history import state_codec
+from memci.engine.history.events import Event, PageErased, PagesFolded, from_record
+from memci.engine.history.state import State
+from memci.engine.history.time_events import CheckpointMade, CheckpointRestored
+from memci.engine.reading import pages
+from memci.engine.settings.config import Config
+from memci.errors import ConfigError, CorruptError, InvalidIdError, shown
+
+if TYPE_CHECKING:
+    from memci.archive.catalogue.page_index import PageIndex
+
+_ASKED_FOR = tuple(kind.value for kind in CheckpointKind if kind is not CheckpointKind.AUTO)
+
+
+def make_checkpoint(core: Core, label: object, kind: object) -> Checkpoint:
+    """Note that the session can come back to where it is.
+
+    Raises:
+        InvalidIdError: The label is not text of at least one character that UTF-8 can encode.
+        ConfigError: The kind is not one that can be asked for.
+    """
+    if not isinstance(label, str) or not label or not _is_encodable(label):
+        message = f"{shown(label)} is not a label: give text of at least one character that UTF-8 can encode"
+        raise InvalidIdError(message, value=label)
+    if kind not in _ASKED_FOR:
+        message = (
+            f"{shown(kind)} is not known: give one of {', '.join(_ASKED_FOR)} (auto ones are made by checkpoints.every_turns)"
+        )
+        raise ConfigError(message, path="kind")
+    event = _made(core.state, label, CheckpointKind(str(kind)), core.now())
+    core.commit([event])
+    return checkpoint_of(event, core.state.seq)
+
+
+def checkpoints(core: Core) -> list[Checkpoint]:
+    """Return the checkpoints, oldest first. O(their number)."""
+    return core.ask(lambda index: index.checkpoints())
+
+
+def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
+    """Go on from a checkpoint, and return one of the kind ``recovery`` that was made just before: restoring it takes this back.
+
+    All is as it was there, but that numbers which were used since are not used again, and that the counter's calibration and
+    the settings of this process stay. O(history).
+
+    Raises:
+        InvalidIdError: There is no such checkpoint.
+    """
+    found = core.ask(lambda index: _find(core, index, checkpoint_id)) if isinstance(checkpoint_id, str) else None
+    if found is None:
+        message = f"there is no checkpoint {shown(checkpoint_id)}: checkpoints() lists those that there are"
+        raise InvalidIdError(message, value=checkpoint_id)
+    before, at = core.state.seq, core.now()
+    recovery = _made(core.state, f"before going back to {found.id}", CheckpointKind.RECOVERY, at)
+    then = state_codec.to_mapping(core.state_at(found.seq))
+    core.commit([recovery, CheckpointRestored(checkpoint=found.id, target=found.seq, state=then, at=at)])
+    made = checkpoint_of(recovery, core.state.seq - 1)
+    core.catch_up()
+    # It is committed: who writes now comes behind it, and nothing of it is done again.
+    conflict.run(core, lambda core: _put_files_back(core, found.seq, before), "retry")
+    conflict.run(core, Core.configure, "retry")
+    return made
+
+
+def _find(core: Core, index: "PageIndex", checkpoint_id: str) -> Checkpoint | None:
+    """Return a checkpoint as the index has it, once the journal says so too."""
+    found = index.find_checkpoint(checkpoint_id)
+    if found is None:
+        return None
+    record = next(core.store.journal.read(found.seq - 1, found.seq), None)
+    event = from_record(record) if record is not None and record.kind == CheckpointMade.kind else None
+    if not isinstance(event, CheckpointMade) or checkpoint_of(event, found.seq).id != checkpoint_id:
+        message = f"{checkpoint_id} is another checkpoint in the journal"
+        raise CorruptError(message, session=core.session_id, place=INDEX_PLACE)
+    return found
+
+
+def between_turns(state: State, config: Config, at: str) -> list[Event]:
+    """Return the checkpoint that the settings ask for where a turn ends because another one begins."""
+    every = config.checkpoints.every_turns
+    if every is None or not state.turn or state.turn % every:
+        return []
+    label = f"after turn {state.turn}"
+    return [_made(state, label, CheckpointKind.AUTO, at, config.checkpoints.keep)]
+
+
+def _made(state: State, label: str, kind: CheckpointKind, at: str, keep: int | None = None) -> CheckpointMade:
+    return CheckpointMade(
+        number=state.next_checkpoint, label=label, checkpoint_kind=kind.value, turn=state.turn, at=at, keep=keep
+    )
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _put_files_back(core: Core, target: int, before: int) -> None:
+    """Make the files again that pages had at the checkpoint and that were replaced or removed since.
+
+    O(events since the checkpoint). After a crash half way, reading such a page makes its file again.
+    """
+    for index in sorted(_changed(core, target, before)):
+        pages.mend_file(core, index)
+
+
+def _changed(core: Core, after: int, until: int) -> set[str]:
+    """Return the pages whose files folds, restored checkpoints or erasing changed since an event."""
+    changed = set()
+    while after < until:
+        first, last, until = after, until, after
+        for record in core.store.journal.read(first, last):
+            if record.kind not in (PagesFolded.kind, CheckpointRestored.kind, PageErased.kind):
+                continue
+            event = from_record(record)
+            if isinstance(event, PagesFolded):
+                changed |= {entry["index"] for entry in event.entries}
+            elif isinstance(event, PageErased):
+                changed.add(event.page)
+            elif isinstance(event, CheckpointRestored):  # it put files back that were changed behind its target
+                after = min(after, event.target)
+    return changed

@@ -1,0 +1,269 @@
+"""Folding: summarise each page, write its file durably, commit one event; only then do the pages leave the window."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import attrs
+
+from memci.archive.contents.contents_page import ContentsEntry, Detail, Item, one_line
+from memci.archive.contents.shrink import shrink
+from memci.archive.summarizers.summary import Summary
+from memci.chapters.address import page_number
+from memci.chapters.page import Page
+from memci.engine.core import conflict
+from memci.engine.core.core import Core
+from memci.engine.core.monitor import Eviction, Fold, FoldFailed, SummaryFailed, logger
+from memci.engine.history import blocks
+from memci.engine.history.apply_fold import entries_before_fold
+from memci.engine.history.events import FoldUndone, PagesFolded
+from memci.engine.history.page_codec import file_name, page_file, page_value
+from memci.engine.history.state import LastFold
+from memci.engine.reading import pages
+from memci.engine.view import planner
+from memci.engine.view.layout import lay_out
+from memci.engine.view.planner import FoldPlan
+from memci.errors import ConflictError, MemciError, SummaryError
+from memci.messages.message import Message
+
+NAME_CHARACTERS = 120
+"""What an entry shows at most of the name that the application gave a page."""
+
+
+def fold_at_marks(core: Core) -> None:
+    """Fold what the marks ask for. A failure is reported, and tried again when the next page opens."""
+
+    def fold_planned(core: Core) -> None:
+        plan = planner.plan(core.state, core.config)
+        if plan.pages:
+            fold(core, plan)
+
+    try:
+        conflict.run(core, fold_planned, core.config.on_conflict)
+    except MemciError as error:
+        tell = logger().info if isinstance(error, ConflictError) else logger().warning
+        tell("session %r: a fold failed and is tried again: %s", core.session_id, error)
+        core.monitor.tell(FoldFailed(error=error))
+
+
+def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -> Fold:
+    """Fold down to the low marks for ``None``, everything that is complete for ``"all"``, else these pages."""
+    if wanted == "all":
+        named: Collection[str] | None = {page.index for page in core.state.active.pages()}
+    elif wanted is None:
+        named = None
+    else:
+        several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+        named = {pages.page_index(index) for index in several}
+        for index in named:
+            pages.refuse_root(index)
+            pages.get_facts(core, index)
+    return fold(core, planner.plan_command(core.state, core.config, named))
+
+
+def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = True) -> Fold:
+    """Carry a plan out. Nothing is written when there is nothing to do.
+
+    Args:
+        core: The session.
+        plan: What is to fold.
+        limit: A tighter limit for the contents page, which is then brought down to it and no further.
+        evict: Whether entries of the contents page may lose all their lines and be evicted for that; where not, it is left as it
+            is if it cannot be brought down to the limit otherwise.
+
+    Raises:
+        StoreError: A page file or the event could not be written; nothing was folded.
+    """
+    state = core.state
+    before = lay_out(state, state.settled)
+    folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
+    usual = planner.contents_limit(state, core.config, core.config.budget.tokens)
+    low_share = core.config.contents.low_share if limit is None or limit >= usual else 1.0
+    limit = usual if limit is None else min(limit, usual)
+    revised = {index: pages.load(core, index) for index in state.late}
+    files: dict[str, bytes] = {}
+    entries = [_archive(core, page, usual, files, revision=0) for page in folded]
+    entries += [
+        _archive(core, page, usual, files, revision=pages.get_facts(core, index).revision + 1) for index, page in revised.items()
+    ]
+    shrinkage = shrink(
+        _contents_with(core, entries, plan.pages),
+        limit=limit,
+        low_share=low_share,
+        directories=core.config.contents.directories,
+        turn=state.turn,
+        count=core.count_text,
+        has_pages=lambda first, last: core.ask(lambda index: index.count_pages(first, last)) > 0,
+        evict=evict,
+    )
+    if not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit:
+        return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)
+    if not (entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)):
+        return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)
+    if files:
+        core.store.pages.put(files)
+    core.commit(
+        [
+            PagesFolded(
+                reason=plan.reason,
+                turn=state.turn,
+                entries=[entry.to_mapping() for entry in entries],
+                folded=[page.index for page in folded],
+                revised={index: _block_tokens(core, page) for index, page in revised.items()},
+                details={index: detail.value for index, detail in shrinkage.details.items()},
+                directories=[directory.to_mapping() for directory in shrinkage.directories],
+                evicted=[list(pair) for pair in shrinkage.evicted],
+                contents_tokens=contents_tokens(core, shrinkage.entries),
+            )
+        ]
+    )
+    seq = state.seq
+    core.catch_up()
+    after = lay_out(state, state.settled)
+    done = Fold(
+        pages=tuple(page.index for page in folded),
+        evicted=tuple(index for index, _ in shrinkage.evicted),
+        tokens_before=before.tokens,
+        tokens_after=after.tokens,
+        reason=plan.reason,
+        seq=seq,
+    )
+    core.monitor.tell(done)
+    if shrinkage.evicted:
+        core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
+    return done
+
+
+def undo_fold(core: Core, meant: LastFold | None) -> Fold:
+    """Bring the pages of the last fold back into view.
+
+    Args:
+        core: The session.
+        meant: The last fold when that was asked for.
+
+    Raises:
+        MemciError: There is no fold to undo: none happened, the last one was undone, or the session was rewound since.
+        ConflictError: Others folded, or undid the fold, meanwhile.
+    """
+    last = core.state.last_fold
+    if (last and last.folded) != (meant and meant.folded):
+        what = "the last fold is another one"
+        raise conflict.changed(core, what)
+    if last is None:
+        message = "there is no fold to undo: none happened since the session began, was rewound, or undid its last fold"
+        raise MemciError(message)
+    before = lay_out(core.state, core.state.settled)
+    values = [page_value(pages.load(core, index)) for index in last.folded]
+    core.commit([FoldUndone(pages=values, contents_tokens=contents_tokens(core, entries_before_fold(core.state)))])
+    after = lay_out(core.state, core.state.settled)
+    done = Fold(pages=last.folded, tokens_before=before.tokens, tokens_after=after.tokens, reason="undo", seq=core.state.seq)
+    core.monitor.tell(done)
+    return done
+
+
+def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
+    """Return the size of the message that shows the contents page with these entries; 0 for none."""
+    if not entries:
+        return 0
+    return core.count(core.state.wire.block(core.state.archive.preview(entries).render()))
+
+
+def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int = 0) -> ContentsEntry:
+    """Summarise a page, for a contents page of *limit* tokens. O(its size)."""
+    messages = [node.message for node in page.nodes()]
+    summary = _summary(core, page, messages, planner.entry_room(limit, page.tokens))
+    head, tail = page.head, page.tail
+    if page.name:
+        name = one_line(page.name)[:NAME_CHARACTERS]
+        summary = attrs.evolve(summary, title=name, spans=(name, *summary.spans))
+    entry = _of_summary(
+        summary,
+        index=page.index,
+        entries=len(page),
+        tokens=page.tokens,
+        turn=page.turn,
+        archived_turn=core.state.turn,
+        pinned=page.index in core.state.pinned,
+        revision=revision,
+        sha256=sha256,
+        first_seq=head.seq if head else 0,
+        last_seq=tail.seq if tail else 0,
+    )
+    shown = {detail: core.count_text(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
+    smaller = (detail for detail in Detail if shown[detail] < page.tokens)
+    return attrs.evolve(entry, shown_tokens=shown, detail=next(smaller, Detail.BARE))
+
+
+def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: int) -> Summary:
+    """Return the summary of a page. Where the summariser fails, extracts take its place; where they fail too, nothing does.
+
+    No failure stops a fold or a window: observers hear of it.
+    """
+    from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
+
+    for summarizer in (core.summarizer, ExtractiveSummarizer()):
+        try:
+            return _checked(summarizer.summarize(messages, max_tokens=max_tokens))
+        except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)
+            logger().warning("session %r: page %s could not be summarised: %s", core.session_id, page.index, type(error).__name__)
+            core.monitor.tell(SummaryFailed(page=page.index, error=error))
+    return Summary(title="")
+
+
+def _checked(summary: object) -> Summary:
+    if not isinstance(summary, Summary):
+        message = f"a summariser returns a Summary, not a {type(summary).__name__}"
+        raise SummaryError(message)
+    return summary
+
+
+def _of_summary(summary: Summary, **facts: object) -> ContentsEntry:
+    make: Callable[..., ContentsEntry] = ContentsEntry
+    return make(
+        title=summary.title,
+        summary=summary.summary,
+        lines=summary.lines,
+        outcome=summary.outcome,
+        keywords=summary.keywords,
+        spans=summary.spans,
+        entities=summary.entities,
+        state_changes=summary.state_changes,
+        importance=summary.importance,
+        **facts,
+    )
+
+
+def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, revision: int) -> ContentsEntry:
+    data, sha256 = page_file(page)
+    files[file_name(page.index, revision)] = data
+    entry = make_entry(core, page, limit, sha256=sha256, revision=revision)
+    known = core.state.archive.find_entry(page.index)
+    if known is None:
+        recall_count, last_recall_turn = core.state.recalls.get(page.index, (0, None))
+        return attrs.evolve(entry, recall_count=recall_count, last_recall_turn=last_recall_turn)
+    return attrs.evolve(
+        entry,
+        archived_turn=known.archived_turn,
+        recall_count=known.recall_count,
+        last_recall_turn=known.last_recall_turn,
+        pinned=known.pinned,
+    )
+
+
+def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collection[str]) -> list[Item]:
+    made = {entry.index: entry for entry in entries}
+    items: list[Item] = [made.pop(item.index, item) for item in core.state.archive.entries]
+    items += [entry for index, entry in made.items() if index in folded]
+    return sorted(items, key=lambda item: page_number(item.index))
+
+
+def _block_tokens(core: Core, page: Page) -> int:
+    attached = core.state.recalled.attachments.get(page.index)
+    return 0 if attached is None else core.count(blocks.page_block(page, core.state.wire, media=attached.media))
+
+
+def _stale_text(core: Core) -> bool:
+    """Whether the window shows something that a fold takes away: other contents, or the opening of a turn that ended."""
+    state = core.state
+    shown = state.archive.message_list.head
+    contents = state.archive.contents.render()
+    changed = (shown.message.raw if shown else b"") != (state.wire.block(contents).raw if contents else b"")
+    return changed or (state.opening is not None and state.opening.page != state.turn_page)

@@ -1,0 +1,156 @@
+"""Going back: the session continues before an entry; what came after stays in the journal."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from memci.archive.contents.contents_page import Directory
+from memci.chapters.address import is_range, page_number
+from memci.chapters.page import Opening, Page
+from memci.engine.commands import folding
+from memci.engine.core import conflict
+from memci.engine.core.core import Core
+from memci.engine.history.apply_fold import entries_before_page, opening_nodes
+from memci.engine.history.events import Rewound
+from memci.engine.history.page_codec import page_value
+from memci.engine.history.state import SYSTEM
+from memci.engine.reading import pages
+from memci.errors import PageNotFoundError
+
+
+def entry_seq(core: Core, address: str) -> int:
+    """Return the sequence number of the entry that has an address now.
+
+    Raises:
+        InvalidIdError: The address is not one.
+        PermissionDeniedError: It is a root, or one of a root.
+        PageNotFoundError: There is no such entry, or it is a system message (``set_system`` replaces those).
+    """
+    page, position = _find(core, address)
+    return page.entries[position - 1].node.seq
+
+
+def rewind(core: Core, address: str, seq: int) -> None:
+    """Let the session continue before an entry: it, and all that follows it in the conversation, is gone from view.
+
+    The page that is the newest then is the open one; it comes back into view when it was archived.
+
+    Args:
+        core: The session.
+        address: The entry's address.
+        seq: Its sequence number when that was asked for.
+
+    Raises:
+        PageNotFoundError: There is no such entry any more.
+        ConflictError: Others put another entry there.
+    """
+    page, position = _find(core, address)
+    if page.entries[position - 1].node.seq != seq:
+        what = f"{address} is another entry"
+        raise conflict.changed(core, what)
+    index, state = page.index, core.state
+    before = _page_before(core, index) if position == 1 else None
+    if before is not None and before not in state.active:
+        index, page = before, pages.load(core, before)
+        position = len(page) + 1
+    number = page_number(index)
+    content, recalls = None, None
+    if page.chapter is not state.active and position > 1:
+        if position <= len(page):
+            page.cut(position)
+        content = page_value(page)
+        recalls = _recalls(core, index)
+    opening_page, opening = _turn_before(core, page, removed=position == 1)
+    left = _directories_before(core, number)
+    entries = entries_before_page(state, number, left)
+    shown = any(page_number(each) >= number for each in state.archive.published)
+    republish = shown or entries != list(state.archive.entries)
+    core.commit(
+        [
+            Rewound(
+                page=index,
+                position=position,
+                removed=position == 1,
+                content=content,
+                opening=None if opening is None else page_value(opening),
+                opening_page=opening_page,
+                contents_tokens=folding.contents_tokens(core, entries) if republish else None,
+                directories=[directory.to_mapping() for directory in left.values()],
+                recalls=recalls,
+            )
+        ]
+    )
+
+
+def _find(core: Core, address: str) -> tuple[Page, int]:
+    """Return the page of an entry, and its position there. O(size of the page)."""
+    pages.refuse_root(address)
+    index, position = pages.entry_address(address)
+    pages.refuse_root(index)
+    if is_range(index):
+        raise pages.not_found(index)
+    if index.startswith(f"{SYSTEM}-"):
+        message = f"{address} is a part of the system prompt: replace it with set_system"
+        raise PageNotFoundError(message, index=index)
+    page = pages.load(core, index)
+    if position > len(page):
+        message = f"page {index} has {len(page)} entries, not {position}"
+        raise PageNotFoundError(message, index=index)
+    return page, position
+
+
+def _recalls(core: Core, index: str) -> list[int] | None:
+    """Return how often a page was recalled and the turn of its last recall, ``None`` where it never was."""
+    facts = pages.get_facts(core, index)
+    return None if facts.last_recall_turn is None else [facts.recall_count, facts.last_recall_turn]
+
+
+def _directories_before(core: Core, number: int) -> dict[int, Directory]:
+    """Return what is left of the directories that list pages from a number on, by the number of their first page."""
+    left = {}
+    for entry in core.state.archive.entries:
+        if isinstance(entry, Directory) and entry.covers[0][0] < number <= entry.covers[-1][1]:
+            covers = tuple((first, min(last, number - 1)) for first, last in entry.covers if first < number)
+            directory = entry.narrowed(covers, _count_pages(core, covers))
+            if directory.pages:
+                left[page_number(entry.index)] = attrs.evolve(directory, shown_tokens=core.count_text(directory.render()) + 1)
+    return left
+
+
+def _count_pages(core: Core, ranges: Sequence[tuple[int, int]]) -> int:
+    return core.ask(lambda index: sum(index.count_pages(first, last) for first, last in ranges))
+
+
+def _page_before(core: Core, index: str) -> str | None:
+    """Return the page before a page, ``None`` for the first. O(directories between them)."""
+    segment = index.rpartition("-")[0]
+    candidates = (f"{segment}-{number}" for number in range(page_number(index) - 1, 0, -1))
+    return next((candidate for candidate in candidates if core.facts(candidate) is not None), None)
+
+
+def _turn_before(core: Core, page: Page, *, removed: bool) -> tuple[str, Page | None]:
+    """Return the first page of the turn that is open after a rewind, and its opening messages where it is not in view."""
+    if page.opened_by is Opening.TURN:
+        return (_first_page(core, page.index, None) if removed else page.index), None
+    first = _first_page(core, page.index, page.turn)
+    if not first or first in core.state.active:
+        return first, None
+    opening = Page(index=first, turn=page.turn)
+    for node in opening_nodes(pages.load(core, first)):
+        opening.add(node)
+    return first, opening
+
+
+def _first_page(core: Core, index: str, turn: int | None) -> str:
+    """Return the first page of a turn, ``None`` for the turn of the page before; empty for none. O(pages of the turn)."""
+    segment = index.rpartition("-")[0]
+    first = ""
+    for number in range(page_number(index) - 1, 0, -1):
+        facts = core.facts(f"{segment}-{number}")
+        if facts is None:
+            continue
+        turn = facts.turn if turn is None else turn
+        if facts.turn != turn:
+            break
+        first = facts.index
+    return first

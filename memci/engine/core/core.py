@@ -1,0 +1,403 @@
+"""What all handles on one session share: its state, its store, its counter, and the one way in which events get in."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
+from memci.archive.contents.contents_page import Directory
+from memci.archive.stores.blobs import BlobSession
+from memci.archive.stores.contract import Record
+from memci.archive.summarizers.summary import Summarizer
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.engine.core import index_access
+from memci.engine.core.indexing import mark_of
+from memci.engine.core.kept_states import KeptState
+from memci.engine.core.monitor import Monitor, logger
+from memci.engine.core.recounting import configuration
+from memci.engine.history import blocks, state_codec
+from memci.engine.history.apply import apply
+from memci.engine.history.events import Event, from_record, to_record
+from memci.engine.history.state import State
+from memci.engine.settings.config import Config
+from memci.errors import ArgumentError, ConflictError, CorruptError, LockedError, StoreError, UnavailableError, shown
+from memci.messages import codec
+from memci.messages.message import Message
+from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.message_tokens import count_message
+
+if TYPE_CHECKING:
+    from memci.archive.catalogue.page_index import PageIndex
+
+_Answer = TypeVar("_Answer")
+_STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
+
+
+@attrs.define(eq=False, kw_only=True)
+class Core:
+    """One open session.
+
+    Attributes:
+        session_id: Its id.
+        tenant: Its tenant.
+        memci: Version of the library, for the journal.
+        config: The settings that this process wants; they are in force from its next event on.
+        store: Where it is stored.
+        reopen: Opens what is stored of it once more.
+        counter: Counts tokens, as ``config.counter`` names it.
+        summarizer: Writes the contents entries.
+        instructions: What the system part tells the model of recalling; empty for nothing.
+        forget_erased: Removes what this process stored of pages that another one erased after an event.
+        clock: Tells the time, in UTC.
+        read_only: Nothing is written, the index included.
+        lock: Held by every command; protects everything here.
+        state: The state after the last event that this process knows.
+        monitor: Who is told what happens.
+        handles: How many handles are open.
+        last_counted: Tokens of the last window by the counter, before the scale; 0 before the first.
+        indexed: The index, once it was asked for.
+        mark: Tells the record of the state's last event from another one that could stand in its place; empty without any.
+        policy: What of the config decides what a window holds, as the journal holds it.
+        lost: The store failed in a way after which the session must be loaded again.
+        closed: The last handle was closed, or the session was deleted.
+    """
+
+    session_id: str
+    tenant: str
+    memci: str
+    config: Config
+    store: BlobSession
+    reopen: Callable[[], BlobSession]
+    counter: TokenCounter
+    summarizer: Summarizer
+    instructions: str
+    forget_erased: Callable[["Core", int], None]
+    clock: Callable[[], datetime]
+    read_only: bool = False
+    lock: threading.RLock = attrs.field(factory=threading.RLock)
+    state: State = attrs.field(factory=State)
+    monitor: Monitor = attrs.field(factory=Monitor)
+    handles: int = 0
+    last_counted: int = 0
+    lost: bool = False
+    closed: bool = False
+    mark: str = ""
+    policy: dict[str, Any] = attrs.field(init=False)
+    indexed: "PageIndex | None" = None
+    _last_snapshot: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        """Work out what does not change."""
+        self.policy = self.config.policy_mapping()
+
+    def load(self, kept: KeptState | None = None) -> None:
+        """Bring the state to the journal's head: a state that was kept, or else the newest snapshot, and the events behind it.
+
+        A kept state costs one reading of the journal, of its last known record and what came after it.
+
+        Raises:
+            StoreError: A fork or a copy under another id was not finished.
+        """
+        if kept is None or not self._goes_on(kept):
+            self.reload()
+        if self.state.configured and self.state.session != self.session_id:
+            message = (
+                f"session {shown(self.session_id)} is an unfinished copy of {shown(self.state.session)}: "
+                "repeat the fork or the copy that was interrupted, or delete it"
+            )
+            raise StoreError(message)
+
+    def reload(self) -> None:
+        """Load the state from what is stored. A snapshot that is older than an erasure holds what was erased, and is not used."""
+        self.state, self.mark = self._snapshot(None)
+        self._last_snapshot = self.state.seq
+        indexed = self.store.indexed_seq()
+        self._take_in(self.store.journal.read(self.state.seq))
+        self._check_length(self.state.seq, indexed, "the index")
+        if self._last_snapshot < self.state.erased_seq:
+            self.state, self.mark, self._last_snapshot = State(session=self.session_id), "", 0
+            self._take_in(self.store.journal.read())
+
+    def keep(self) -> KeptState | None:
+        """Return what the next opening can go on with; ``None`` for a session without events."""
+        return KeptState(state=self.state, mark=self.mark, snapshot=self._last_snapshot) if self.mark else None
+
+    def is_current(self) -> bool:
+        """Return whether nobody wrote since the state's last event. O(1)."""
+        try:
+            return self.store.journal.head() == self.state.seq
+        except UnavailableError:
+            self.lost = True  # perhaps it was deleted, and another one has its id
+            raise
+
+    def conflict(self) -> ConflictError:
+        """Return the error of a session that is behind."""
+        head = self.store.journal.head()
+        message = f"the journal is at {head} and this session at {self.state.seq}: refresh() and do it again; nothing was written"
+        return ConflictError(message, expected=self.state.seq, head=head)
+
+    def recover(self) -> None:
+        """Open what is stored anew and load the state from it, after the store failed. All handles go on with that.
+
+        Raises:
+            UnavailableError: The session was deleted, or the store still fails; nothing was changed.
+        """
+        self.store.journal.head()  # only this opening knows whether what is there now is still the same session
+        former, self.store = self.store, self.reopen()
+        try:
+            self._check_not_cut()
+            self.reload()
+        except BaseException:
+            self.store.close()
+            self.store = former
+            raise
+        former.close()
+        self.indexed, self.lost = None, False
+
+    def refresh(self) -> None:
+        """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
+        if self.lost:
+            self.recover()
+        self._check_not_cut()
+        known, erased_seq = self.state.seq, self.state.erased_seq
+        self._take_in(self.store.journal.read(known))
+        if self.state.erased_seq != erased_seq:
+            self.reload()
+            self.indexed = None
+            if not self.read_only:
+                self.forget_erased(self, known)
+
+    def _check_not_cut(self) -> None:
+        head, known = self.store.journal.head(), self.state.seq
+        if head < known:
+            message = f"it ends at {head}, and {known} was safe: it was cut; restore it from a backup"
+            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
+
+    def state_at(self, seq: int | None) -> State:
+        """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""
+        state, _ = self._snapshot(seq)
+        for record in self.store.journal.read(state.seq, seq):
+            apply(state, from_record(record), record.seq)
+        return state
+
+    def commit(self, events: Sequence[Event]) -> None:
+        """Write events to the journal, all or none, and only then apply them.
+
+        Raises:
+            ConflictError: Somebody else wrote first; nothing was written.
+            UnavailableError: They are not safe.
+        """
+        events = [*self.configuration(), *events]
+        known = self.state.seq
+        records = [to_record(event) for event in events]
+        try:
+            self.store.journal.append(self.state.seq, records)
+        except UnavailableError as error:
+            self.lost |= not isinstance(error, LockedError)
+            raise
+        for event in events:
+            self._apply(event, self.state.seq + 1)
+        self.mark = mark_of(records[-1].body)
+        # A state that erases holds the words still, until it is loaded again.
+        if self.state.seq - self._last_snapshot >= self.config.snapshot_every and self.state.erased_seq <= known:
+            self.write_snapshot()
+
+    def empty_index(self) -> None:
+        """Empty the index and what is known of it; it is made again when it is asked for."""
+        self.store.index.reset()
+        self.indexed = None
+
+    def configure(self) -> None:
+        """Put the settings that this process wants in force, where they are not."""
+        if self.configuration():
+            self.commit([])
+
+    def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
+        """Return what the index of page facts answers, brought to the state's last event first.
+
+        A damaged index is made again from the journal. O(events since it was asked last).
+
+        Args:
+            question: Is asked again when the index had to be made again.
+        """
+        try:
+            return question(index_access.current(self))
+        except UnavailableError as error:
+            logger().warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
+            self.indexed = index_access.private(self)
+            return question(index_access.current(self))
+        except CorruptError as error:
+            if error.place != INDEX_PLACE:
+                raise
+            logger().warning("session %r: the index is made again from the journal: %s", self.session_id, error)
+            self.indexed = index_access.emptied(self)
+            return question(index_access.current(self))
+
+    def catch_up(self) -> None:
+        """Bring the index to the state's last event; a store that fails is logged, and the index catches up later."""
+        try:
+            self.ask(lambda index: index.seq)
+        except StoreError as error:
+            tell = logger().info if isinstance(error, ConflictError) else logger().warning  # it is ahead of this process
+            tell("session %r: the index is behind and catches up later: %s", self.session_id, error)
+
+    def _apply(self, event: Event, seq: int) -> None:
+        """Apply an event; where something interrupts that, the session must be loaded again."""
+        try:
+            apply(self.state, event, seq)
+        except BaseException:
+            self.lost = True
+            raise
+
+    def _take_in(self, records: Iterable[Record]) -> None:
+        """Apply what is in the journal already."""
+        record = None
+        for record in records:
+            self._apply(from_record(record), record.seq)
+        if record is not None:
+            self.mark = mark_of(record.body)
+
+    def _goes_on(self, kept: KeptState) -> bool:
+        """Take over a kept state with what was written since, where it was made of this journal and no snapshot is nearer."""
+        most = 2 * self.config.snapshot_every
+        records = list(islice(self.store.journal.read(kept.state.seq - 1), 1 + most))
+        if not 0 < len(records) <= most or mark_of(records[0].body) != kept.mark:  # none where the session was deleted
+            return False
+        erased_seq = kept.state.erased_seq
+        self.state, self.mark, self._last_snapshot = kept.state, kept.mark, kept.snapshot
+        self._take_in(records[1:])
+        return self.state.erased_seq == erased_seq
+
+    def write_snapshot(self) -> None:
+        """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible)."""
+        self._last_snapshot = self.state.seq
+        body = codec.encode({"mark": self.mark, "state": state_codec.to_mapping(self.state)})
+        try:
+            self.store.snapshots.put(self.state.seq, body)
+        except StoreError as error:
+            logger().warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
+
+    def facts(self, index: str) -> PageFacts | None:
+        """Return the facts of a page, ``None`` where there is none. O(1)."""
+        page = self.state.active.find_page(index) or self.state.system.find_page(index)
+        if page is not None:
+            return self.page_facts(page)
+        found = self.ask(lambda pages: pages.find_page(index))
+        return None if found is None else self.place(found)
+
+    def all_facts(self) -> Iterator[PageFacts]:
+        """Yield the facts of all pages, oldest first."""
+        for page in self.state.system.pages():
+            yield self.page_facts(page)
+        yield from map(self.facts_now, self.ask(lambda index: index.all_pages()))
+
+    def facts_now(self, facts: PageFacts) -> PageFacts:
+        """Return a page's facts as they are now, by those that the index holds. O(directories)."""
+        shown = self.state.active.find_page(facts.index)
+        return self.place(facts) if shown is None else self.page_facts(shown, facts.title)
+
+    def place(self, facts: PageFacts) -> PageFacts:
+        """Return an archived page's facts with what only the state knows: where the page is now."""
+        where = self.state.page_state(facts.index)
+        entry = self.state.archive.find_entry(facts.index)
+        directory = None if entry is not None else self.state.archive.find_directory(facts.index)
+        parent = directory.index if isinstance(directory, Directory) else self.state.archive.root
+        pinned = entry is not None and entry.pinned
+        return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
+
+    def count(self, message: Message) -> int:
+        """Return at most the size of a message as it is sent: shorter at the end of a window, it may even be more tokens."""
+        message = self.state.wire.sent(message)
+        last = self.state.wire.ended(message)
+        tokens = count_message(message.value(), self.counter)
+        return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
+
+    def count_text(self, text: str) -> int:
+        """Return the size of a text."""
+        return self.counter.count(text)
+
+    def count_stub(self, page: Page, position: int, node: MessageNode) -> int:
+        """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
+        if node.tokens <= blocks.STUB_MIN_TOKENS:
+            return 0
+        stub = self.state.wire.shortened(node.message, blocks.stub_text(page, position, node, offered=True))
+        return self.count(stub) + _STUB_SLACK
+
+    def now(self) -> str:
+        """Return the time, in UTC, as ISO 8601.
+
+        Raises:
+            ArgumentError: The clock tells something else.
+        """
+        time = self.clock()
+        if not isinstance(time, datetime):
+            raise ArgumentError(argument="clock", value=time, wanted="a function that returns the time, in UTC")
+        return time.isoformat()
+
+    def _snapshot(self, at_most: int | None) -> tuple[State, str]:
+        """Return the newest stored state that is not behind *at_most* and its mark, an empty one where there is none.
+
+        Raises:
+            CorruptError: The journal was longer once: a snapshot is only taken of what is safe in it.
+        """
+        found = self._find_snapshot(at_most)
+        if found is not None and found[0] > (head := self.store.journal.head()):
+            self._check_length(head, found[0], "a snapshot")
+            found = self._find_snapshot(head)
+        if found is not None:
+            seq, body = found
+            value = codec.decode(body)
+            if seq >= self.state.erased_seq and value["mark"] == self.mark_at(seq) and value["state"]["v"] == state_codec.VERSION:
+                return state_codec.from_mapping(value["state"]), value["mark"]
+        return State(session=self.session_id, config=Config.from_mapping(self.policy)), ""
+
+    def _check_length(self, head: int, known: int, witness: str) -> None:
+        """Raise ``CorruptError`` where the journal is shorter than it was once, unless it was not promised to last."""
+        if known > head and self.store.durability == "fsync":
+            message = (
+                f"it ends at {head}, and {witness} knows of {known} events: it was cut. Restore it from a backup, or delete the "
+                f"session's snapshots and index.sqlite and go on with what is left"
+            )
+            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
+
+    def _find_snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
+        try:
+            return self.store.snapshots.find(at_most)
+        except UnavailableError as error:
+            logger().warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
+            return None
+
+    def mark_at(self, seq: int) -> str:
+        """Return what tells the record *seq* from another one that could stand in its place."""
+        for record in self.store.journal.read(seq - 1, seq):
+            return mark_of(record.body)
+        return ""
+
+    def page_facts(self, page: Page, title: str = "") -> PageFacts:
+        """Return the facts of a page that stands in the window for itself. O(1)."""
+        head, tail = page.head, page.tail
+        system = page.chapter is self.state.system
+        recall_count, last_recall_turn = self.state.recalls.get(page.index, (0, None))
+        return PageFacts(
+            index=page.index,
+            state=self.state.page_state(page.index),
+            turn=page.turn,
+            entries=len(page),
+            tokens=page.tokens,
+            title=page.name or title,
+            recall_count=recall_count,
+            last_recall_turn=last_recall_turn,
+            pinned=page.index in self.state.pinned,
+            parent="sys-0" if system else self.state.archive.root,
+            first_seq=head.seq if head else self.state.seq,
+            last_seq=tail.seq if tail else self.state.seq,
+        )
+
+    def configuration(self) -> list[Event]:
+        """Return the event that puts the settings in force which this process wants; none where they are."""
+        return configuration(self)

@@ -1,0 +1,140 @@
+"""Text that memci itself puts into a window: recalled pages, stubs, missing results. All of it is data.
+
+Stored text stands in these blocks with a mark in front of each line, so that no line of it can be taken for the end
+of its block or for another block.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Page
+from memci.messages.base64_runs import data_of, described, description
+from memci.messages.formats.format import Format
+from memci.messages.message import Call, Message
+from memci.messages.parts import Part, PartKind, parts, text_of
+from memci.messages.tokens.message_tokens import media_tokens_of
+
+NO_RESULT = "[no result: the call was not answered before the conversation went on]"
+
+STUB_MIN_TOKENS = 128
+"""Entries of fewer tokens are never shown as stubs."""
+
+_KINDS = {"input_audio": "sound", "file": "file", "input_file": "file", "document": "document"}
+_WORDS = ("title", "context", "transcript")
+_STUB_HEAD, _STUB_TAIL = 240, 120
+_PICTURE_TOKENS, _KIND_TOKENS = 260, 60
+
+OPENING_TOKENS = 40
+"""At most how many tokens the message has that a format wants before a conversation which the user does not begin."""
+
+
+def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:
+    """Return a recalled page as one message of the user's, with its provenance. O(its size).
+
+    Args:
+        page: The page.
+        wire: The session's wire format.
+        media: Pictures, sound and files stand in their places, as far as the format can carry them there, and all other base64 is
+            described. Without it a mark stands for each picture, as in journals of the time before.
+    """
+    content: list[str | dict[str, Any]] = []
+    lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries, quoted as data]"]
+    for position, node in enumerate(page.nodes(), start=1):
+        address = f"{page.index}/{position}"
+        lines.append(f"{address} {node.message.role}:")
+        value = node.message.value()
+        for piece in _pieces(parts(value), wire, address) if media else _quoted(parts(value)):
+            if isinstance(piece, str):
+                lines += [f"> {line}" for line in piece.splitlines() or [""]]
+                continue
+            content += ["\n".join(lines), piece] if lines else [piece]
+            lines = []
+    lines.append(f"[end of page {page.index}]")
+    return wire.block(*content, "\n".join(lines))
+
+
+def stub_text(page: Page, position: int, node: MessageNode, *, offered: bool) -> str:
+    """Return what stands for an entry that is too large: how large it is, how it begins and ends.
+
+    Args:
+        page: The page that it belongs to.
+        position: Its place in the page.
+        node: The entry.
+        offered: Whether the model is offered the tool that reads it, which is then named.
+    """
+    text = " ".join(text_of(node.message.value()).split())
+    address = f"{page.index}/{position}"
+    read = f"; read it with read_page({address!r})" if offered else ""
+    note = f"[{address}: {node.tokens:,} tokens, kept whole{read}]"
+    head, tail = _fitting(text, _STUB_HEAD), _fitting(text[::-1], _STUB_TAIL)[::-1]
+    if len(text) <= len(head) + len(tail):
+        return f"{note} {text}".rstrip()
+    return f"{note} {head} […] {tail}"
+
+
+def _fitting(text: str, room: int) -> str:
+    """Return how a text begins, at most *room* characters; fewer in scripts whose characters take more tokens."""
+    kept = text[:room]
+    for place, character in enumerate(kept):
+        room -= 1 if character.isascii() else 2 if character < "\U00010000" else 4
+        if room < 0:
+            return kept[:place]
+    return kept
+
+
+def no_result_tokens(call: Call) -> int:
+    """Return at most how many tokens the message has that answers a call without a result.
+
+    A token is at least one byte, an estimate stays below two a byte, and the fixed text and framing stay below 40 tokens; where
+    there are several kinds of call their answers may have more keys, or be a small picture.
+    """
+    kind = _PICTURE_TOKENS if call.kind == "computer_call" else _KIND_TOKENS * bool(call.kind)
+    return 40 + kind + 2 * len(call.id.encode("utf-8", "replace"))
+
+
+def _quoted(found: Iterable[Part]) -> Iterator[str]:
+    for part in found:
+        match part.kind:
+            case PartKind.TEXT | PartKind.RESULT:
+                yield part.text
+            case PartKind.CALL:
+                yield f"call {part.text}"
+            case PartKind.IMAGE:
+                yield "[image]"
+            case PartKind.THOUGHT | PartKind.OTHER:
+                pass
+
+
+def _pieces(found: Iterable[Part], wire: Format, address: str) -> Iterator[str | dict[str, Any]]:
+    """Yield the texts of a message, and its pictures, sound and files in their places: those themselves, or what they are."""
+    for part in found:
+        if part.inner:
+            for inner in part.inner:
+                if inner.kind is PartKind.OTHER and not inner.inner and not media_tokens_of(inner):
+                    yield described(inner.text, address)
+                else:
+                    yield from _pieces([inner], wire, address)
+        elif part.kind is PartKind.IMAGE or (part.kind is PartKind.OTHER and media_tokens_of(part)):
+            yield from _media(part, wire, address)
+        elif part.kind is PartKind.OTHER:
+            match part.value:
+                case {"type": "document", "source": {"type": "text", "data": str(text)}}:
+                    yield described(text, address)
+                case {"id": str()} if len(part.value) == 1:  # names what the assistant said aloud
+                    yield description("sound", "", address)
+        else:
+            yield from (described(text, address) for text in _quoted([part]))
+
+
+def _media(part: Part, wire: Format, address: str) -> Iterator[str | dict[str, Any]]:
+    value = part.value if isinstance(part.value, dict) else {}
+    yield from (described(value[key], address) for key in _WORDS if isinstance(value.get(key), str) and value[key])
+    carried = wire.media(value)
+    if carried is not None:
+        yield carried
+        return
+    kind = (
+        "image" if part.kind is PartKind.IMAGE else _KINDS.get(str(value.get("type")), "sound" if "transcript" in value else "")
+    )
+    yield description(kind, data_of(part.value), address)

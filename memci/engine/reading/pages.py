@@ -1,0 +1,234 @@
+"""Pages by index: where each one is read from, and how a damaged file is made good from the journal."""
+
+import hashlib
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import attrs
+
+from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
+from memci.chapters.address import is_range, range_index
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Opening, Page
+from memci.engine.core.core import Core
+from memci.engine.core.monitor import PageRebuilt, logger
+from memci.engine.history.events import MessageAppended, from_record
+from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
+from memci.engine.history.state import SYSTEM, USER, LateResult
+from memci.engine.reading.listing import list_facts, list_page, range_page
+from memci.engine.settings.config_checks import MOST
+from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
+from memci.messages import codec
+from memci.messages.message import Message
+
+if TYPE_CHECKING:
+    from memci.archive.catalogue.page_index import PageIndex
+
+_INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
+_RANGE = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})\.\.(?:\1-)?(0|[1-9][0-9]{0,17})")
+_ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
+_ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
+
+
+def page_index(index: object) -> str:
+    """Return the index of a page, or of a range of pages, as text; a bare number is one of the ``usr`` segment.
+
+    Raises:
+        InvalidIdError: It is none of these.
+    """
+    if type(index) is int and 0 <= index <= MOST:
+        return f"{USER}-{index}"
+    if isinstance(index, str) and _INDEX.fullmatch(index):
+        return index
+    found = _RANGE.fullmatch(index) if isinstance(index, str) else None
+    if found is not None and int(found[2]) <= int(found[3]):
+        return range_index(found[1], int(found[2]), int(found[3]))
+    message = f"{shown(index)} is not a page index: give one such as 'usr-12' or 'usr-12..15', or the number alone as an int"
+    raise InvalidIdError(message, value=index)
+
+
+def entry_address(address: object) -> tuple[str, int]:
+    """Return the page index and the position of an address such as ``usr-12/3``.
+
+    Raises:
+        InvalidIdError: It is not one.
+    """
+    found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    if found is None:
+        message = f"{shown(address)} is not the address of an entry: give one such as 'usr-12/3'"
+        raise InvalidIdError(message, value=address)
+    return page_index(found[1]), int(found[2])
+
+
+def get_facts(core: Core, index: str) -> PageFacts:
+    """Return the facts of a page.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+    """
+    facts = core.facts(index)
+    if facts is None:
+        raise not_found(index)
+    return facts
+
+
+def not_found(index: str) -> PageNotFoundError:
+    """Return the error of an index that no page has."""
+    what = "a directory of pages, not a page" if is_range(index) else "no page"
+    message = f"{index} is {what}: the list of pages (tool: list_pages) says which there are"
+    return PageNotFoundError(message, index=index)
+
+
+def is_list(index: str) -> bool:
+    """Return whether an index is that of a range of pages, or of a root."""
+    return is_range(index) or index in _ROOTS
+
+
+def refuse_root(index: object) -> None:
+    """Refuse to do to a root what is done to pages.
+
+    Raises:
+        PermissionDeniedError: It is a root.
+    """
+    if index in _ROOTS:
+        message = f"{index} is the root of its segment and stays as it is: name a page of it, or a range such as 'usr-12..15'"
+        raise PermissionDeniedError(message)
+
+
+def read(core: Core, index: str) -> Page:
+    """Return a page, whole; a root and a range have the facts of their pages, and no messages.
+
+    Raises:
+        PageNotFoundError: As for ``load``.
+        CorruptError: As for ``load``.
+    """
+    return list_page(core, index) if is_list(index) else load(core, index)
+
+
+def read_facts(core: Core, index: str) -> PageFacts:
+    """Return the facts of a page, a root or a range.
+
+    Raises:
+        PageNotFoundError: There is none of this index.
+    """
+    return list_facts(core, index) if is_list(index) else get_facts(core, index)
+
+
+def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
+    """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
+
+    For a root, and for a range of pages such as a directory, it is one that lists them.
+
+    Its SHA-256 is checked; a damaged or missing file is made again from the journal, and observers hear of it.
+
+    Args:
+        core: The session.
+        index: The page.
+        late: Results that an archived page takes in beside what its file holds; by default those that wait for a fold.
+
+    Raises:
+        PageNotFoundError: No page has this index.
+        CorruptError: The journal is damaged where the page lies.
+    """
+    shown = core.state.active.find_page(index) or core.state.system.find_page(index)
+    if shown is not None:
+        return shown
+    if is_list(index):
+        return range_page(core, index)
+    facts = get_facts(core, index)
+    data = core.store.pages.find(file_name(index, facts.revision))
+    if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
+        page = rebuild(core, index)
+        _put_back(core, file_name(index, facts.revision), page)
+        core.monitor.tell(PageRebuilt(page=index))
+    else:
+        page = _parse(core, data)
+    for result in core.state.late.get(index, ()) if late is None else late:
+        node = attrs.evolve(result.node, tokens=core.count(result.node.message), previous=None, next=None)
+        position = page.join(node, [(call_id, result.call_seq) for call_id in node.message.answers])
+        node.stub_tokens = core.count_stub(page, position, node)
+    return page
+
+
+def rebuild(core: Core, index: str) -> Page:
+    """Return an archived page from the journal alone, as it is in its file. O(its size, and the journal's part it spans).
+
+    Raises:
+        PageNotFoundError: No page has this index.
+        CorruptError: The journal is damaged where the page lies.
+    """
+    facts = get_facts(core, index)
+    events = core.ask(lambda known: _appended(core, known, index))
+    opens = events[min(events)].opens
+    page = Page(index=index, turn=facts.turn, opened_by=Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN)
+    for seq, event in events.items():
+        _add(core, page, core.state.wire.facts(event.message).marked(event.attp), seq, event.at)
+    return page
+
+
+def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAppended]:
+    """Return the events of a page's entries in the order of their positions, where the index and the journal agree on them."""
+    late = {result.node.seq for result in core.state.late.get(index, ())}
+    seqs = [seq for seq in known.entry_seqs(index) if seq not in late]
+    wanted, found = set(seqs), {}
+    for first, last in _stretches(sorted(seqs)):
+        for record in core.store.journal.read(first - 1, last):
+            event = from_record(record) if record.seq in wanted else None  # others are of other pages, or were taken back
+            if isinstance(event, MessageAppended) and event.page == index:
+                found[record.seq] = event
+    if not seqs or found.keys() != wanted:
+        message = f"page {index} is not in the journal as the index says: it is made again from the journal"
+        raise CorruptError(message, session=core.session_id, place=INDEX_PLACE)
+    return {seq: found[seq] for seq in seqs}
+
+
+def mend_file(core: Core, index: str) -> None:
+    """Make the file of a page again, where it is archived and its file is not as it must be. O(its size)."""
+    facts = core.facts(index)
+    if facts is None or not facts.sha256:
+        return
+    name = file_name(index, facts.revision)
+    data = core.store.pages.find(name)
+    if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
+        _put_back(core, name, rebuild(core, index))
+
+
+def _put_back(core: Core, name: str, page: Page) -> None:
+    if core.read_only:
+        return
+    try:
+        core.store.pages.put({name: page_file(page)[0]})
+    except StoreError as error:
+        logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
+
+
+def _stretches(seqs: list[int]) -> list[tuple[int, int]]:
+    """Return ranges that hold the numbers and little else: a gap of 64 begins another."""
+    stretches: list[tuple[int, int]] = []
+    for seq in seqs:
+        if stretches and seq - stretches[-1][1] < 64:  # noqa: PLR2004 (said above)
+            stretches[-1] = (stretches[-1][0], seq)
+        else:
+            stretches.append((seq, seq))
+    return stretches
+
+
+def _parse(core: Core, data: bytes) -> Page:
+    value = codec.decode(data)
+    if value["v"] != FILE_VERSION:
+        message = f"a page file of version {value['v']}, which this memci does not know: upgrade memci"
+        raise CorruptError(message, session=core.session_id, place=f"page {value.get('page')}")
+    page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]))
+    for entry in value["entries"]:
+        _add(core, page, core.state.wire.facts(entry["message"]).marked(entry.get("attp")), entry["seq"], entry["at"])
+    return page
+
+
+def _add(core: Core, page: Page, message: Message, seq: int, at: str) -> None:
+    node = MessageNode(message=message, tokens=core.count(message), seq=seq, at=at)
+    position = page.add(node)
+    node.stub_tokens = core.count_stub(page, position, node)
+    for call_id in message.answers:
+        if call_id in page.open_calls:
+            page.answer(call_id)

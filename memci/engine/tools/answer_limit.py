@@ -1,0 +1,91 @@
+"""How large the answer of a tool may be, so that the message that holds it stands whole in a window."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import TypeVar, cast
+
+import attrs
+
+from memci.engine.core.core import Core
+from memci.engine.view.planner import next_budget
+from memci.messages import codec
+from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.images import image_tokens
+
+BUDGET_SHARE = 0.25
+"""Share of the budget that one answer may take."""
+
+LEAST_TOKENS = 256
+"""What an answer may take in any window, with what frames it."""
+
+_FRAMING_TOKENS = 64  # the role, the call's id, and the keys around an answer in ATTP
+
+_SLACK = 0.95  # what is cut in proportion often fits at once, though keys stay and text is denser in some places
+
+_Row = TypeVar("_Row", bound=Mapping[str, object])
+
+
+@attrs.frozen(kw_only=True)
+class AnswerLimit:
+    """What one answer may take.
+
+    Attributes:
+        tokens: Tokens of the answer as JSON.
+        counter: Counts them.
+    """
+
+    tokens: int
+    counter: TokenCounter
+
+    def part(self, text: str, answer: Callable[[str], object]) -> str:
+        """Return as much of the beginning of a text as its answer has room for, one character at least.
+
+        The size is estimated from a count of all of it: two or three counts in most cases. O(length of the text).
+
+        Args:
+            text: The text.
+            answer: Makes the answer from a part of the text.
+        """
+        while len(text) > 1 and (tokens := self._count(answer(text))) > self.tokens:
+            text = text[: max(1, int(_SLACK * len(text) * self.tokens / tokens))]
+        return text
+
+    def rows(self, rows: Sequence[_Row], answer: Callable[[Sequence[_Row]], object], key: str) -> list[_Row]:
+        """Return as many of the first rows as their answer has room for, one at least; counts as ``part`` does.
+
+        Args:
+            rows: The rows, each a dict.
+            answer: Makes the answer from some of them.
+            key: The text of a row that is cut where that row alone is too large.
+        """
+        chosen = list(rows)
+        while len(chosen) > 1 and (tokens := self._count(answer(chosen))) > self.tokens:
+            del chosen[max(1, min(len(chosen) - 1, len(chosen) * self.tokens // tokens)) :]
+        if len(chosen) == 1:
+            row, text = chosen[0], str(chosen[0][key])
+
+            def cut(part: str) -> _Row:
+                return cast("_Row", {**row, key: part})
+
+            chosen = [cut(self.part(text, lambda part: answer([cut(part)])))]
+        return chosen
+
+    def pictures(self, text: str, found: Sequence[_Row]) -> list[_Row]:
+        """Return the first pictures for which there is room beside the text of an answer."""
+        room = self.tokens - self.counter.count(text)
+        sizes = accumulate(image_tokens(picture) for picture in found)
+        return [picture for picture, tokens in zip(found, sizes, strict=True) if tokens <= room]
+
+    def _count(self, value: object) -> int:
+        # A character that TOML has to escape, and JSON has not, counts as in TOML.
+        return self.counter.count(codec.encode(value).decode().replace("\x7f", "\\u007f"))
+
+
+def answer_limit(core: Core) -> AnswerLimit:
+    """Return what a tool of a session may answer: at most a quarter of the budget.
+
+    The budget is that of the last window, before the first the configured one. An answer always has ``LEAST_TOKENS``.
+    """
+    with core.lock:
+        share = int(BUDGET_SHARE * next_budget(core.state, core.config) / core.state.scale)
+        return AnswerLimit(tokens=max(LEAST_TOKENS, share) - _FRAMING_TOKENS, counter=core.counter)

@@ -1,0 +1,217 @@
+"""Which pages fold, and when: pure functions of the state."""
+
+import math
+from collections.abc import Collection, Iterator
+
+import attrs
+
+from memci.chapters.page import Page
+from memci.engine.history.state import State
+from memci.engine.settings.config import Config
+from memci.engine.view.layout import Layout, lay_out, lay_out_least, stubbed
+
+VERBATIM_SHARE = 0.47
+"""Share of the budget that verbatim pages are to have on average, with ``low_water`` and ``contents.max_tokens`` at ``auto``.
+
+Messages come in pieces, so that a window is seldom full when it folds: what is measured is a few hundredths less.
+"""
+
+FLOOR_SHARE = 0.25
+"""Share of the budget that verbatim pages are to have left when they fold, with ``low_water: auto``."""
+
+LEAST_CONTENTS_SHARE = 0.15
+"""Share of the room beside the system part that the contents page may take at least when ``contents.max_tokens`` is ``auto``."""
+
+MOST_CONTENTS_SHARE = 0.35
+"""The same at most."""
+
+LEAST_GAP_SHARE = 0.1
+"""Share of the room of verbatim pages that the gap between the marks has at least, with ``low_water: auto``."""
+
+OPEN_PAGE_SHARE = 0.25
+"""Share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that."""
+
+
+@attrs.frozen(kw_only=True)
+class FoldPlan:
+    """What is to fold.
+
+    Attributes:
+        pages: Indexes of the pages, oldest first; empty for nothing.
+        reason: ``marks``, ``command`` or ``budget``.
+        contents_tokens: What the contents page is brought down to, where that evicts nothing; ``None`` for its usual limit.
+    """
+
+    pages: tuple[str, ...]
+    reason: str
+    contents_tokens: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Marks:
+    """The marks in tokens of a whole window.
+
+    Attributes:
+        high: A fold begins above this.
+        low: It folds down to this.
+    """
+
+    high: float
+    low: float
+
+
+def plan(state: State, config: Config) -> FoldPlan:
+    """Return what the marks ask for, by the configured budget. O(1) well below them, else O(visible)."""
+    active = config.active
+    budget = config.budget.tokens
+    over_pages = active.max_pages is not None and len(state.active) > active.max_pages
+    if not over_pages and _raw_tokens(state) <= active.high_water * budget:
+        return FoldPlan(pages=(), reason="marks")
+    settled = state.settled
+    if settled is not None:  # what has to be a stub in a window drives nothing out
+        _, settled = stubbed(state, attrs.evolve(settled, budget=budget), lay_out_least)
+    layout = lay_out(state, settled)
+    levels = marks(state, config, layout, budget)
+    own = own_tokens(state, layout)
+    if not over_pages and own <= levels.high:
+        return FoldPlan(pages=(), reason="marks")
+    most = active.min_pages if over_pages else len(state.active)
+    goal = levels.low if own > levels.high else math.inf
+    return FoldPlan(pages=tuple(_oldest(state, config, layout, goal, most)), reason="marks")
+
+
+def plan_command(state: State, config: Config, pages: Collection[str] | None) -> FoldPlan:
+    """Return what a command asks for: down to the low marks for ``None``, else those of the named pages that are complete."""
+    if pages is not None:
+        named = tuple(page.index for page in _complete(state) if page.index in pages)
+        return FoldPlan(pages=named, reason="command")
+    layout = lay_out(state, state.settled)
+    levels = marks(state, config, layout, config.budget.tokens)
+    most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
+    return FoldPlan(pages=tuple(_oldest(state, config, layout, levels.low, most)), reason="command")
+
+
+def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
+    """Return what makes room for a window: down to the low mark of its budget, and past the floor where that is not enough.
+
+    Recalled pages bring no fold to the low mark forward: where it is only they that do not fit, the oldest pages make room for
+    the share that recalled pages may have, and no more. The contents page then takes none of it: it does not grow.
+    """
+    contents, spared, goal = None, 0, float(budget)
+    if own_tokens(state, layout) > budget:
+        goal = marks(state, config, layout, budget).low
+    elif layout.breakdown["recalled"]:
+        now = state.archive.contents.tokens
+        contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
+        spared = math.floor((now - contents) * state.scale)
+        goal = budget * (1 - config.recall.max_share) + spared
+    folded = set(_oldest(state, config, layout, goal, len(state.active)))
+    left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.pages[index] for index in folded)
+    for page in state.active.pages():
+        if left <= budget or page is state.active.open_page:
+            break
+        if page.index not in folded:
+            folded.add(page.index)
+            left -= layout.pages[page.index]
+    order = [page.index for page in state.active.pages() if page.index in folded]
+    return FoldPlan(pages=tuple(order), reason="budget", contents_tokens=contents)
+
+
+def next_budget(state: State, config: Config) -> int:
+    """Return the budget of the next window, as far as it is known: that of the last one, or else the configured one."""
+    return config.budget.tokens if state.settled is None else state.settled.budget
+
+
+def own_tokens(state: State, layout: Layout) -> int:
+    """Return the size of a window without recalled pages, and without what opened a turn that ended: the next fold drops it."""
+    return layout.tokens - layout.breakdown["recalled"] - _stale_tokens(state, layout)
+
+
+def _stale_tokens(state: State, layout: Layout) -> int:
+    opening = state.opening
+    return layout.pages.get(opening.page, 0) if opening is not None and opening.page != state.turn_page else 0
+
+
+def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
+    """Return the marks for a budget.
+
+    With ``low_water: auto`` the gap between them is the cheapest one: folding makes the provider write the L tokens that stay
+    verbatim, and the C tokens of the contents page, to its cache again, and a gap of G tokens is read G/2 times over on average,
+    so that for t new tokens a call G = sqrt(k·(L + C)) with k = 2·(w-r)/r·t. L and G share the room H that the other parts
+    leave, L + G = H, which makes G = (sqrt(k² + 4·k·(H + C)) - k) / 2. It is made smaller where fewer than ``VERBATIM_SHARE``
+    of the budget would be verbatim on average, L + G/2, or fewer than ``FLOOR_SHARE`` after a fold. C is what the contents
+    page is brought down to, before it has grown to that.
+    """
+    high = config.active.high_water * budget
+    low_water = config.active.low_water
+    if not isinstance(low_water, str):
+        return Marks(high=high, low=low_water * budget)
+    contents = max(layout.breakdown["contents"], config.contents.low_share * contents_limit(state, config, budget))
+    room = max(high - contents - sum(layout.breakdown[part] for part in ("system", "tools", "reply")), 0.0)
+    factor = _factor(state, config)
+    cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
+    widest = min(2 * (room - VERBATIM_SHARE * budget), room - FLOOR_SHARE * budget)
+    return Marks(high=high, low=high - min(cheapest, max(widest, LEAST_GAP_SHARE * room)))
+
+
+def contents_limit(state: State, config: Config, budget: int) -> int:
+    """Return how many tokens the entries of the contents page may hold.
+
+    With ``auto``, what verbatim pages leave that have ``VERBATIM_SHARE`` of the budget on average, L + G/2, between marks with
+    the cheapest gap for that, G = sqrt(k·L): they need more where a call brings more tokens. A share of the room at least and
+    at most.
+    """
+    limit = config.contents.max_tokens
+    if not isinstance(limit, str):
+        return limit
+    room = max(budget - math.ceil((state.system.tokens + state.instruction_tokens) * state.scale), 0)
+    half = math.sqrt(_factor(state, config)) / 2
+    root = (math.sqrt(half**2 + 4 * VERBATIM_SHARE * budget) - half) / 2  # of L
+    left = room - root**2 - 2 * half * root
+    return int(min(max(left, LEAST_CONTENTS_SHARE * room), MOST_CONTENTS_SHARE * room))
+
+
+def _factor(state: State, config: Config) -> float:
+    prices = config.prices
+    return 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
+
+
+def entry_room(limit: int, page_tokens: int) -> int:
+    """Return how many tokens the lines of a contents entry may hold, in a contents page of *limit* tokens.
+
+    A page keeps a quarter of itself, but no entry takes more than its share of a contents page of 24 entries.
+    """
+    return max(16, min(page_tokens // 4, limit // 24))
+
+
+def cut_tokens(config: Config) -> int:
+    """Return the size at which the open page is cut."""
+    return max(1, min(config.active.page_tokens, int(OPEN_PAGE_SHARE * config.budget.tokens)))
+
+
+def _raw_tokens(state: State) -> float:
+    """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
+    tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.active.tokens
+    tokens += sum(attachment.tokens for attachment in state.recalled.attachments.values())
+    tokens += sum(node.tokens for node in state.opening.nodes) if state.opening else 0
+    tokens += state.settled.tools_tokens if state.settled else 0
+    return tokens * state.scale
+
+
+def _complete(state: State) -> Iterator[Page]:
+    for page in state.active.pages():
+        if page is not state.active.open_page and not page.open_calls:
+            yield page
+
+
+def _oldest(state: State, config: Config, layout: Layout, goal: float, most: int) -> Iterator[str]:
+    """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
+    left, tokens = len(state.active), own_tokens(state, layout)
+    behind_floor = left - config.active.min_pages
+    foldable = {page.index for number, page in enumerate(state.active.pages()) if number < behind_floor}
+    for page in _complete(state):
+        if page.index not in foldable or (left <= most and tokens <= goal):
+            return
+        yield page.index
+        left -= 1
+        tokens -= layout.pages[page.index]

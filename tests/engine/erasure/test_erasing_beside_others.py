@@ -1,0 +1,152 @@
+"""Erasing a page while others write, and after an erasing that failed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memci.archive.disk import FileIo
+from memci.archive.stores.file.store import FileStore
+from memci.engine.core.conflict import MOST_ATTEMPTS
+from memci.engine.engine import Engine
+from memci.engine.session import Session
+from memci.errors import UnavailableError
+from tests.engine.sessions import config_of, talk
+from tests.engine.wire import assistant, user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WORD = "zanzibarprotocol"
+
+
+class Interrupted(FileIo):
+    """A file system on which something happens just before a lock is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: Callable[[], object] | None = None
+
+    def lock(self, fd: int) -> None:
+        if self.before is not None:
+            self.before()
+        super().lock(fd)
+
+
+def beside(root: Path, io: FileIo) -> Session:
+    """Open the session as another process does."""
+    settings = {"active": {"min_pages": 2, "max_pages": 50}, "contents": {"max_tokens": 300}}
+    return Engine(FileStore(root, "flush", io=io), config_of(**settings)).session("chat")
+
+
+def told(session: Session) -> str:
+    """Tell a conversation with a page that is to be erased, and return its index."""
+    talk(session, 3)
+    index = session.extend([user(f"what of {WORD}?"), assistant(WORD)])[0].page.index
+    talk(session, 3, first=5)
+    session.fold("all")
+    session.recall(index)
+    return index
+
+
+def left_in(root: Path) -> list[str]:
+    return [str(path) for path in root.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
+
+
+def test_others_change_the_page_itself(tmp_path: Path) -> None:
+    """Who erases goes on where others fold the page, and bring it back, in between; they hear of it as of any other event."""
+    io = Interrupted()
+    session, other = beside(tmp_path, io), beside(tmp_path, FileIo())
+    index = told(session)
+    times = iter(range(12))
+
+    def change() -> None:
+        if next(times, None) is None:
+            return
+        other.refresh()
+        if other.page(index).chapter is other._core.state.active:
+            other.fold([index])
+        else:
+            other.undo_fold()
+
+    io.before = change
+    session.erase(index)
+    assert None is next(times, None)
+    for each in (session, other):
+        each.refresh()
+        assert ["[erased]"] * 2 == [message["content"] for message in each.page(index).messages]
+        assert WORD not in each.window().to_json().decode()
+        assert () == each.verify().problems
+    assert [] == left_in(tmp_path)
+
+
+def test_others_erase_another_page(tmp_path: Path) -> None:
+    """Two who erase different pages at once bring nothing back to each other in records that hold words of both."""
+    io = Interrupted()
+    session, other = beside(tmp_path, io), beside(tmp_path, FileIo())
+    first, second = (session.extend([user(f"{WORD} {name}"), assistant(WORD)])[0].page.index for name in ("one", "two"))
+    talk(session, 3)
+    session.fold("all")
+    other.refresh()
+
+    def erase() -> None:
+        io.before = None
+        other.erase(second)
+
+    io.before = erase
+    session.erase(first)
+    assert [] == left_in(tmp_path)
+    for each in (session, other):
+        each.refresh()
+        assert () == each.verify().problems
+
+
+def test_writers_that_never_let_it_end(tmp_path: Path) -> None:
+    """Where others always write first, the error says what was done; erasing again finishes it; its receipt is that of both."""
+    io = Interrupted()
+    session, other = beside(tmp_path / "busy", io), beside(tmp_path / "busy", FileIo())
+    index = told(session)
+    asked = []
+
+    def write() -> None:
+        asked.append(1)
+        other.append(user("and"), on_conflict="retry")
+
+    io.before = write
+    with pytest.raises(UnavailableError, match=f"{index} of session 'chat' was taken out of the journal.*erase it again"):
+        session.erase(index)
+    assert MOST_ATTEMPTS <= len(asked)
+    io.before = None
+    receipt = session.erase(index)
+    assert [] == left_in(tmp_path)
+    assert () == session.verify().problems
+    quiet = beside(tmp_path / "quiet", FileIo())
+    told(quiet)
+    expected = quiet.erase(index)
+    assert (expected.records, expected.files) == (receipt.records, receipt.files)
+    assert receipt.records == session.erase(index).records > 0
+
+
+def test_whoever_loads_the_session_while_it_is_erased_gets_no_word(tmp_path: Path) -> None:
+    """A state that was kept as the erasing was noted would hold the words: none is, however often states are kept."""
+    io = Interrupted()
+    config = config_of(snapshot_every=1)
+    session = Engine(FileStore(tmp_path, "flush", io=io), config).session("chat")
+    index = told(session)
+    other = Engine(FileStore(tmp_path, "flush"), config).session("chat")
+    files = tmp_path / "default" / "chat"
+
+    def look() -> None:
+        if WORD not in (files / "journal.jsonl").read_text() and left_in(files / "snapshots"):
+            other.refresh()
+
+    io.before = look
+    session.erase(index)
+    io.before = None
+    session.close()
+    other.refresh()
+    other.extend([user("on"), assistant("and on")])
+    other.fold("all")
+    assert WORD not in other.window().to_json().decode()
+    other.close()
+    assert [] == left_in(tmp_path)

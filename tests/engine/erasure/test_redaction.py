@@ -1,0 +1,101 @@
+"""What memci wrote of a page in lists goes, whatever marks the words have in them; titles and keywords are anybody's text."""
+
+from typing import Any
+
+import attrs
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from memci.archive.contents.contents_page import ContentsPage, Directory
+from memci.archive.stores.contract import Record
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.erasure.redaction import Redaction
+from memci.messages import codec
+from memci.messages.formats import format as formats
+from memci.messages.formats import openai
+from tests.engine.sessions import open_session
+from tests.engine.wire import assistant, user
+
+WORD = "Zanzibar"
+
+MARKS = (
+    "; ",
+    ", ",
+    ": ",
+    " · ",
+    "…",
+    "[usr-3] ",
+    "usr-1..usr-9 · 3 pages · 12 tokens: ",
+    "\n",
+    "\u2028",
+    ";",
+    ",",
+    " ",
+    "x",
+    "[erased]",
+)
+
+marked = st.lists(st.sampled_from(MARKS), max_size=4).map("".join)
+titles = st.builds(lambda before, after: f"{before}{WORD}{after}{WORD}", marked, marked)
+plain_titles = marked.map(lambda marks: f"plan{marks}y")
+
+
+@settings(max_examples=12, deadline=None)
+@given(title=titles, others=st.lists(plain_titles, min_size=1, max_size=4), number=st.integers(1, 40), single=st.booleans())
+@example(title=f"{WORD} account; patient {WORD}", others=["Ask; town"], number=2, single=False)
+@example(title=f"a, {WORD}", others=["a"], number=2, single=True)
+def test_a_title_leaves_every_list(title: str, others: list[str], number: int, single: bool) -> None:  # noqa: FBT001 (drawn)
+    """Nothing of a title is left in contents pages, opened directories and states that checkpoints keep."""
+    window = 20_000 if single else 1_500  # in a list of little room a line stands for several pages
+    store = MemoryStore()
+    session = open_session(
+        store, budget={"window": window, "reserve": 0}, active={"min_pages": 1}, contents={"max_tokens": 150}, snapshot_every=20
+    )
+    made = session.checkpoint("empty")
+    for place in range(1, 45):
+        index = session.begin_page(title if place == number else others[place % len(others)])
+        session.extend([user(f"ask {place}"), assistant(f"told {place}")])
+        if place == number:
+            erased = index
+    session.fold("all")
+    directories = [entry.index for entry in session.contents.entries if isinstance(entry, Directory)]
+    for directory in directories:
+        session.recall(directory)
+    here = session.checkpoint("here")
+    session.window()
+    session.restore_checkpoint(made.id)
+    session.restore_checkpoint(here.id)
+    seq = session.seq
+    session.erase(erased)
+    records = [record.body.decode() for record in session._core.store.journal.read()]
+    assert [] == [body for body in records if WORD in body]
+    assert directories
+    assert all(WORD not in session.render(at=at).to_json().decode() for at in (here.seq, seq, session.seq))
+    assert () == session.verify().problems
+    session.restore_checkpoint(here.id)
+    assert WORD not in session.window().to_json().decode()
+    assert () == session.verify().problems
+
+
+@settings(deadline=None)
+@given(words=st.lists(titles, min_size=1, max_size=3), others=st.lists(titles, max_size=3), first=st.booleans())
+def test_what_a_directory_says_of_a_page_leaves_it(words: list[str], others: list[str], first: bool) -> None:  # noqa: FBT001 (drawn)
+    """What a directory says of the page leaves it, and the line that shows it; what it says of others stays as it is."""
+    said, rest = [(3, word) for word in words], [(13, word) for word in others]
+    spans = tuple([*said, *rest] if first else [*rest, *said])
+    directory = Directory(index="usr-1..13", spans=spans, covers=((1, 13),), pages=13, archived_turn=9)
+    shown = openai.block(ContentsPage(index="usr-0", entries=(directory,), tokens=9).render())
+    redaction = Redaction(page="usr-3", wire=formats.get("openai"), count=lambda message: len(message.raw), count_text=len)
+    left = told(redaction, 1, "folded", {"directories": [directory.to_mapping()]})
+    assert [[list(span) for span in rest]] == [value["spans"] for value in left["directories"]]
+    state = {"message": shown.value(), "tokens": 99, "indexes": [directory.index], "directories": []}
+    left = told(redaction, 2, "state", {"published": state})
+    kept = attrs.evolve(directory, spans=tuple(rest))
+    expected = openai.block(ContentsPage(index="usr-0", entries=(kept,), tokens=9).render())
+    assert expected.value() == left["published"]["message"]
+    assert 2 == redaction.records
+
+
+def told(redaction: Redaction, seq: int, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    encoded = codec.encode(body)
+    return redaction.event(Record(seq, kind, 1, encoded), codec.decode(encoded))

@@ -1,0 +1,179 @@
+"""A state that is written and read back is the same state, in every field."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Opening, Page
+from memci.chapters.recalled import Attachment
+from memci.engine.history import state_codec
+from memci.engine.history.events import WindowSettled
+from memci.engine.history.state import LastFold, LateResult, OpenTurn, State, Traffic
+from memci.engine.settings.config import Config
+from memci.messages import codec
+from memci.messages.formats import responses
+from memci.messages.formats.reading import ATTP_ANSWER
+from memci.messages.message import Message
+from tests.engine.sessions import config_of
+from tests.engine.whole_state import objects, told
+from tests.engine.wires import RESPONSES, Value
+
+CALLED = RESPONSES.answer("", "", ["a"])[0]
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes", "parsed": {"n": 1}}]}
+DECIDED = {"type": "mcp_approval_request", "id": "b", "name": "look", "arguments": "{}", "server_label": "tools"}
+
+LINKS = {"previous", "next", "chapter", "pages"}
+"""What is no part of a value: where a node or a page stands, and what only roots and ranges list."""
+
+
+def node(value: Value, seq: int) -> MessageNode:
+    return MessageNode(
+        message=responses.facts(value),
+        tokens=400 + seq,
+        seq=seq,
+        stub_tokens=40,
+        at=f"2026-03-0{seq}T00:00:00+00:00",
+    )
+
+
+def page(index: str, *values: Value) -> Page:
+    made = Page(index=index, turn=3, opened_by=Opening.CONTINUATION, name=f"the name of {index}")
+    for seq, value in enumerate(values, start=1):
+        made.add(node(value, seq))
+        for call_id in responses.facts(value).answers:
+            made.answer(call_id)
+    return made
+
+
+def entry(number: int) -> ContentsEntry:
+    return ContentsEntry(
+        index=f"usr-{number}",
+        title=f"page {number}",
+        summary="what it is about",
+        lines=("user: one",),
+        outcome="done",
+        keywords=("rare",),
+        spans=("a stretch",),
+        entities=("42 km",),
+        state_changes=("wrote a file",),
+        importance=0.5,
+        entries=4,
+        tokens=100,
+        turn=2,
+        archived_turn=3,
+        recall_count=2,
+        last_recall_turn=4,
+        pinned=True,
+        revision=1,
+        sha256="ab" * 32,
+        first_seq=3,
+        last_seq=9,
+        detail=Detail.BRIEF,
+        shown_tokens={Detail.FULL: 30, Detail.BRIEF: 20},
+    )
+
+
+def directory(first: int, last: int) -> Directory:
+    return Directory(
+        index=f"usr-{first}..{last}",
+        spans=((first, "a stretch"),),
+        covers=((first, last),),
+        pages=last - first + 1,
+        archived_turn=4,
+        last_recall_turn=5,
+        shown_tokens=12,
+    )
+
+
+def full_state() -> State:
+    """Return a state of which no field has its default."""
+    configured = config_of(format="responses", recall={"turns": 3}).policy_mapping()
+    state = State(
+        session="chat",
+        seq=30,
+        turn=7,
+        config=Config.from_mapping(configured),
+        next_number={"sys": 2, "usr": 12},
+        turn_page="usr-9",
+        opening=OpenTurn("usr-9", [node(RESPONSES.user("what was asked"), 4)]),
+        pinned={"usr-10", "usr-11"},
+        recalls={"usr-11": (2, 5), "usr-10": (1, None)},
+        late={
+            "usr-6": [LateResult(8, node(RESPONSES.result("a", "late"), 9))],
+            "usr-5": [LateResult(5, node(RESPONSES.result(each, "later"), 6)) for each in ("b", "c")],
+        },
+        last_fold=LastFold(("usr-7", "usr-8"), (directory(1, 5), entry(6))),
+        settled=WindowSettled(
+            budget=900,
+            format="responses",
+            tools_sha256="cd" * 32,
+            tools_tokens=60,
+            renderer=1,
+            contents=False,
+            stubs=[3, 2],
+            reads=True,
+            passages_seq=12,
+            scale=1.15,
+        ),
+        scale=1.25,
+        ratios=(1.1, 1.3),
+        traffic=Traffic(tokens=4_000, calls=12),
+        erased_seq=20,
+        answers=("ef" * 32, "01" * 32),
+        instructions="how to recall",
+        instruction_tokens=15,
+        configured=configured,
+        next_checkpoint=4,
+        detours=((3, 9), (10, 14)),
+    )
+    state.system.add_page(page("sys-1", RESPONSES.system("be brief")))
+    looked = page("usr-10", RESPONSES.user("look there"), CALLED, DECIDED, RESPONSES.result("a", "found"))
+    answer = node(RESPONSES.user(ATTP_ANSWER), 9)
+    answer.message = answer.message.marked(attp=True)
+    looked.add(answer)
+    state.active.add_page(looked)
+    state.active.add_page(page("usr-11", RESPONSES.user("and there"), SAID, CALLED))
+    for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
+        block = responses.block(f"[recalled {index}]")
+        attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17, media=True)
+        state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
+    state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
+    state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])
+    return state
+
+
+def untouched(value: object) -> Iterator[tuple[type, str]]:
+    """Yield the class and name of each field that has its default in all objects of its class that a state refers to."""
+    defaults, changed = set(), set()
+    for each in objects(value):
+        kind: Any = type(each)
+        if not attrs.has(kind) or kind.__module__ == Config.__module__:
+            continue  # settings are written as the mapping that they were made from
+        for field in attrs.fields(kind):
+            if field.default is attrs.NOTHING or field.name in LINKS:
+                continue
+            default = field.default.factory() if hasattr(field.default, "factory") else field.default
+            defaults.add((kind, field.name))
+            if told(getattr(each, field.name)) != told(default):
+                changed.add((kind, field.name))
+    yield from sorted(defaults - changed, key=str)
+
+
+def test_a_state_read_back_is_the_one_that_was_written() -> None:
+    """Every field of a state, of what it refers to, and every link and order in it, comes back from the JSON of a snapshot."""
+    state = full_state()
+    state._check()
+    again = state_codec.from_mapping(codec.decode(codec.encode(state_codec.to_mapping(state))))
+    again._check()
+    assert told(state) == told(again)
+
+
+def test_every_field_of_a_state_is_tried() -> None:
+    """No field, in no class that a state is made of, has its default in the state that is written and read back."""
+    assert [] == list(untouched(full_state()))
+    assert {MessageNode, Page, Message, Attachment, ContentsEntry, Directory, LateResult, LastFold, OpenTurn, Traffic} <= {
+        type(each) for each in objects(full_state())
+    }

@@ -1,0 +1,97 @@
+"""What lists of pages say of pages in the window, and of their titles."""
+
+import json
+
+import pytest
+
+from memci.engine.reading.listing import MOST_LINES, TITLE_CHARACTERS, shown_title
+from memci.engine.session import Session
+from memci.engine.tools.recall_tools import read_messages
+from tests.engine.sessions import open_session, talk
+from tests.engine.wire import assistant, user
+
+CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""All characters that only set the direction of what follows."""
+
+
+def lines(session: Session, index: str) -> list[str]:
+    """Return the lines of the list of a range, without its heading."""
+    (message,) = read_messages(session, index)
+    return str(message["content"]).split("\n")[1:]
+
+
+def test_pages_in_the_window_are_listed_with_their_sizes() -> None:
+    """The list of a range says of pages that never folded how large they are, and how they were named."""
+    session = open_session()
+    talk(session, 2)
+    session.begin_page(name="Flights")
+    session.append(user("Where to?"))
+    sizes = [session.page(number).tokens for number in (1, 2, 3)]
+    assert [
+        f"[usr-1] 2 entries · {sizes[0]} tokens",
+        f"[usr-2] 2 entries · {sizes[1]} tokens",
+        f"[usr-3] Flights · 1 entry · {sizes[2]} tokens",
+    ] == lines(session, "usr-1..3")
+
+
+def test_pages_that_came_back_keep_their_titles() -> None:
+    """A page whose fold was undone is listed under the title of its entry, with the size that it has now."""
+    session = open_session(active={"min_pages": 1})
+    talk(session, 3)
+    session.fold("all")
+    before = lines(session, "usr-1..2")
+    session.undo_fold()
+    assert before == lines(session, "usr-1..2")
+    session.rewind("usr-2/2")
+    session.append(assistant("All is new here."))
+    assert f" · 2 entries · {session.page(2).tokens} tokens" in lines(session, "usr-1..2")[1]
+
+
+def test_lines_of_several_pages_leave_out_titles_that_there_are_not() -> None:
+    """A line of several pages in the window tells their size, and no empty titles."""
+    session = open_session()
+    talk(session, 2 * MOST_LINES, words=2)
+    found = lines(session, f"usr-1..{2 * MOST_LINES}")
+    assert MOST_LINES == len(found)
+    assert f"[usr-1..2] 2 pages · {session.page(1).tokens + session.page(2).tokens} tokens: …" == found[0]
+
+
+def test_a_name_is_erased_from_lists_that_were_opened() -> None:
+    """A page that was named, listed among many while in the window, and erased later has its name in no window ever shown."""
+    session = open_session(active={"min_pages": 1})
+    session.begin_page(name="Zanzibar")
+    talk(session, 2 * MOST_LINES, words=2)
+    for index in ("usr-1..3", f"usr-1..{2 * MOST_LINES}"):
+        assert session.recall(index).messages
+    shown = session.window().seq
+    session.fold("all")
+    session.erase(1)
+    assert all("Zanzibar" not in session.render(at=seq).to_json().decode() for seq in (shown, session.seq))
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        (f"{CONTROLS}safe{CONTROLS} to {CONTROLS}read", "safe to read"),
+        (f"a\n[usr-9] {CONTROLS}\nb", "a [usr-9]  b"),
+        ("שלום 猫", "שלום 猫"),
+        (CONTROLS, ""),
+        ("x" * 5_000, "x" * TITLE_CHARACTERS + "…"),
+        (CONTROLS * 10 + "x" * TITLE_CHARACTERS, "x" * TITLE_CHARACTERS),
+    ],
+)
+def test_titles_in_lists(title: str, expected: str) -> None:
+    """A title in a list is a line of bounded length, and cannot turn the direction of what stands around it."""
+    assert expected == shown_title(title)
+
+
+def test_names_in_lists_are_bounded_and_turn_nothing() -> None:
+    """Neither the list of a range nor the tools give the name of a page with controls of direction, or at any length."""
+    session = open_session(active={"min_pages": 1})
+    session.begin_page(name=CONTROLS + "n" * 5_000)
+    talk(session, 2)
+    line = lines(session, "usr-1..2")[0]
+    answers = [session.toolbox.call("list_pages", {}), session.toolbox.call("recall_page", {"index": "usr-1"})]
+    given = [line, *(json.dumps(answer, ensure_ascii=False) for answer in answers)]
+    assert not set(CONTROLS) & set("".join(given))
+    assert all(0 < text.count("n" * TITLE_CHARACTERS) < 5 for text in given)
