@@ -236,6 +236,7 @@ class Driver(Driven):
         if self.checkpoints:
             chosen = self.chance.choice(sorted(self.checkpoints))
             self.said(chosen)
+            self.session.refresh()  # a handle that is behind knows no checkpoint that another one made since
             made = self.act(lambda: self.session.restore_checkpoint(chosen))
             self.checkpoints[made.id], self.model = self.model, copy.deepcopy(self.checkpoints[chosen])
 
