@@ -45,7 +45,7 @@ def recall(core: Core, index: str) -> Page:
         return _attach(core, index, recall_count=0)
     facts = pages.get_facts(core, index)
     if facts.state in (PageState.OPEN, PageState.ACTIVE):
-        if not _folds_next(core, index):
+        if index not in folds_next(core):
             return pages.load(core, index)
         folding.fold(core, FoldPlan(pages=(index,), reason="budget"))
         facts = pages.get_facts(core, index)
@@ -59,11 +59,11 @@ def recall(core: Core, index: str) -> Page:
     return page
 
 
-def _folds_next(core: Core, index: str) -> bool:
-    """Return whether the next window folds a page, once it holds the answer to whoever recalls the page."""
+def folds_next(core: Core) -> Sequence[str]:
+    """Return the pages that the next window folds, once it holds the answer to whoever recalls a page. O(visible)."""
     state, budget = core.state, max(planner.next_budget(core.state, core.config) - RECEIPT_TOKENS, 1)
     layout = lay_out(state, state.settled)
-    return layout.tokens > budget and index in planner.plan_budget(state, core.config, layout, budget).pages
+    return planner.plan_budget(state, core.config, layout, budget).pages if layout.tokens > budget else ()
 
 
 def _attach(core: Core, index: str, *, recall_count: int) -> Page:

@@ -22,7 +22,7 @@ from memci.engine.core.monitor import Monitor, logger
 from memci.engine.core.recounting import configuration
 from memci.engine.history import blocks, state_codec
 from memci.engine.history.apply import apply
-from memci.engine.history.events import Event, from_record, to_record
+from memci.engine.history.events import Event, PageErased, from_record, to_record
 from memci.engine.history.state import State
 from memci.engine.settings.config import Config
 from memci.errors import ArgumentError, ConflictError, CorruptError, LockedError, StoreError, UnavailableError, shown
@@ -226,17 +226,24 @@ class Core:
             question: Is asked again when the index had to be made again.
         """
         try:
-            return question(index_access.current(self))
+            return self._answer(question)
         except UnavailableError as error:
             logger().warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
             self.indexed = index_access.private(self)
-            return question(index_access.current(self))
+            return self._answer(question)
         except CorruptError as error:
             if error.place != INDEX_PLACE:
                 raise
             logger().warning("session %r: the index is made again from the journal: %s", self.session_id, error)
             self.indexed = index_access.emptied(self)
-            return question(index_access.current(self))
+            return self._answer(question)
+
+    def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
+        while True:
+            index = index_access.current(self)
+            answer = question(index)
+            if index.seq == self.state.seq:  # else another process emptied it meanwhile, to make it again
+                return answer
 
     def catch_up(self) -> None:
         """Bring the index to the state's last event; a store that fails is logged, and the index catches up later."""
@@ -279,6 +286,8 @@ class Core:
         body = codec.encode({"mark": self.mark, "state": state_codec.to_mapping(self.state)})
         try:
             self.store.snapshots.put(self.state.seq, body)
+            if any(record.kind == PageErased.kind for record in self.store.journal.read(self.state.seq)):
+                self.store.snapshots.clear()  # another process erased meanwhile, and may have cleared them before this one came
         except StoreError as error:
             logger().warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
 

@@ -156,7 +156,9 @@ def _is_of_journal(core: Core, data: bytes | None) -> bool:
 
 
 def _tidy_files(core: Core, index: str) -> None:
-    """Leave the one file that a page's facts name, as the journal makes it, and none where it is not archived.
+    """Write the file that an archived page's facts name as the journal makes it, and remove all that hold something else.
+
+    A file that holds what the journal holds may be one that another process writes for a fold: it stays.
 
     Raises:
         UnavailableError: Others wrote in between too often.
@@ -170,7 +172,7 @@ def _tidy_files(core: Core, index: str) -> None:
         except ConflictError:  # the index is that of what others wrote meanwhile
             core.refresh()
             continue
-        core.store.pages.remove([each for each in _files_of(core, index) if each != name])
+        core.store.pages.remove([each for each in stray_files(core, index) if each != name])
         if archived and core.store.pages.find(name) != data:
             core.store.pages.put({name: data})
         return

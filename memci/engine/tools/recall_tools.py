@@ -11,6 +11,7 @@ from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.chapters.address import is_root, segment_of
 from memci.chapters.page import Page
+from memci.engine.commands.recalling import folds_next
 from memci.engine.core import conflict
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
@@ -259,11 +260,13 @@ def _recall_page(session: Conversation, core: "Core") -> Callable[..., Receipt]:
         Example:
             recall_page("usr-12")
         """
-        before = list(core.state.recalled.attachments)
+        before, folding = list(core.state.recalled.attachments), folds_next(core)
         page = session.recall(_index(index))
         where = _stands(core, page)
         if gone := [each for each in before if each not in core.state.recalled]:
             where += f"; {', '.join(gone)} left the window for it"
+        if gone := [each for each in folds_next(core) if each not in folding]:
+            where += f"; {', '.join(gone)} may leave the window for it"
         facts = session.facts(page.index)
         title = shown_title(facts.title, _TITLE_CHARACTERS)
         return Receipt(index=page.index, title=title, tokens=facts.tokens if is_root(page.index) else page.tokens, stands=where)
@@ -280,9 +283,11 @@ def _stands(core: "Core", page: Page) -> str:
     settled, read = core.state.settled, f'read it in parts with read_page("{page.index}", start=0)'
     if page.chapter is not None and settled is not None and any(node.seq in settled.stubs for node in page.nodes()):
         return f"where it was said, with a stub for what is too large there: {read}"
-    hidden = settled is not None and not settled.contents and segment_of(page.index) == USER
-    if page.chapter is not None or (is_root(page.index) and not hidden):
+    if page.chapter is not None:
         return "in full, where it was said"
+    hidden = settled is not None and not settled.contents and segment_of(page.index) == USER
+    if is_root(page.index) and not hidden:
+        return "at the beginning, as long as there is room for it"
     return f"not in view, as it is too large: {read}"
 
 

@@ -298,6 +298,24 @@ def test_a_receipt_names_what_left_for_the_page() -> None:
     assert said - left == set(indexes(session, PageState.ATTACHED))
 
 
+def test_a_receipt_names_the_pages_that_fold_for_it() -> None:
+    """A page that stood where it was said, and folds as another one is recalled, is named by the receipt of that one."""
+    session = open_session(budget={"window": 4_000, "reserve": 0})
+    for number in range(1, 67):
+        session.append(turn(number, 12)[0])
+        session.window()
+        session.append(turn(number, 12)[1])
+    session.append(user("compare them"))
+    session.window()
+    shown = [index for index in indexes(session, PageState.ACTIVE) if index.startswith("usr")]
+    wanted = (shown[0], "usr-1", "usr-2", "usr-3")
+    receipts = [session.toolbox.call("recall_page", {"index": index})["stands"] for index in wanted]
+    session.window()
+    gone = [index for index in shown if index not in indexes(session, PageState.ACTIVE)]
+    assert gone
+    assert [] == [index for index in gone if not any(index in stands.partition(";")[2] for stands in receipts)]
+
+
 @pytest.mark.parametrize("index", [2, 5, 30, 55, 58, 60, "usr-3..9"])
 @pytest.mark.parametrize("last", [0, 200, 900])
 def test_a_receipt_is_true(index: int | str, last: int) -> None:

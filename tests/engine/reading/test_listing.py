@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from memci.archive.catalogue.page_index import PageIndex
 from memci.engine.reading.listing import MOST_LINES, TITLE_CHARACTERS, shown_title
 from memci.engine.session import Session
 from memci.engine.tools.recall_tools import read_messages
@@ -32,6 +33,22 @@ def test_pages_in_the_window_are_listed_with_their_sizes() -> None:
         f"[usr-2] 2 entries · {sizes[1]} tokens",
         f"[usr-3] Flights · 1 entry · {sizes[2]} tokens",
     ] == lines(session, "usr-1..3")
+
+
+def test_an_answer_of_an_index_that_is_made_again_is_whole() -> None:
+    """A question is asked again where another process emptied the index meanwhile, to make it again."""
+    session = open_session()
+    talk(session, 5)
+    answers = []
+
+    def count(index: PageIndex) -> int:
+        if not answers:
+            index.reset()
+        answers.append(len(list(index.all_pages())))
+        return answers[-1]
+
+    assert 5 == session._core.ask(count)
+    assert [0, 5] == answers
 
 
 def test_pages_that_came_back_keep_their_titles() -> None:
