@@ -90,7 +90,7 @@ class _Texts:
         def find(name: str) -> bytes:
             data = self.blobs.find(name)
             if data is None or sha256(data).hexdigest() != name:
-                problem = f"it is {'missing' if data is None else 'damaged'}: restore it from a backup"
+                problem = f"it is {'missing' if data is None else 'damaged'}: append it again, or restore a backup"
                 raise CorruptError(problem, session=self.session_id, place=f"blob {name}", seq=seq)
             return data
 

@@ -29,8 +29,13 @@ def settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> Win
         tools_tokens=tokens,
         renderer=RENDERER,
         stubs=last.stubs if last is not None and last.budget == budget else [],
-        reads=core.config.recall.protocol == "attp" or any(_names_reader(tool) for tool in tools),
+        reads=_tells_of_attp(core) or any(_names_reader(tool) for tool in tools),
     )
+
+
+def _tells_of_attp(core: Core) -> bool:
+    """Return whether the system part tells of ATTP: it does once there is a contents page."""
+    return core.config.recall.protocol == "attp" and core.state.archive.message_list.head is not None
 
 
 def _names_reader(tool: Mapping[str, Any]) -> bool:

@@ -44,7 +44,7 @@ def page_index(index: object) -> str:
     found = _RANGE.fullmatch(index) if isinstance(index, str) else None
     if found is not None and int(found[2]) <= int(found[3]):
         return range_index(found[1], int(found[2]), int(found[3]))
-    message = f"{shown(index)} is not a page index: give one such as 'usr-12' or 'usr-12..15', or the number alone as an int"
+    message = f"{shown(index)} is not a page index: give one such as 'usr-12' or, first page first, 'usr-12..15'"
     raise InvalidIdError(message, value=index)
 
 

@@ -264,7 +264,11 @@ def test_a_stub_names_a_tool_that_is_offered() -> None:
         assert said in window.to_json().decode()
     session = open_session(recall={"protocol": "attp"})
     session.append(user("word " * 1_000))
-    assert said in session.window(500).to_json().decode()
+    assert said not in session.window(500).to_json().decode()
+    talk(session, 2)
+    session.fold("all")
+    session.append(user("word " * 4_000))
+    assert "read it with read_page('usr-" in session.window(4_000).to_json().decode()
 
 
 def test_zones_follow_the_share_of_the_budget() -> None:

@@ -39,7 +39,7 @@ def test_an_answer_of_an_index_that_is_made_again_is_whole() -> None:
     """A question is asked again where another process emptied the index meanwhile, to make it again."""
     session = open_session()
     talk(session, 5)
-    answers = []
+    answers: list[int] = []
 
     def count(index: PageIndex) -> int:
         if not answers:
