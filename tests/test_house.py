@@ -1,6 +1,7 @@
 """Rules that hold for every file: sizes, names, what an import loads, and what must never be written down."""
 
 import ast
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -100,6 +101,16 @@ def test_exports_are_what_is_visible() -> None:
     exported = set(getattr(memci, "__all__", ()))
     visible = {name for name in dir(memci) if not name.startswith("_") and not inspect.ismodule(getattr(memci, name))}
     assert exported == visible
+
+
+@pytest.mark.parametrize("name", ["archive", "attp", "chapters"])
+def test_the_links_are_no_packages(name: str) -> None:
+    """``import chapters`` in a checkout, by the link that shows the architecture, is an error that names ``memci.chapters``."""
+    spec = importlib.util.spec_from_file_location(name, PACKAGE / name / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(ImportError, match=f"import memci.{name}"):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def test_modules_are_short() -> None:

@@ -6,3 +6,7 @@ from memci.attp.tool import Tool
 from memci.attp.toolbox import Toolbox
 
 __all__ = ["CodeCall", "Limits", "Reply", "Result", "Runtime", "Tool", "Toolbox", "parse"]
+
+if __name__ != "memci.attp":  # by the link at the top of a checkout, its classes would be others than memci's
+    message = "this is a part of memci: import memci.attp"
+    raise ImportError(message)

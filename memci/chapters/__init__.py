@@ -1,0 +1,3 @@
+if __name__ != "memci.chapters":  # by the link at the top of a checkout, its classes would be others than memci's
+    message = "this is a part of memci: import memci.chapters"
+    raise ImportError(message)
