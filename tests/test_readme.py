@@ -1,4 +1,4 @@
-"""What README and concepts say can be run is run, and what they point to is there."""
+"""What README, guide and reference say can be run is run, and what they point to is there."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ import memci
 from memci import Config
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/attp.md", "docs/chat.md", "docs/concepts.md", "docs/formats.md", "docs/time.md"]
+PAGES = ["README.md", "docs/attp.md", "docs/chat.md", "docs/guide.md", "docs/reference.md", "docs/formats.md", "docs/time.md"]
 
 
 def text(name: str) -> str:

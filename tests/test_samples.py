@@ -52,13 +52,13 @@ def test_the_size_of_the_prompt_of_attp_is_measured() -> None:
     assert get_counter("o200k_base").count(attp_prompt()) == pytest.approx(int(told[1]), rel=0.05)
 
 
-def test_the_window_of_the_readme_is_that_of_the_example() -> None:
-    """The sizes of the parts of the window that the README shows are those that the support bot prints."""
-    shown = dict(re.findall(r"^(\w+) +([0-9]+)  ", text("README.md").partition("```text")[2].partition("```")[0], re.MULTILINE))
-    printed = next(line for line in reversed(output("examples/support_bot.py")) if line.startswith("the window: "))
-    parts = dict(re.findall(r"(\w+) ([0-9]+)[,)]", printed))
-    assert 5 == len(shown)
-    assert shown == {part: parts[part] for part in shown}
+def test_the_picture_of_the_readme_is_drawn_from_a_run() -> None:
+    """The picture of a window, and the sizes that are said of it, are those that the example draws."""
+    drawn = output("examples/draw_window.py")
+    assert text("docs/window.svg").splitlines() == drawn
+    sizes = re.findall(r"(?:conversation|window): ([0-9,]+)", "\n".join(drawn))
+    assert 2 == len(sizes)
+    assert [] == [size for size in sizes if f"{size} tokens" not in text("README.md")]
 
 
 def test_nobody_is_told_to_install_what_is_not_published() -> None:
