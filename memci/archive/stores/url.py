@@ -9,7 +9,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql import postgres_url
 from memci.archive.stores.sql.postgres import PostgresStore
 from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.tier import redis_url
+from memci.archive.stores.tier import redis_tier
 from memci.errors import ConfigError
 
 _SCHEMES = (
@@ -89,7 +89,7 @@ def shown_url(url: str) -> str:
             is_plain = not set(url).intersection("@=?")
         case "file" | "sqlite", ":":
             is_plain = not _SECRET.search(rest)
-        case _, ":" if postgres_url.is_clear(url) or redis_url.is_clear(url):
+        case _, ":" if postgres_url.is_clear(url) or redis_tier.is_clear(url):
             return _PARAMETERS.sub("?…", _USER.sub("//…@", url))
         case "s3" | "gs" | "az", ":" if _BUCKET.fullmatch(rest):
             return _PARAMETERS.sub("?…", url)

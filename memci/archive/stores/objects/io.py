@@ -1,33 +1,109 @@
-"""Every request that the object store makes, counted, and what the driver's errors mean."""
+"""A bucket: the URL that names it, every request that is made there, counted, and what the driver's errors mean."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from urllib.parse import parse_qsl
 
 import attrs
 
 from memci.errors import ConfigError, UnavailableError
 
 if TYPE_CHECKING:
-    from obstore import PutMode, UpdateVersion
+    from obstore import ObjectMeta, PutMode, PutResult, UpdateVersion
     from obstore.store import ObjectStore as Driver
 
+Version: TypeAlias = "UpdateVersion"
+"""What tells one content of an object from another: the condition of a put that replaces this content only."""
+
 _T = TypeVar("_T")
-Condition: TypeAlias = Literal["absent", "same"]
-"""When a put is to be done: where there is no object yet, or where it still is the version that is named."""
+
+_SCHEMES = ("s3", "gs", "az")  # providers with a conditional put
+_CONFIG = ("account_name", "endpoint", "region", "virtual_hosted_style_request")
+_CLIENT = ("allow_http",)
+_KNOWN = sorted((*_CONFIG, *_CLIENT, "memci_index", "timeout_s", "retries"))
+_MOST = 3_600
 
 _PARALLEL = 8
 _BATCH = 1_000  # objects that one listing or deletion names, as S3 has it
-_UNFIT = {
-    "LocalStore": "a directory has no conditional put: use file:./directory",
-    "HTTPStore": "a web server has no conditional put: use s3, gs or az",
-}
 _STATUS = re.compile(r"status code: (\d{3})")
-_REFUSED = {"401", "403"}
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
+
+
+@attrs.frozen
+class Location:
+    """Where objects are: *url* with nothing secret, what the driver takes beside it, and a directory for indexes, if any."""
+
+    url: str
+    options: Mapping[str, Any]
+    index_dir: str | None
+
+
+def parse(url: str, durability: str = "fsync") -> Location:
+    """Read the URL of an object store.
+
+    Raises:
+        ConfigError: It cannot be used, or the durability is not ``fsync``. The text shows nothing that follows the prefix.
+    """
+    if durability != "fsync":
+        message = f"{durability!r} is no durability of an object store: fsync, the provider's acknowledgement, is the only one"
+        raise ConfigError(message, path="durability")
+    address, _, query = url.partition("?")
+    scheme, _, rest = address.partition("://")
+    bucket = rest.partition("/")[0]
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    if "@" in rest or "#" in rest or ":" in bucket or "@" in given.get("endpoint", ""):
+        _refuse("it has a user, a password or a fragment: give credentials in the environment")
+    if scheme not in _SCHEMES or not bucket:
+        _refuse("it names no bucket: give s3://bucket/prefix, gs://bucket/prefix or az://container/prefix")
+    for name in sorted(set(given).difference(_KNOWN)):
+        # What has no value may be one itself.
+        is_name = name.isascii() and name.isidentifier() and given[name]
+        unknown = f"there is no option {name[:40]}" if is_name else "it has an unknown option"
+        _refuse(f"{unknown}, there are {', '.join(_KNOWN)}; credentials come from the environment")
+    timeout = timedelta(seconds=_number("timeout_s", given.get("timeout_s", "30"), least=1))
+    retries = _number("retries", given.get("retries", "3"), least=0)
+    client = {name: given[name] for name in _CLIENT if name in given}
+    options = {
+        "config": {name: given[name] for name in _CONFIG if name in given},
+        "client_options": {**client, "timeout": timeout, "connect_timeout": timeout},
+        "retry_config": {"max_retries": retries, "retry_timeout": timeout * (retries + 1)},
+    }
+    return Location(address, options, given.get("memci_index"))
+
+
+def connect(location: Location) -> "Driver":
+    """Make the driver; it makes no request yet.
+
+    Raises:
+        ConfigError: obstore is not installed, or an option, or what the environment says, cannot be used.
+    """
+    try:
+        from obstore.exceptions import BaseError  # noqa: PLC0415 (the driver is optional)
+        from obstore.store import from_url  # noqa: PLC0415 (the same)
+    except ImportError as error:
+        message = "the store needs obstore: install memci with its extra objects"
+        raise ConfigError(message, path="store") from error
+    try:
+        driver: Driver = from_url(location.url, **location.options)
+    except (BaseError, ValueError, TypeError) as error:
+        _refuse(f"no client can be made for it ({type(error).__name__}): see the options, and the account in the environment")
+    return driver
+
+
+def _number(name: str, text: str, *, least: int) -> int:
+    if not re.fullmatch("[0-9]{1,4}", text) or not least <= int(text) <= _MOST:
+        _refuse(f"{name} is no number from {least} to {_MOST}")
+    return int(text)
+
+
+def _refuse(reason: str) -> NoReturn:
+    message = f"the URL of the object store cannot be used: {reason}"
+    raise ConfigError(message, path="store") from None  # the driver's text may quote the environment
 
 
 class AbsentError(Exception):
@@ -42,36 +118,16 @@ class RejectedError(Exception):
     """The condition of a put does not hold: somebody else wrote the object, or removed it."""
 
 
-@attrs.frozen
-class Version:
-    """What tells one content of an object from another. Providers use either or both.
-
-    Attributes:
-        e_tag: The entity tag of HTTP.
-        generation: The provider's own version.
-    """
-
-    e_tag: str | None
-    generation: str | None
-
-    def condition(self) -> "UpdateVersion":
-        """Return the condition of a put that replaces this version only."""
-        condition: UpdateVersion = {}
-        if self.e_tag is not None:
-            condition["e_tag"] = self.e_tag
-        if self.generation is not None:
-            condition["version"] = self.generation
-        return condition
+_ANSWERS: Mapping[str, type[Exception]] = {
+    "FileNotFoundError": AbsentError,
+    "NotFoundError": AbsentError,
+    "NotModifiedError": UnchangedError,
+    "PreconditionError": RejectedError,
+}
 
 
-@attrs.frozen
-class Found:
-    """An object as it was read.
-
-    Attributes:
-        body: Its bytes.
-        version: Which content this is.
-    """
+class Found(NamedTuple):
+    """An object as it was read."""
 
     body: bytes
     version: Version
@@ -88,206 +144,141 @@ class ObjectIo:
 
     Attributes:
         requests: Requests by kind: ``get``, ``put``, ``list``, ``delete``. What the driver repeats by itself counts once.
-        bytes_written: Bytes of the bodies that were put.
         bytes_read: Bytes of the bodies that came.
     """
 
     def __init__(self, connect: "Callable[[], Driver]") -> None:
         self.requests: Counter[str] = Counter()
-        self.bytes_written = 0
         self.bytes_read = 0
         self._connect = connect
         self._driver: Driver | None = None
-        self._pool: ThreadPoolExecutor | None = None
-        self._lock = Lock()  # protects the counts, and that driver and pool are made once
+        self._lock = Lock()  # protects the counts, and that the driver is made once
 
-    def find(self, path: str, unless: Version | None = None) -> Found | None:
+    def find(self, path: str, unless: "Version | None" = None) -> Found | None:
         """Return an object, ``None`` where there is none. One request.
 
         Raises:
             UnchangedError: It is still the version *unless*; no body was sent.
         """
+        tag = unless.get("e_tag") if unless else None
 
-        def call(driver: "Driver") -> Found:
-            import obstore  # noqa: PLC0415 (the driver is optional)
-
-            condition = unless and unless.e_tag
-            result = obstore.get(driver, path, options={"if_none_match": condition} if condition else None)
-            meta = result.meta
-            return Found(bytes(result.bytes()), Version(meta["e_tag"], meta["version"]))
+        def get(driver: "Driver") -> Found:
+            result = driver.get(path, options={"if_none_match": tag} if tag else None)
+            return Found(bytes(result.bytes()), _version(result.meta))
 
         try:
-            found = self.request("get", path, call)
+            found = self.request("get", path, get)
         except AbsentError:
             return None
         with self._lock:
             self.bytes_read += len(found.body)
         return found
 
-    def put(self, path: str, body: bytes) -> None:
-        """Write an object, over an older one. One request."""
-        self._put(path, body, "overwrite")
-
-    def replace(self, path: str, body: bytes, version: Version | None) -> Version:
-        """Write an object if it is still this version, or if there is none where *version* is ``None``. One request.
+    def put(self, path: str, body: bytes, mode: "PutMode" = "overwrite") -> Version:
+        """Write an object: over an older one, where there is none (``create``), or over one version only. One request.
 
         Raises:
-            RejectedError: It is another.
+            RejectedError: There is one, or it is another version.
         """
-        return self._put(path, body, "create" if version is None else version.condition())
+
+        def put(driver: "Driver") -> "PutResult":
+            # In one piece whatever the size: a put in several parts cannot be conditional everywhere.
+            return driver.put(path, body, mode=mode, use_multipart=False)
+
+        try:
+            result = self.request("put", path, put, creates=mode == "create")
+        except AbsentError:
+            # Some providers answer so where the condition names a version of what is gone; else the bucket is missing.
+            raise (RejectedError() if isinstance(mode, dict) else _no_bucket(path)) from None
+        return _version(result)
 
     def put_each(self, objects: Mapping[str, bytes]) -> None:
         """Write objects over older ones, some at a time. One request each; if one fails, others may be written."""
-        self._each(self.put, objects, objects.values())
+        _each(self.put, objects, objects.values())
 
     def find_each(self, paths: Collection[str]) -> list[bytes | None]:
         """Return the bodies of objects in the order of their paths, ``None`` where there is none. One request each."""
-        found = self._each(self.find, paths)
-        return [None if one is None else one.body for one in found]
+        return [found and found.body for found in _each(self.find, paths)]
 
     def delete(self, paths: Collection[str]) -> None:
         """Delete objects; those that are not there are passed over. One request for each thousand."""
         rest = list(paths)
         while rest:
             batch, rest = rest[:_BATCH], rest[_BATCH:]
+
+            def delete(driver: "Driver", batch: list[str] = batch) -> None:
+                driver.delete(batch)
+
             try:
-                self._delete(batch)
+                self.request("delete", batch[0], delete)
             except AbsentError:  # some providers delete one by one and stop there
-                for path in batch:
-                    self._delete_one(path)
+                for path in batch if len(batch) > 1 else ():
+                    self.delete([path])
 
     def names(self, prefix: str) -> Iterator[str]:
         """Yield the paths below a prefix, which is whole path segments. One request for each thousand."""
         stream: Iterator[Any] | None = None
 
-        def call(driver: "Driver") -> list[Any]:
-            import obstore  # noqa: PLC0415 (the driver is optional)
-
+        def list_next(driver: "Driver") -> list[Any]:
             nonlocal stream
-            if stream is None:
-                stream = iter(obstore.list(driver, prefix, chunk_size=_BATCH))
+            stream = stream or iter(driver.list(prefix, chunk_size=_BATCH))
             return list(next(stream, []))
 
-        while True:
-            batch = self.request("list", prefix, call)
+        batch = self.request("list", prefix, list_next)
+        while batch:
             yield from (str(meta["path"]) for meta in batch)
-            if len(batch) < _BATCH:
-                return
+            batch = self.request("list", prefix, list_next) if len(batch) == _BATCH else []
 
-    def close(self) -> None:
-        """End the threads. May be called twice; a later call begins new ones."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown()
-
-    def request(self, kind: str, path: str, call: "Callable[[Driver], _T]", condition: "Condition | None" = None) -> _T:
+    def request(self, kind: str, path: str, call: "Callable[[Driver], _T]", *, creates: bool = False) -> _T:
         """Make one request, count it, and say by memci's errors what went wrong. A subclass can make requests fail."""
         with self._lock:
             self.requests[kind] += 1
             if self._driver is None:
-                self._driver = _connected(self._connect)
+                self._driver = self._connect()
             driver = self._driver
+        from obstore.exceptions import BaseError  # noqa: PLC0415 (the driver is optional)
+
         try:
             return call(driver)
-        except Exception as error:
-            mapped = _mapped(error, path, condition)
-            if mapped is None:
-                raise
-            raise mapped from None
-
-    def _put(self, path: str, body: bytes, mode: "PutMode") -> Version:
-        def call(driver: "Driver") -> Version:
-            import obstore  # noqa: PLC0415 (the driver is optional)
-
-            # In one piece whatever the size: a put in several parts cannot be conditional everywhere.
-            result = obstore.put(driver, path, body, mode=mode, use_multipart=False)
-            return Version(result["e_tag"], result["version"])
-
-        try:
-            version = self.request("put", path, call, None if mode == "overwrite" else "absent" if mode == "create" else "same")
-        except AbsentError:
-            # Some providers answer so where the condition names a version of what is gone; else the bucket is missing.
-            if isinstance(mode, dict):
-                raise RejectedError from None
-            raise _no_bucket(path) from None
-        with self._lock:
-            self.bytes_written += len(body)
-        return version
-
-    def _delete(self, paths: list[str]) -> None:
-        def call(driver: "Driver") -> None:
-            import obstore  # noqa: PLC0415 (the driver is optional)
-
-            obstore.delete(driver, paths)
-
-        self.request("delete", paths[0], call)
-
-    def _delete_one(self, path: str) -> None:
-        try:
-            self._delete([path])
-        except AbsentError:
-            return
-
-    def _each(self, call: Callable[..., _T], *columns: Collection[object]) -> list[_T]:
-        if len(columns[0]) <= 1:
-            return list(map(call, *columns))
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(_PARALLEL, "memci-objects")
-            pool = self._pool
-        # All of them end before one that failed is reported: none is under way once this returns.
-        futures = [pool.submit(call, *row) for row in zip(*columns, strict=True)]
-        failures = [failure for future in futures if (failure := future.exception()) is not None]
-        if failures:
-            raise failures[0]
-        return [future.result() for future in futures]
+        except (BaseError, OSError, NotImplementedError) as error:
+            raise _meaning(error, path, creates=creates) from None
 
 
-def _connected(connect: "Callable[[], Driver]") -> "Driver":
-    try:
-        driver = connect()
-    except ImportError as error:
-        message = "the store needs obstore: install memci with its extra objects"
-        raise ConfigError(message, path="store") from error
-    name = type(driver).__name__
-    if name in _UNFIT:
-        raise ConfigError(_UNFIT[name], path="store")
-    return driver
+def _each(call: Callable[..., _T], *columns: Collection[object]) -> list[_T]:
+    """Make calls, some at a time; none is under way once this returns or raises."""
+    if len(columns[0]) <= 1:
+        return list(map(call, *columns))
+    with ThreadPoolExecutor(_PARALLEL, "memci-objects") as pool:
+        return list(pool.map(call, *columns))
 
 
-def _mapped(error: Exception, path: str, condition: "Condition | None") -> Exception | None:
-    """Return what an error of the driver means, ``None`` where it is none.
+def _version(meta: "ObjectMeta | PutResult") -> Version:
+    """Leave out what the provider does not tell."""
+    tag, number = meta["e_tag"], meta["version"]
+    return {**({} if tag is None else {"e_tag": tag}), **({} if number is None else {"version": number})}
+
+
+def _meaning(error: Exception, path: str, *, creates: bool) -> Exception:
+    """Return what an error of the driver means.
 
     The driver calls it *exists* where the provider answered 409, another put being under way, or where a put that is to
     make the object met one. Whether the first of them is the same put, sent again, is not known.
     """
-    from obstore import exceptions  # noqa: PLC0415 (the driver is optional)
-
-    text = str(error)
+    name, text = type(error).__name__, str(error)
     status = match[1] if (match := _STATUS.search(text)) else ""
     if any(word in text for word in _NO_BUCKET):
         return _no_bucket(path)
-    match error:
-        case FileNotFoundError() | exceptions.NotFoundError():
-            return AbsentError()
-        case exceptions.NotModifiedError():
-            return UnchangedError()
-        case exceptions.AlreadyExistsError() | exceptions.PreconditionError() if condition == "absent" or (
-            condition == "same" and isinstance(error, exceptions.PreconditionError)
-        ):
-            return RejectedError()
-        case exceptions.PermissionDeniedError() | exceptions.UnauthenticatedError() | PermissionError():
-            advice = "the provider refused it: see the credentials in the environment and their rights"
-        case exceptions.NotSupportedError():
-            advice = "the provider has no conditional put: use another, or file:./directory"
-        case exceptions.BaseError() | OSError() if status in _REFUSED:
-            advice = "the provider refused it: see the credentials in the environment and their rights"
-        case exceptions.BaseError() | OSError():
-            reason = f"the provider answered {status}" if status else "the provider did not answer"
-            advice = f"{reason}: see the network, the endpoint and the region, then do it again"
-        case _:
-            return None
+    if name in _ANSWERS:
+        return _ANSWERS[name]()
+    if name == "AlreadyExistsError" and creates:
+        return RejectedError()
+    if name in {"NotSupportedError", "NotImplementedError"}:
+        advice = "the provider has no conditional put: use another, or file:./directory"
+    elif name in {"PermissionDeniedError", "UnauthenticatedError", "PermissionError"} or status in {"401", "403"}:
+        advice = "the provider refused it: see the credentials in the environment and their rights"
+    else:
+        reason = f"the provider answered {status}" if status else "the provider did not answer"
+        advice = f"{reason}: see the network, the endpoint and the region, then do it again"
     return UnavailableError(f"{path}: {advice}")
 
 

@@ -12,9 +12,9 @@ holds never changes; its name is that of the revision and write that made it, an
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import orjson
@@ -23,53 +23,42 @@ from memci.archive.stores.record_codec import DamagedLineError
 from memci.errors import StoreError
 
 FORMAT_VERSION = 1
-"""Version of the manifests that are written here."""
-
-TAIL_RECORDS = 64
-"""Records that the manifest holds at most, but for the first commit of a session, which it holds whole."""
-
-TAIL_BYTES = 1 << 16
-"""Bytes of records that the manifest holds at most, with the same exception."""
-
-SEGMENT_BYTES = 1 << 18
-"""A segment ends before the record that makes it larger."""
-
-FAN_OUT = 16
-"""Parts that one list holds."""
-
-WRITES = 32
-"""Newest writes that the manifest names, so that a writer without an answer can see whether its write was done."""
+TAIL_RECORDS = 64  # that the manifest holds at most, but for the first commit of a session, which it holds whole
+TAIL_BYTES = 1 << 16  # of records that the manifest holds at most, with the same exception
+SEGMENT_BYTES = 1 << 18  # a segment ends before the record that makes it larger
+FAN_OUT = 16  # parts that one list holds
+WRITES = 32  # newest writes that the manifest names, so that a writer without an answer can see whether its write was done
+SEGMENTS, LISTS, SNAPSHOTS = "segments", "lists", "snapshots"  # folders of the objects that manifests name
 
 _SEALED = re.compile(rb'\{"v":(0|[1-9][0-9]{0,18}),"sum":"([0-9a-f]{32})","(manifest|list)":')
+_NAME = re.compile(r"([0-9]+)-([0-9]+)\.([0-9]+)-[0-9a-f]+")
 _LINE_END = b"}\n"
 
 
 class Part(NamedTuple):
-    """A run of records outside the manifest.
-
-    Attributes:
-        first: The first record's sequence number.
-        last: That of the last one.
-        level: 0 for a segment, n for a list of parts of level n - 1.
-        name: The object's name below the folder of its level.
-    """
+    """The records from *first* to *last*: their lines where *level* is 0, else a list of parts of the level below."""
 
     first: int
     last: int
     level: int
     name: str
 
+    @property
+    def path(self) -> str:
+        """Where its object lies below the incarnation; empty for the tail, which has none."""
+        return self.name and f"{LISTS if self.level else SEGMENTS}/{self.name}"
+
 
 class Snapshot(NamedTuple):
-    """A cached state.
-
-    Attributes:
-        seq: The record after which it was the state.
-        name: The object's name.
-    """
+    """A cached state: the record after which it was the state, and the name of its object."""
 
     seq: int
     name: str
+
+    @property
+    def path(self) -> str:
+        """Where its object lies below the incarnation."""
+        return f"{SNAPSHOTS}/{self.name}"
 
 
 @attrs.frozen(kw_only=True)
@@ -95,49 +84,27 @@ class Manifest:
     tail: bytes = b""
 
     @property
-    def tail_first(self) -> int:
-        """Sequence number of the first record in the tail, or of the next one where the tail is empty."""
-        return self.parts[-1].last + 1 if self.parts else 1
-
-    def holds(self, write: str, revision: int) -> bool | None:
-        """Tell whether a write made the version of that number; ``None`` where it is too long ago."""
-        age = self.revision - revision
-        if age >= len(self.writes):
-            return None
-        return age >= 0 and self.writes[-1 - age] == write
-
-
-class Change(NamedTuple):
-    """A new version of the manifest, and what has to be written before it.
-
-    Attributes:
-        manifest: The new version, as it is but for revision and writes.
-        objects: Bodies of new parts.
-    """
-
-    manifest: Manifest
-    objects: dict[Part, bytes]
+    def tail_part(self) -> Part:
+        """The records of the tail; the first of them is the next record where the tail is empty."""
+        return Part(self.parts[-1].last + 1 if self.parts else 1, self.head, 0, "")
 
 
 class ManifestCodec:
-    """Writes and reads manifests and lists of one session; those of another fail their checksum."""
+    """Writes and reads manifests and lists of one session; those of another fail their checksum.
+
+    Reading raises ``DamagedLineError`` for what is not what was written, and ``StoreError`` for what a newer memci wrote.
+    """
 
     def __init__(self, tenant: str, session_id: str) -> None:
         self._owner = {"tenant": tenant, "session": session_id}
 
     def encode(self, manifest: Manifest) -> bytes:
         """Return the bytes of the object."""
-        facts = self._owner | attrs.asdict(manifest, recurse=False)
-        facts |= {"parts": _rows(manifest.parts), "snapshots": _rows(manifest.snapshots), "tail": len(manifest.tail)}
-        return self._seal(b"manifest", orjson.dumps(facts)) + manifest.tail
+        facts = self._owner | attrs.asdict(manifest, recurse=False) | {"tail": len(manifest.tail)}
+        return self._seal(b"manifest", orjson.dumps(facts, default=list)) + manifest.tail
 
     def decode(self, body: bytes) -> Manifest:
-        """Read a manifest.
-
-        Raises:
-            DamagedLineError: It is not what was written, or of another session.
-            StoreError: A newer memci wrote it.
-        """
+        """Read a manifest."""
         head, _, tail = body.partition(b"\n")
         facts = orjson.loads(self._unseal(b"manifest", head + b"\n"))
         if facts["tail"] != len(tail):
@@ -152,7 +119,7 @@ class ManifestCodec:
             writes=tuple(facts["writes"]),
             tail=tail,
         )
-        lines, records = tail.count(b"\n"), manifest.head - manifest.tail_first + 1
+        lines, records = tail.count(b"\n"), manifest.head - manifest.tail_part.first + 1
         if lines != records:  # else what is appended would get other numbers once the tail becomes a segment
             message = f"{lines} lines of records follow the manifest and not {records}"
             raise DamagedLineError(message)
@@ -160,15 +127,10 @@ class ManifestCodec:
 
     def encode_list(self, parts: Sequence[Part]) -> bytes:
         """Return the body of a list of parts."""
-        return self._seal(b"list", orjson.dumps(_rows(parts)))
+        return self._seal(b"list", orjson.dumps(parts, default=list))
 
     def decode_list(self, part: Part, body: bytes) -> list[Part]:
-        """Return the parts that make up *part*, which is a list.
-
-        Raises:
-            DamagedLineError: It is not what was written, or not the list of these records.
-            StoreError: A newer memci wrote it.
-        """
+        """Return the parts that make up *part*, which is a list."""
         parts = [Part(*fields) for fields in orjson.loads(self._unseal(b"list", body))]
         if not parts or (parts[0].first, parts[-1].last, parts[0].level) != (part.first, part.last, part.level - 1):
             message = f"it is no list of the records {part.first} to {part.last}"
@@ -197,76 +159,72 @@ class ManifestCodec:
         return sha256(head + body).hexdigest()[:32].encode()
 
 
-class Planner:
-    """Plans new versions of a manifest. Reads and writes nothing.
+class Draft:
+    """The next version of a manifest in the making. Reads and writes nothing.
 
-    Args:
-        codec: Of the session.
-        base: The version to go on from.
-        write: An id that no other write has.
+    Attributes:
+        manifest: The next version as planned so far; at first it says what *base* says, and that *write*, an id, made it.
+        objects: What has to be put before it, by path below the incarnation.
     """
 
     def __init__(self, codec: ManifestCodec, base: Manifest, write: str) -> None:
+        self.manifest = attrs.evolve(base, revision=base.revision + 1, writes=(*base.writes, write)[-WRITES:])
+        self.objects: dict[str, bytes] = {}
         self._codec = codec
-        self._base = base
-        self._write = write
+        self._mark = f"{self.manifest.revision}-{write}"
 
-    def append(self, lines: bytes, count: int) -> Change:
+    def change(self, **fields: Any) -> None:  # noqa: ANN401 (as attrs.evolve takes them)
+        """Plan other fields of the manifest."""
+        self.manifest = attrs.evolve(self.manifest, **fields)
+
+    def append(self, lines: bytes, count: int) -> None:
         """Plan a commit of so many records: into the tail while it has room, else into segments.
 
         The first commit of a session is kept in the tail whatever its size: before the manifest is there, no object of a
         session can be told from what a deleted one left.
         """
-        base = self._base
-        head = base.head + count
-        fits = head - base.tail_first < TAIL_RECORDS and len(base.tail) + len(lines) <= TAIL_BYTES
-        if fits or not base.head:
-            return self._change(attrs.evolve(base, head=head, tail=base.tail + lines), {})
-        is_large = count > TAIL_RECORDS or len(lines) > TAIL_BYTES
-        moved, tail = (base.tail + lines, b"") if is_large else (base.tail, lines)
-        objects = {}
-        first = base.tail_first
-        for segment in _segments(moved):
+        base = self.manifest
+        first, head, tail = base.tail_part.first, base.head + count, base.tail + lines
+        if not base.head or (head - first < TAIL_RECORDS and len(tail) <= TAIL_BYTES):
+            self.change(head=head, tail=tail)
+            return
+        parts = list(base.parts)
+        for segment in _segments(tail):
             last = first + segment.count(b"\n") - 1
-            objects[self.part(first, last, 0)] = segment
+            parts.append(self.add_segment(first, last, segment))
             first = last + 1
-        parts, lists = self._folded([*base.parts, *objects])
-        return self._change(attrs.evolve(base, head=head, parts=tuple(parts), tail=tail), objects | lists)
+        self.change(head=head, parts=tuple(self._folded(parts)), tail=b"")
 
-    def replace(self, parts: Sequence[Part], tail: bytes, objects: dict[Part, bytes]) -> Change:
-        """Plan other bodies for the same records."""
-        return self._change(attrs.evolve(self._base, parts=tuple(parts), tail=tail), objects)
+    def add_segment(self, first: int, last: int, lines: bytes) -> Part:
+        """Plan an object for the lines of records."""
+        return self._part(first, last, 0, lines)
 
-    def keep(self, snapshots: Sequence[Snapshot]) -> Change:
-        """Plan another choice of snapshots."""
-        return self._change(attrs.evolve(self._base, snapshots=tuple(sorted(snapshots))), {})
+    def add_list(self, parts: Sequence[Part]) -> Part:
+        """Plan an object that lists parts of one level."""
+        return self._part(parts[0].first, parts[-1].last, parts[0].level + 1, self._codec.encode_list(parts))
 
-    def encode_list(self, parts: Sequence[Part]) -> bytes:
-        """Return the body of a list of parts."""
-        return self._codec.encode_list(parts)
+    def add_snapshot(self, seq: int, body: bytes) -> Snapshot:
+        """Plan an object for a state."""
+        snapshot = Snapshot(seq, f"{seq}-{self._mark}")
+        self.objects[snapshot.path] = body
+        return snapshot
 
-    def part(self, first: int, last: int, level: int) -> Part:
-        """Name an object for a run of records."""
-        return Part(first, last, level, f"{first}-{last}.{self._base.revision + 1}-{self._write}")
+    def _part(self, first: int, last: int, level: int, body: bytes) -> Part:
+        part = Part(first, last, level, f"{first}-{last}.{self._mark}")
+        self.objects[part.path] = body
+        return part
 
-    def _folded(self, parts: list[Part]) -> tuple[list[Part], dict[Part, bytes]]:
+    def _folded(self, parts: list[Part]) -> list[Part]:
         """Put the oldest parts of a level into a list, while it has twice as many as a list takes."""
-        lists = {}
         level = 0
         while level <= parts[0].level:
             run = [part for part in parts if part.level == level]
             if len(run) < 2 * FAN_OUT:
                 level += 1
                 continue
-            made = self.part(run[0].first, run[FAN_OUT - 1].last, level + 1)
-            lists[made] = self._codec.encode_list(run[:FAN_OUT])
             start = parts.index(run[0])
-            parts[start : start + FAN_OUT] = [made]
-        return parts, lists
-
-    def _change(self, manifest: Manifest, objects: dict[Part, bytes]) -> Change:
-        writes = (*self._base.writes, self._write)[-WRITES:]
-        return Change(attrs.evolve(manifest, revision=self._base.revision + 1, writes=writes), objects)
+            parts[start : start + FAN_OUT] = [self.add_list(run[:FAN_OUT])]
+        return parts
 
 
 def owner_of(body: bytes) -> tuple[str, str] | None:
@@ -283,20 +241,13 @@ def owner_of(body: bytes) -> tuple[str, str] | None:
     return owner
 
 
-def _rows(values: Sequence[Part] | Sequence[Snapshot]) -> list[list[object]]:
-    return [list(value) for value in values]
-
-
-def made_in(name: str) -> int | None:
-    """Return the revision that an object's name says, or ``None`` where it is no part's name."""
-    match = re.fullmatch(r"[0-9]+-[0-9]+\.([0-9]+)-[0-9a-f]+", name)
-    return int(match[1]) if match else None
-
-
-def overlaps(name: str, seqs: Sequence[int]) -> bool:
-    """Tell whether a part of this name has one of the records."""
-    first, last = (int(number) for number in name.partition(".")[0].split("-"))
-    return any(first <= seq <= last for seq in seqs)
+def is_former(name: str, revision: int, seqs: Collection[int]) -> bool:
+    """Tell whether a segment of this name was made for that revision or an older one, and has one of the records."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return False
+    first, last, made = map(int, match.groups())
+    return made <= revision and any(first <= seq <= last for seq in seqs)
 
 
 def _segments(lines: bytes) -> Iterator[bytes]:

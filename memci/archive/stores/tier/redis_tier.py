@@ -1,154 +1,124 @@
 """The working tier in Redis or Valkey: what was last used of a session, for as long as its time to live.
 
-A session is two keys, ``<prefix>:{<sha256>}`` and the same with ``:lines``. The first is a hash:
-
-======== ======================================================================
-token    changes whenever what follows is not a continuation of what was there
-head     sequence number of the last line
-base     sequence number before the first line
-seq      sequence number of the snapshot, 0 for none
-snapshot the newest snapshot, as ``LineCodec`` writes it
-bytes    of snapshot and lines
-======== ======================================================================
-
-The second is the list of the lines. An entry with a token alone was announced, and is filled by whoever announced it. Each
-call is one script, and so one round trip that happens whole or not at all.
+A session is two keys. ``<prefix>:{<sha256>}`` is a hash: *token*, another one whenever the session left the tier in between, and
+*head*, the number of the last record. The same name with ``:lines`` is text, which the store makes and reads. An entry with a
+token alone was announced, and is filled by whoever announced it. Each call is one script, and so one round trip that happens
+whole or not at all.
 """
 
+import re
 from collections import Counter
-from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import parse_qsl, urlencode
 
 import attrs
 import orjson
 
-from memci.archive.stores.tier.redis_url import Location
 from memci.errors import ConfigError
 
 if TYPE_CHECKING:
     from redis import Redis
 
-MOST_LINES = 2_000
-"""Most lines of a session in the tier; it leaves the tier when it has more."""
-
 MOST_BYTES = 4_000_000
-"""Most bytes of snapshot and lines of a session in the tier."""
+"""Most bytes of a session in the tier; it leaves the tier when it has more."""
 
-COMPARED = 8
-"""Records of an entry, the last ones, that are compared with the store. One alone could be the same in a session that took the
-place of a deleted one; so many of memci's events have a time among them."""
+_MOST_SKIPPED = 1_024  # requests that are not made after one that failed
+_OWN = ("store", "ttl_s", "timeout_ms", "prefix")
+_DRIVER = ("db", "ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_keyfile")
+_SCHEMES = ("redis", "rediss", "redis+unix")  # plain, over TLS, and through a socket of this machine
 
-MOST_SKIPPED = 1_024
-"""Most requests that are not made after one that failed."""
+# A password that holds @, / or ? as it is could be taken for a host, a path or an option, whose names errors show.
+_URL = re.compile(
+    r"(?:rediss?://(?:[^@/?]*@)?(?:\[[^\]@/?]*\]|[^@/?:\[\]]*)(?::[0-9]{0,5})?(?:/[0-9]*)?|redis\+unix://(?:[^@/?]*@)?[^@?:]*)"
+    r"(?:\?.*)?",
+    re.DOTALL,
+)
 
 _FIND = """
-local e = redis.call('HMGET', KEYS[1], 'token', 'head', 'base', 'seq', 'snapshot')
-if not e[1] then
+local token = redis.call('HGET', KEYS[1], 'token')
+if not token then
   if ARGV[2] == '' then return {} end
+  token = ARGV[2]
   redis.call('DEL', KEYS[2])
-  redis.call('HSET', KEYS[1], 'token', ARGV[2])
-  e = {ARGV[2]}
+  redis.call('HSET', KEYS[1], 'token', token)
 end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[1])
-if not e[2] then return {e[1]} end
-if ARGV[3] == '' then return {e[1], e[2], e[3], e[4], e[5], redis.call('LRANGE', KEYS[2], 0, -1)} end
-local skipped = tonumber(ARGV[3]) - tonumber(e[3])
-if skipped < 0 then return {e[1]} end
-return {e[1], e[2], ARGV[3], '0', '', redis.call('LRANGE', KEYS[2], skipped, -1)}
+return {token, redis.call('GET', KEYS[2])}
 """
 
-_FILL = """
-local e = redis.call('HMGET', KEYS[1], 'token', 'head')
-if e[1] ~= ARGV[2] then return '0' end
-if ARGV[2] == ARGV[3] and e[2] and tonumber(e[2]) >= tonumber(ARGV[4]) then return '1' end
-redis.call('DEL', KEYS[1], KEYS[2])
-local bytes = #ARGV[7]
-for i = 8, #ARGV do
-  bytes = bytes + #ARGV[i]
-  redis.call('RPUSH', KEYS[2], ARGV[i])
-end
-redis.call('HSET', KEYS[1], 'token', ARGV[3], 'head', ARGV[4], 'base', ARGV[5], 'seq', ARGV[6], 'snapshot', ARGV[7],
-  'bytes', bytes)
-redis.call('EXPIRE', KEYS[1], ARGV[1])
-redis.call('EXPIRE', KEYS[2], ARGV[1])
-return '1'
-"""
-
-_EXTEND = """
-local e = redis.call('HMGET', KEYS[1], 'token', 'head', 'base', 'bytes')
-if e[1] ~= ARGV[2] then return '0' end
-if e[2] == ARGV[3] and tonumber(e[2]) - tonumber(e[3]) + #ARGV - 5 <= tonumber(ARGV[4]) then
-  local bytes = tonumber(e[4])
-  for i = 6, #ARGV do bytes = bytes + #ARGV[i] end
-  if bytes <= tonumber(ARGV[5]) then
-    for i = 6, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
-    redis.call('HSET', KEYS[1], 'head', string.format('%.0f', tonumber(e[2]) + #ARGV - 5), 'bytes', bytes)
-    redis.call('EXPIRE', KEYS[1], ARGV[1])
-    redis.call('EXPIRE', KEYS[2], ARGV[1])
-    return '1'
-  end
+_PUT = """
+local token, head = unpack(redis.call('HMGET', KEYS[1], 'token', 'head'))
+if token ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then redis.call('DEL', KEYS[2]) end
+if (ARGV[3] == '' or ARGV[3] == head) and redis.call('APPEND', KEYS[2], ARGV[5]) <= tonumber(ARGV[6]) then
+  redis.call('HSET', KEYS[1], 'head', ARGV[4])
+  redis.call('EXPIRE', KEYS[1], ARGV[1])
+  redis.call('EXPIRE', KEYS[2], ARGV[1])
+  return 1
 end
 redis.call('DEL', KEYS[1], KEYS[2])
-return '0'
+return 0
 """
 
-_RENEW = """
-local e = redis.call('HMGET', KEYS[1], 'token', 'head', 'base', 'seq')
-if e[1] ~= ARGV[2] then return '0' end
-local seq, base = tonumber(ARGV[3]), e[3] and tonumber(e[3])
-if e[2] and seq <= tonumber(e[2]) then
-  if seq <= base or seq < tonumber(e[4]) then return '1' end
-  local first = math.max(seq - tonumber(ARGV[6]), base)
-  redis.call('LTRIM', KEYS[2], first - base, -1)
-  local bytes = #ARGV[4]
-  for _, line in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do bytes = bytes + #line end
-  if bytes <= tonumber(ARGV[5]) then
-    redis.call('HSET', KEYS[1], 'base', string.format('%.0f', first), 'seq', ARGV[3], 'snapshot', ARGV[4], 'bytes', bytes)
-    redis.call('EXPIRE', KEYS[1], ARGV[1])
-    redis.call('EXPIRE', KEYS[2], ARGV[1])
-    return '1'
-  end
-end
-redis.call('DEL', KEYS[1], KEYS[2])
-return '0'
-"""
-
-_DONE = b"1"
 _REMOVE = "return redis.call('DEL', KEYS[1], KEYS[2])"
 
 
-@attrs.frozen
-class Entry:
-    """What the tier holds of a session.
+@attrs.frozen(repr=False)
+class Location:
+    """A tier: the server's URL, as the driver takes it, that of the store behind it, and what the other options say."""
 
-    Attributes:
-        head: Sequence number of the last line.
-        base: Sequence number before the first line.
-        lines: The lines of the journal between them.
-        seq: Sequence number of the snapshot, 0 for none.
-        snapshot: The line of the newest snapshot, empty for none.
+    url: str
+    store: str
+    ttl_s: int
+    timeout_ms: int
+    prefix: str
+
+
+def is_clear(url: str) -> bool:
+    """Return whether everybody reads the same user, password and server in a URL. O(its length)."""
+    return _URL.fullmatch(url) is not None
+
+
+def parse(url: str) -> Location:
+    """Read ``redis://user:password@host:6379/0?store=<URL, percent-encoded>&ttl_s=3600&timeout_ms=250&prefix=memci``.
+
+    Raises:
+        ConfigError: It cannot be used. The text shows nothing of the URL but names of options, as it may hold passwords.
     """
+    address, _, query = url.partition("?")
+    scheme, _, rest = address.partition("://")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    store = options.get("store", "")
+    if not is_clear(url):
+        secrets = "@ (%40), : (%3A), / (%2F), ? (%3F), # (%23) and % (%25)"
+        _refuse(f"give redis://user:password@host:6379/0, and percent-encode what user and password hold of {secrets}")
+    for name in sorted(set(options).difference(_OWN, _DRIVER)):
+        # What has no value may be one itself.
+        unknown = f"there is no option {name[:40]}" if name.isidentifier() and options[name] else "it has an unknown option"
+        _refuse(f"{unknown}, there are {', '.join(sorted((*_OWN, *_DRIVER)))}")
+    if not rest or not store or store.partition(":")[0] in _SCHEMES:
+        _refuse("it names no server, or no store behind it: give redis://host:6379/0?store=<URL, percent-encoded>")
+    of_driver = urlencode({name: options[name] for name in _DRIVER if name in options})
+    return Location(
+        url=f"{'unix' if scheme == 'redis+unix' else scheme}://{rest}" + (f"?{of_driver}" if of_driver else ""),
+        store=store,
+        ttl_s=_number("ttl_s", options.get("ttl_s", "3600"), most=31_536_000),
+        timeout_ms=_number("timeout_ms", options.get("timeout_ms", "250"), most=60_000),
+        prefix=options.get("prefix", "memci"),
+    )
 
-    head: int
-    base: int
-    lines: Sequence[bytes]
-    seq: int
-    snapshot: bytes
+
+def _number(name: str, text: str, *, most: int) -> int:
+    if not re.fullmatch("[0-9]{1,8}", text) or not 1 <= int(text) <= most:
+        _refuse(f"{name} is no number from 1 to {most}")
+    return int(text)
 
 
-@attrs.frozen
-class Found:
-    """An answer of the tier.
-
-    Attributes:
-        token: The token of what is there; empty for nothing.
-        entry: What is there; ``None`` for nothing yet, or nothing that can be read.
-    """
-
-    token: str
-    entry: Entry | None
+def _refuse(reason: str) -> NoReturn:
+    message = f"the URL of the working tier cannot be used: {reason}"
+    raise ConfigError(message, path="store") from None  # the driver's text may quote the password
 
 
 class RedisTier:
@@ -166,54 +136,36 @@ class RedisTier:
 
     def __init__(self, location: Location) -> None:
         self.requests: Counter[str] = Counter()
+        self.failures = 0
         self._location = location
         self._client: Redis | None = None
         self._skip = 0
-        self.failures = 0
 
     def key(self, tenant: str, session_id: str) -> str:
         """Return the name of a session, which says nothing about it."""
         name = sha256(orjson.dumps([tenant, session_id])).hexdigest()
         return f"{self._location.prefix}:{{{name}}}"
 
-    def find(self, key: str, token: str = "", after: int | None = None) -> Found | None:
-        """Return what is there of a session, ``None`` where the tier does not answer.
+    def find(self, key: str, token: str = "") -> tuple[str, bytes] | None:
+        """Return the token and the text of a session, both empty for nothing, or ``None`` where the tier does not answer.
 
-        Args:
-            key: The session.
-            token: Announces an entry where there is none, to be filled with what is read from now on; empty to look only.
-            after: Return the lines behind this record, and no snapshot; ``None`` for everything.
+        Where there is nothing, *token* announces an entry, to be filled with what is read from now on; empty to look only.
         """
-        answer = self._ask("find", _FIND, key, token, "" if after is None else after)
+        answer = self._ask("find", _FIND, key, token)
         if not isinstance(answer, list):
             return None
-        if len(answer) <= 1:
-            return Found(_text(answer[0]) if answer else "", None)
-        held, head, base, seq, snapshot, lines = answer
-        try:
-            return Found(_text(held), Entry(int(head), int(base), lines, int(seq), bytes(snapshot)))
-        except (TypeError, ValueError):  # what is there is no entry
-            self.remove(key)
-            return None
+        return (answer[0].decode("ascii", "replace"), answer[1] or b"") if answer else ("", b"")
 
-    def fill(self, key: str, token: str, new_token: str, entry: Entry) -> bool:
-        """Put an entry in the place of the one with this token, and return whether it, or a newer one, is there."""
-        numbers = (entry.head, entry.base, entry.seq)
-        return self._ask("fill", _FILL, key, token, new_token, *numbers, entry.snapshot, *entry.lines) == _DONE
+    def put(self, key: str, token: str, after: int | None, head: int, text: bytes) -> bool:
+        """Add a text of the records from *after* to *head*, or put it in the place of what is there where *after* is ``None``.
 
-    def extend(self, key: str, token: str, expected: int, lines: Sequence[bytes]) -> bool:
-        """Add lines behind the record *expected*, and return whether they are there. An entry that missed some is removed."""
-        if len(lines) > MOST_LINES or sum(map(len, lines)) > MOST_BYTES:
+        Returns whether it is there, under this token. A session that missed records, or gets too large, is removed.
+        """
+        if len(text) > MOST_BYTES:
             self.remove(key)
             return False
-        return self._ask("extend", _EXTEND, key, token, expected, MOST_LINES, MOST_BYTES, *lines) == _DONE
-
-    def renew(self, key: str, token: str, seq: int, snapshot: bytes) -> bool:
-        """Put a newer snapshot, and forget the lines before it but for a few; return whether the entry is still there."""
-        if len(snapshot) > MOST_BYTES:
-            self.remove(key)
-            return False
-        return self._ask("renew", _RENEW, key, token, seq, snapshot, MOST_BYTES, COMPARED) == _DONE
+        name, expected = ("fill", "") if after is None else ("extend", str(after))
+        return self._ask(name, _PUT, key, token, expected, head, text, MOST_BYTES) == 1
 
     def remove(self, key: str) -> bool:
         """Remove a session, also where others are not asked after a failure; return whether it is known to be gone."""
@@ -242,7 +194,7 @@ class RedisTier:
         try:
             self.requests[name] += 1
             try:
-                answer = client.eval(script, 2, *keys, self._location.ttl_s, *values)
+                answer: object = client.eval(script, 2, *keys, self._location.ttl_s, *values)
             except ResponseError:  # what is there is no entry, or the server refuses scripts
                 self.requests["remove"] += 1
                 client.delete(*keys)
@@ -255,14 +207,13 @@ class RedisTier:
 
     def _failed(self, error: Exception) -> None:
         """Leave the tier alone for 1, 2, 4, … requests, and say so the first time."""
-        self._skip = min(1 << self.failures, MOST_SKIPPED)
+        self._skip = min(1 << self.failures, _MOST_SKIPPED)
         self.failures += 1
         if self.failures == 1:
             import logging  # noqa: PLC0415 (slow to load, and seldom needed)
 
-            logging.getLogger("memci").warning(
-                "the working tier failed (%s), the store behind it goes on without it", type(error).__name__
-            )
+            name = type(error).__name__
+            logging.getLogger("memci").warning("the working tier failed (%s), the store behind it goes on without it", name)
 
     def _connected(self) -> "Redis":
         if self._client is None:
@@ -274,22 +225,13 @@ class RedisTier:
             except ImportError as error:
                 message = f"a working tier needs the driver redis ({error}): install memci with its extra redis"
                 raise ConfigError(message, path="store") from error
+            # A connection that the server closed meanwhile is opened again, once; a timeout is not waited for twice.
+            retry = Retry(NoBackoff(), 1, supported_errors=(LostError,))
             timeout_s = self._location.timeout_ms / 1_000
             try:
-                # A connection that the server closed meanwhile is opened again, once; a timeout is not waited for twice.
                 self._client = Redis.from_url(
-                    self._location.url,
-                    socket_timeout=timeout_s,
-                    socket_connect_timeout=timeout_s,
-                    retry=Retry(NoBackoff(), 1, supported_errors=(LostError,)),
-                    protocol=2,
+                    self._location.url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=retry, protocol=2
                 )
             except ValueError:
-                # The driver's text may quote the password.
-                message = "the URL of the working tier cannot be read: give redis://user:password@host:6379/0, percent-encoded"
-                raise ConfigError(message, path="store") from None
+                _refuse("give redis://user:password@host:6379/0, percent-encoded")
         return self._client
-
-
-def _text(value: object) -> str:
-    return value.decode("ascii", "replace") if isinstance(value, bytes) else ""

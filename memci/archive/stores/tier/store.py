@@ -2,7 +2,7 @@
 
 What keeps the tier from ever being wrong:
 
-* A record enters it after the store has acknowledged it, behind the record before it, or not at all.
+* A record enters it after the store has acknowledged it, after the record before it, or not at all.
 * An entry is used by an opening after the store was asked for the entry's last records and what follows them. If it has others
   there, or more, the entry is made anew: whatever a process without the tier did is seen by then.
 * What is deleted or redacted leaves the tier before the store is asked to do it, and again afterwards. An entry has a token;
@@ -11,25 +11,29 @@ What keeps the tier from ever being wrong:
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import attrs
 
-from memci.archive.stores.contract import Blobs, NewRecord, Pages, Record, SessionStore, Store
-from memci.archive.stores.record_codec import DamagedLineError, LineCodec
-from memci.archive.stores.tier.redis_tier import COMPARED, MOST_BYTES, MOST_LINES, Entry, Found, RedisTier
-from memci.archive.stores.tier.redis_url import parse
+from memci.archive.stores.contract import NewRecord, Record, SessionStore, Store
+from memci.archive.stores.record_codec import LineCodec
+from memci.archive.stores.tier.redis_tier import MOST_BYTES, RedisTier, parse
 from memci.errors import StoreError, UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
+# The last records of an entry, which are compared with the store. One alone could be the same in a session that took the place
+# of a deleted one; so many of memci's events have a time among them.
+_COMPARED = 8
+
 
 @attrs.frozen
 class _Copy:
-    """What an opening took over when it looked first: the records behind *base*, and the newest snapshot."""
+    """What an opening took over when it looked first: the records after *base*, and the newest snapshot."""
 
     base: int
     records: list[Record]
@@ -43,282 +47,197 @@ class _Copy:
 class _Opening:
     """What journal and snapshots of one opened session share.
 
+    The text of an entry is the number of the newest snapshot and a line break, the snapshot, and the lines of the journal from
+    some before that snapshot on, as ``LineCodec`` writes them; where there is no snapshot, 0 and all lines.
+
     Attributes:
-        behind: The session in the store behind.
-        codec: Writes and reads the lines of the tier.
-        copy: What was taken over by the first look, until it is read to its end or something else is asked for.
-        token: Of the entry that this opening has compared with the store, or made; empty for none.
+        store: The session in the store that has everything.
+        copy: What was taken over by the first look, until it is read or something else is asked for.
         is_due: The tier is to be looked at before the head is told: at first, and after the entry was lost.
-        known_head: The head as it was last told.
     """
 
-    def __init__(self, behind: SessionStore, tier: RedisTier, owner: tuple[str, str], *, read_only: bool) -> None:
-        self.behind = behind
-        self.codec = LineCodec(*owner)
+    def __init__(self, store: SessionStore, tier: RedisTier, owner: tuple[str, str], *, read_only: bool) -> None:
+        self.store = store
         self.copy: _Copy | None = None
-        self.token = ""
         self.is_due = True
-        self.known_head = 0
+        self._token = ""  # of the entry that this opening has compared with the store, or made
+        self._codec = LineCodec(*owner)
         self._tier = tier
         self._key = tier.key(*owner)
         self._read_only = read_only
 
-    def look(self) -> None:
-        """Take the entry of the tier over, if the store behind has the same; else make it from what the store has."""
-        self.is_due = False
-        found = self._tier.find(self._key, "" if self._read_only else uuid4().hex)
-        if found is None or not found.token:
-            return
-        try:
-            copy = self._decoded(found.entry)
-            if copy is not None and self._holds(copy):
-                self.token = found.token
-            elif not self._read_only:
-                copy = self._made(found)
-            else:
-                copy = None
-        except StoreError:
-            return  # whoever asks the store next is told
-        self.copy = copy
-        self.known_head = copy.head if copy is not None else 0
+    def look(self) -> _Copy | None:
+        """Return what was taken over; where that is due, take the entry over if the store has the same, else make it again."""
+        if self.is_due:
+            self.is_due = False
+            token, text = self._tier.find(self._key, "" if self._read_only else uuid4().hex) or ("", b"")
+            copy = self._decoded(text)
+            with suppress(StoreError):  # whoever asks the store next is told
+                if copy is not None and self._holds(copy):
+                    self.copy, self._token = copy, token
+                elif token and not self._read_only:
+                    self.copy = self._made(token)
+        return self.copy
 
     def added(self, expected: int, records: Sequence[NewRecord]) -> None:
         """Bring the entry up to a commit that is safe."""
-        self.known_head = expected + len(records)
-        if self.token:
-            lines = [
-                self.codec.encode_commit(seq, [record])  # each line stands for itself
-                for seq, record in enumerate(records, start=expected)
-            ]
-            self._keep(self._tier.extend(self._key, self.token, expected, lines))
+        if self._token:
+            # Each line stands for itself.
+            lines = [self._codec.encode_commit(seq, [record]) for seq, record in enumerate(records, start=expected)]
+            if not self._tier.put(self._key, self._token, expected, expected + len(records), b"".join(lines)):
+                self.forget()
 
-    def renewed(self, seq: int, body: bytes) -> None:
-        """Bring the entry up to a snapshot that was kept."""
-        if self.token:
-            self._keep(self._tier.renew(self._key, self.token, seq, self.codec.encode_snapshot(seq, body)))
-        else:
-            self.is_due = not self._read_only
-
-    def read(self, after: int, until: int | None) -> list[Record] | None:
-        """Return records of the entry; ``None`` where it is not known to hold them all."""
-        found = self._tier.find(self._key, after=after)
-        if found is None:
-            return None
-        if found.token != self.token:
-            self._keep(kept=False)
-            return None
-        entry = found.entry
-        records = self._records(entry) if entry is not None else None
-        if records is None or after + len(records) < self.known_head:
-            return None
-        return [record for record in records if until is None or record.seq <= until]
+    def renewed(self) -> None:
+        """Make the entry again, after a snapshot was kept."""
+        token = self._token
+        self.forget()
+        with suppress(StoreError):  # the snapshot is kept all the same
+            if token:
+                self._made(token)
 
     def apart(self, change: Callable[[], None]) -> None:
-        """Do what takes content out of the store, with the session out of the tier.
-
-        Raises:
-            UnavailableError: The store has done it, and the tier may still hold a copy.
-        """
-        self.copy, self.token, self.is_due = None, "", not self._read_only
+        """Do what takes content out of the store, with the session out of the tier."""
+        self.forget()
         _apart(self._tier, self._key, change)
 
-    def close(self) -> None:
-        """Let go of what was taken over."""
-        self.copy, self.token, self.is_due = None, "", False
-
-    def _keep(self, kept: bool) -> None:  # noqa: FBT001 (an answer)
-        if not kept:
-            self.token, self.is_due = "", not self._read_only
+    def forget(self) -> None:
+        """Do without the entry, until the head is asked for."""
+        self.copy, self._token, self.is_due = None, "", True
 
     def _holds(self, copy: _Copy) -> bool:
-        """Return whether the store behind ends with the last records of a copy. One reading of it."""
-        last = copy.records[-COMPARED:]
-        return list(islice(self.behind.journal.read(copy.head - len(last)), COMPARED + 1)) == last
+        """Return whether the store ends with the last records of a copy. One reading of it."""
+        last = copy.records[-_COMPARED:]
+        return list(islice(self.store.journal.read(copy.head - len(last)), _COMPARED + 1)) == last
 
-    def _made(self, found: Found) -> _Copy | None:
+    def _made(self, token: str) -> _Copy | None:
         """Read what the tier should hold from the store, and put it there; ``None`` where it is too much."""
-        snapshot = self.behind.snapshots.find()
+        snapshot = self.store.snapshots.find()
         seq, body = snapshot or (0, b"")
-        base = max(seq - COMPARED, 0)
-        records: list[Record] = []
-        size_bytes = len(body)
-        for record in self.behind.journal.read(base):
-            records.append(record)
-            size_bytes += len(record.body)
-            if len(records) > MOST_LINES or size_bytes > MOST_BYTES:
+        copy = _Copy(max(seq - _COMPARED, 0), [], snapshot)
+        text = bytearray(b"%d\n" % seq)
+        text += self._codec.encode_snapshot(seq, body) if seq else b""
+        for record in self.store.journal.read(copy.base):
+            line = self._codec.encode_commit(record.seq - 1, [NewRecord(record.kind, record.version, record.body)])
+            text += self._codec.redact(line, record.body) if record.redacted else line
+            copy.records.append(record)
+            if len(text) > MOST_BYTES:
                 return None
-        if seq > base + len(records):
+        if copy.head < seq:
             return None
-        lines = [self._line(record) for record in records]
-        entry = Entry(base + len(records), base, lines, seq, self.codec.encode_snapshot(seq, body) if seq else b"")
-        token = found.token if found.entry is None else uuid4().hex
-        self.token = token if self._tier.fill(self._key, found.token, token, entry) else ""
-        return _Copy(base, records, snapshot)
+        if self._tier.put(self._key, token, None, copy.head, bytes(text)):
+            self._token, self.is_due = token, False
+        return copy
 
-    def _line(self, record: Record) -> bytes:
-        line = self.codec.encode_commit(record.seq - 1, [NewRecord(record.kind, record.version, record.body)])
-        return self.codec.redact(line, record.body) if record.redacted else line
-
-    def _decoded(self, entry: Entry | None) -> _Copy | None:
-        """Return a whole entry, checked; ``None`` for one that is not what was written."""
-        records = self._records(entry) if entry is not None else None
-        if entry is None or records is None or (entry.head and not records):
-            return None
-        if not entry.seq:
-            return None if entry.base or entry.snapshot else _Copy(0, records, None)
-        if not entry.base < entry.seq <= entry.head:
-            return None
-        try:
-            return _Copy(entry.base, records, (entry.seq, self.codec.decode_snapshot(entry.snapshot, entry.seq)))
-        except DamagedLineError:
-            return None
-
-    def _records(self, entry: Entry) -> list[Record] | None:
-        """Return the records of an entry's lines; ``None`` where one of them is not what was written, or not in its place."""
+    def _decoded(self, text: bytes) -> _Copy | None:
+        """Return what an entry holds, ``None`` where it is not what was written."""
+        lines = text.splitlines(keepends=True)
         records = []
-        for seq, line in enumerate(entry.lines, start=entry.base + 1):
-            try:
-                header = self.codec.decode_header(line)
-                body, redacted = self.codec.decode_body(line, header)
-            except (DamagedLineError, StoreError):
-                return None
-            if header.seq != seq:
-                return None
-            records.append(Record(seq, header.kind, header.version, body, redacted))
-        return records if entry.base + len(records) == entry.head else None
+        try:
+            seq = int(lines.pop(0))
+            snapshot = (seq, self._codec.decode_snapshot(lines.pop(0), seq)) if seq else None
+            base = max(seq - _COMPARED, 0)
+            for number, line in enumerate(lines, start=base + 1):
+                header = self._codec.decode_header(line)
+                body, redacted = self._codec.decode_body(line, header)
+                if header.seq != number:
+                    return None
+                records.append(Record(number, header.kind, header.version, body, redacted))
+        except (IndexError, ValueError, StoreError):
+            return None
+        return _Copy(base, records, snapshot) if seq <= base + len(records) else None
 
 
-class TieredJournal:
+class _Journal:
     """Implements ``memci.archive.stores.contract.Journal``."""
 
     def __init__(self, opening: _Opening) -> None:
         self._opening = opening
-        self._behind = opening.behind.journal
+        self._journal = opening.store.journal
 
     def head(self) -> int:
-        """Return the sequence number of the last commit, 0 for none. One request to the store; at first one to the tier too."""
-        opening = self._opening
-        opening.copy = None
-        if opening.is_due:
-            opening.look()
-        if opening.copy is None:
-            opening.known_head = self._behind.head()
-        return opening.known_head
+        self._opening.copy = None
+        copy = self._opening.look()
+        return self._journal.head() if copy is None else copy.head
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        """Commit the records after *expected* in the store behind, then bring the tier up to it; raises as the store does."""
         self._opening.copy = None
-        head = self._behind.append(expected, records)
+        head = self._journal.append(expected, records)
         self._opening.added(expected, records)
         return head
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        """Yield the records with ``after < seq <= until`` in order, from the tier where it has them.
-
-        A reading from the first record asks the store behind, but for the first look: who compares, copies or erases a whole
-        journal sees what is safe. What a process without the tier wrote since the head was last told may not be there yet.
-
-        Raises:
-            CorruptError: A record is damaged; those before it were yielded.
-        """
-        opening = self._opening
-        if opening.is_due:
-            opening.look()
-        copy = opening.copy
-        if copy is not None and (until is None or until >= copy.head or after < copy.base):
-            opening.copy = None
-        if copy is not None and after >= copy.base:
-            end = copy.head if until is None else until
-            yield from copy.records[after - copy.base : max(end - copy.base, 0)]
-            return
-        records = opening.read(after, until) if opening.token and after > 0 else None
-        yield from self._behind.read(after, until) if records is None else records
+        copy = self._opening.look()
+        if copy is None or after < copy.base or until is None or until >= copy.head:
+            self._opening.copy = None  # read to its end, or of no use
+        if copy is None or after < copy.base:
+            yield from self._journal.read(after, until)
+        else:
+            yield from (record for record in copy.records[after - copy.base :] if until is None or record.seq <= until)
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
-        """Put other bodies in the place of those of some records, and take the session out of the tier.
-
-        Raises:
-            ValueError: See the contract.
-            ConflictError: See the contract.
-            UnavailableError: It is not known to be done, in the store or in the tier; call again.
-        """
-        self._opening.apart(lambda: self._behind.redact(bodies, former))
+        self._opening.apart(lambda: self._journal.redact(bodies, former))
 
     def close(self) -> None:
-        """Let go of the session. May be called twice."""
-        self._opening.close()
-        self._behind.close()
+        self._opening.forget()
+        self._opening.is_due = False
+        self._journal.close()
 
 
-class TieredSnapshots:
+class _Snapshots:
     """Implements ``memci.archive.stores.contract.Snapshots``."""
 
     def __init__(self, opening: _Opening) -> None:
         self._opening = opening
-        self._behind = opening.behind.snapshots
+        self._snapshots = opening.store.snapshots
 
     def put(self, seq: int, body: bytes) -> None:
-        """Keep a state, in the store behind and then in the tier."""
         self._opening.copy = None
-        self._behind.put(seq, body)
-        self._opening.renewed(seq, body)
+        self._snapshots.put(seq, body)
+        self._opening.renewed()
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
-        """Return the newest undamaged state with ``seq <= at_most``, or ``None``; the newest as the first look found it."""
         copy = self._opening.copy
-        return copy.snapshot if copy is not None and at_most is None else self._behind.find(at_most)
+        return copy.snapshot if copy is not None and at_most is None else self._snapshots.find(at_most)
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence for each damaged snapshot of the store behind."""
-        return self._behind.problems()
+        return self._snapshots.problems()
 
     def clear(self) -> None:
-        """Delete all of them, and take the session out of the tier.
-
-        Raises:
-            UnavailableError: It is not known to be done; call again.
-        """
-        self._opening.apart(self._behind.clear)
+        self._opening.apart(self._snapshots.clear)
 
 
 class TieredSession:
-    """Implements ``memci.archive.stores.contract.SessionStore``. Pages, blobs and index are those of the store behind.
+    """Implements ``memci.archive.stores.contract.SessionStore``. Pages, blobs and index are those of the store.
 
     Attributes:
-        journal: The truth.
-        snapshots: Cached states.
-        durability: That of the store behind.
+        journal: The truth. What takes content out of it raises ``UnavailableError`` too where the tier may still hold a copy.
+        snapshots: Cached states, and the same of clearing them.
+        pages: Raw pages.
+        blobs: Large data.
+        durability: That of the store.
     """
 
     def __init__(self, opening: _Opening) -> None:
-        self.journal = TieredJournal(opening)
-        self.snapshots = TieredSnapshots(opening)
-        self.durability = opening.behind.durability
+        self.journal = _Journal(opening)
+        self.snapshots = _Snapshots(opening)
+        self.pages = opening.store.pages
+        self.blobs = opening.store.blobs
+        self.durability = opening.store.durability
         self._opening = opening
 
     @property
-    def pages(self) -> Pages:
-        """The raw pages, in the store behind."""
-        return self._opening.behind.pages
-
-    @property
-    def blobs(self) -> Blobs:
-        """The large data, in the store behind."""
-        return self._opening.behind.blobs
-
-    @property
     def index(self) -> "PageIndex":
-        """Page facts and search, as the store behind has them."""
-        return self._opening.behind.index
+        """Page facts and search, as the store has them."""
+        return self._opening.store.index
 
     def indexed_seq(self) -> int:
-        """Return what the store behind tells."""
-        return self._opening.behind.indexed_seq()
+        """Return what the store tells."""
+        return self._opening.store.indexed_seq()
 
     def close(self) -> None:
         """Let go of the session. May be called twice."""
-        self._opening.close()
-        self._opening.behind.close()
+        self.journal.close()
+        self._opening.store.close()
 
 
 class TieredStore:
@@ -340,7 +259,7 @@ class TieredStore:
 
     @classmethod
     def from_url(cls, url: str, durability: str, open_behind: Callable[[str, str], Store]) -> "TieredStore":
-        """Return the store that a URL names (see ``memci.archive.stores.tier.redis_url``); nothing is asked for yet.
+        """Return the store that a URL names (see ``memci.archive.stores.tier.redis_tier.parse``); nothing is asked for yet.
 
         Raises:
             ConfigError: The URL, or that of the store behind, cannot be used.
@@ -349,11 +268,7 @@ class TieredStore:
         return cls(open_behind(location.store, durability), RedisTier(location))
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> TieredSession:
-        """Open what is stored of a session; the tier is asked when the journal is first looked at.
-
-        Raises:
-            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
-        """
+        """Open what is stored of a session; the tier is asked when the journal is first looked at."""
         behind = self._behind.open(tenant, session_id, read_only=read_only)
         return TieredSession(_Opening(behind, self.tier, (tenant, session_id), read_only=read_only))
 
@@ -365,7 +280,6 @@ class TieredStore:
         """Remove all that is stored of a session, in the tier and behind it; nothing happens where there is none.
 
         Raises:
-            InvalidIdError: See ``open``.
             UnavailableError: The store has done it, and the tier may still hold a copy; call again.
         """
         self._behind.open(tenant, session_id, read_only=True).close()  # refuses what is no id

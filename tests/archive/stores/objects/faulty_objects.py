@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import obstore
 from obstore.store import MemoryStore
 
-from memci.archive.stores.objects.io import AbsentError, Condition, ObjectIo, RejectedError, UnchangedError
+from memci.archive.stores.objects.io import AbsentError, ObjectIo, RejectedError, UnchangedError
 from memci.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class FaultyObjectIo(ObjectIo):
         """Let somebody else do something just before the request of this number from now, from 1."""
         self._before[self.requests.total() + number] = call
 
-    def request(self, kind: str, path: str, call: "Callable[[Driver], _T]", condition: Condition | None = None) -> _T:
+    def request(self, kind: str, path: str, call: "Callable[[Driver], _T]", *, creates: bool = False) -> _T:
         """Make a request, or fail."""
         if self._is_dead:
             raise DiedError
@@ -79,10 +79,10 @@ class FaultyObjectIo(ObjectIo):
             self.is_due = self.is_due and not is_now
         self._before.pop(self.requests.total() + 1, lambda: None)()
         if not is_now:
-            return super().request(kind, path, call, condition)
+            return super().request(kind, path, call, creates=creates)
         if self._has_effect:
             with suppress(AbsentError, RejectedError, UnchangedError):  # an answer that is lost too
-                super().request(kind, path, call, condition)
+                super().request(kind, path, call, creates=creates)
         self._meanwhile()
         if self._dies:
             self._is_dead = True

@@ -5,7 +5,8 @@ import pytest
 from obstore.store import MemoryStore
 
 from memci.archive.stores.objects.io import ObjectIo
-from memci.archive.stores.objects.store import ObjectSession, ObjectStore
+from memci.archive.stores.objects.session import ObjectSession
+from memci.archive.stores.objects.store import ObjectStore
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.objects.faulty_objects import stored
 

@@ -3,6 +3,7 @@
 import logging
 import socket
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -10,11 +11,10 @@ from threading import Thread
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
-from memci.archive.stores.objects.io import ObjectIo
+from memci.archive.stores.objects.io import ObjectIo, parse
 from memci.archive.stores.objects.store import ObjectStore
-from memci.archive.stores.objects.url import parse
 from memci.errors import ConfigError, UnavailableError
-from memci.testing.journal_suite import TENANT, new_record
+from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.objects.s3_server import s3_server
 
 KEY, SECRET = "shown-to-nobody-id", "shown-to-nobody-key"
@@ -144,12 +144,12 @@ def test_a_bucket_that_is_missing_is_said() -> None:
 
 
 def test_a_directory_is_no_bucket(tmp_path: Path) -> None:
-    """A store without conditional puts is refused before anything is written."""
-    store = ObjectStore(ObjectIo(lambda: LocalStore(tmp_path)))
-    with pytest.raises(ConfigError, match="file:") as caught:
-        store.open(TENANT, "session").journal.head()
-    assert "store" == caught.value.path
-    assert [] == list(tmp_path.iterdir())
+    """A store without conditional puts is refused when a commit needs one, and keeps what it had."""
+    journal = ObjectStore(ObjectIo(lambda: LocalStore(tmp_path))).open(TENANT, "session").journal
+    append_each(journal, "a")
+    with pytest.raises(UnavailableError, match="file:"):
+        journal.append(1, [new_record()])
+    assert ["a"] == texts_of(journal)
 
 
 @pytest.mark.parametrize(
@@ -184,10 +184,19 @@ def test_options_of_a_url() -> None:
     """Options are percent-decoded, and what is not given has a default."""
     location = parse("s3://bucket/a/b?endpoint=http%3A%2F%2Fhost%3A1&memci_index=./x%20y&timeout_s=5&retries=0&allow_http=true")
     assert "s3://bucket/a/b" == location.url
-    assert {"endpoint": "http://host:1"} == location.config
-    assert {"allow_http": "true"} == location.client
-    assert ("./x y", 5, 0) == (location.index_dir, location.timeout_s, location.retries)
-    assert (None, 30, 3) == (parse("gs://b").index_dir, parse("gs://b").timeout_s, parse("gs://b").retries)
+    timeout = timedelta(seconds=5)
+    assert {
+        "config": {"endpoint": "http://host:1"},
+        "client_options": {"allow_http": "true", "timeout": timeout, "connect_timeout": timeout},
+        "retry_config": {"max_retries": 0, "retry_timeout": timeout},
+    } == location.options
+    assert "./x y" == location.index_dir
+    plain = parse("gs://b")
+    assert (None, timedelta(seconds=30), 3) == (
+        plain.index_dir,
+        plain.options["client_options"]["timeout"],
+        plain.options["retry_config"]["max_retries"],
+    )
 
 
 @pytest.mark.parametrize("url", ["az://container/prefix", "s3://bucket?allow_http=perhaps&region=x"])

@@ -11,13 +11,12 @@ from memci.archive.stores.objects.manifest import (
     TAIL_BYTES,
     TAIL_RECORDS,
     WRITES,
+    Draft,
     Manifest,
     ManifestCodec,
     Part,
-    Planner,
     Snapshot,
-    made_in,
-    overlaps,
+    is_former,
     owner_of,
 )
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec
@@ -36,7 +35,7 @@ _manifests = st.builds(
     snapshots=st.lists(st.builds(Snapshot, st.integers(0, 2**53), st.text("09-", max_size=9)), max_size=3).map(tuple),
     writes=st.lists(st.text("09af", max_size=9), max_size=3).map(tuple),
     tail=st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=5).map(b"".join),
-).map(lambda manifest: attrs.evolve(manifest, head=manifest.tail_first - 1 + manifest.tail.count(b"\n")))
+).map(lambda manifest: attrs.evolve(manifest, head=manifest.tail_part.first - 1 + manifest.tail.count(b"\n")))
 
 
 @given(manifest=_manifests, tenant=st.text(max_size=9), session_id=st.text(max_size=9))
@@ -85,47 +84,40 @@ def test_a_newer_format_is_refused_as_such() -> None:
 def test_any_commits_are_planned_without_a_gap(commits: list[tuple[int, int]]) -> None:
     """Parts and tail hold every line once and in order, the tail stays small, levels never rise, and writes are named."""
     manifest = Manifest(incarnation="i")
-    objects: dict[Part, bytes] = {}
+    objects: dict[str, bytes] = {}
     written = b""
     for number, (count, size) in enumerate(commits, start=1):
         lines = LINES.encode_commit(manifest.head, [NewRecord("appended", 1, b'"%b"' % (b"x" * size))] * count)
         written += lines
-        manifest, made = Planner(CODEC, manifest, f"{number:x}").append(lines, count)
-        assert not objects.keys() & made.keys()
-        objects |= made
+        draft = Draft(CODEC, manifest, f"{number:x}")
+        draft.append(lines, count)
+        assert not objects.keys() & draft.objects.keys()
+        objects |= draft.objects
+        manifest = draft.manifest
         assert number == manifest.revision
         assert number == 1 or len(manifest.tail) <= TAIL_BYTES
-        assert number == 1 or manifest.head - manifest.tail_first < TAIL_RECORDS
+        assert number == 1 or manifest.head - manifest.tail_part.first < TAIL_RECORDS
     levels = [part.level for part in manifest.parts]
     assert sorted(levels, reverse=True) == levels
     assert written == b"".join(read(objects, manifest.parts)) + manifest.tail
-    assert all(len(body) <= SEGMENT_BYTES for part, body in objects.items() if not part.level)
-    assert all(part.last >= part.first and made_in(part.name) is not None for part in objects)
+    segments = {path: body for path, body in objects.items() if path.startswith("segments/")}
+    assert all(len(body) <= SEGMENT_BYTES for body in segments.values())
+    assert all(is_former(path.removeprefix("segments/"), len(commits), range(1, manifest.head + 1)) for path in segments)
     assert [f"{number:x}" for number in range(1, len(commits) + 1)][-WRITES:] == list(manifest.writes)
 
 
-def read(objects: dict[Part, bytes], parts: tuple[Part, ...] | list[Part]) -> list[bytes]:
+def read(objects: dict[str, bytes], parts: tuple[Part, ...] | list[Part]) -> list[bytes]:
     """Return the segments below parts in order."""
     found = []
     for part in parts:
-        found.extend(read(objects, CODEC.decode_list(part, objects[part])) if part.level else [objects[part]])
+        found.extend(read(objects, CODEC.decode_list(part, objects[part.path])) if part.level else [objects[part.path]])
     return found
 
 
-def test_a_write_is_known_for_a_while() -> None:
-    """The newest versions tell whether a write made them; of older ones nothing is known, of later ones that it did not."""
-    manifest = Manifest(incarnation="i", revision=40, writes=tuple(map(str, range(40 - WRITES + 1, 41))))
-    assert manifest.holds("40", 40) is True
-    assert manifest.holds(str(40 - WRITES + 1), 40 - WRITES + 1) is True
-    assert manifest.holds(str(40 - WRITES), 40 - WRITES) is None
-    assert manifest.holds("39", 40) is False
-    assert manifest.holds("41", 41) is False
-
-
 def test_names_tell_records_and_revision() -> None:
-    """The name of a part says which records it holds and which version of the manifest it was made for."""
-    part = Planner(CODEC, Manifest(incarnation="i", revision=6), "ab12").part(65, 128, 0)
-    assert "65-128.7-ab12" == part.name
-    assert 7 == made_in(part.name)
-    assert made_in("notes.txt") is None
-    assert [True, True, False, False] == [overlaps(part.name, [seq]) for seq in (65, 128, 64, 129)]
+    """The name of a segment says which records it holds and which version of the manifest it was made for."""
+    part = Draft(CODEC, Manifest(incarnation="i", revision=6), "ab12").add_segment(65, 128, b"")
+    assert Part(65, 128, 0, "65-128.7-ab12") == part
+    assert [False, True, True] == [is_former(part.name, revision, [65]) for revision in (6, 7, 8)]
+    assert [True, True, False, False] == [is_former(part.name, 7, [seq]) for seq in (65, 128, 64, 129)]
+    assert not is_former("notes.txt", 7, [65])

@@ -7,8 +7,8 @@ import obstore
 import pytest
 from obstore.exceptions import PreconditionError
 
+from memci.archive.stores.objects.io import connect, parse
 from memci.archive.stores.objects.store import ObjectStore
-from memci.archive.stores.objects.url import connect, parse
 from memci.errors import ConflictError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.objects.s3_server import s3_server
