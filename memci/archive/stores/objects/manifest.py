@@ -12,7 +12,7 @@ holds never changes; its name is that of the revision and write that made it, an
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ SEGMENTS, LISTS, SNAPSHOTS = "segments", "lists", "snapshots"  # folders of the 
 
 _SEALED = re.compile(rb'\{"v":(0|[1-9][0-9]{0,18}),"sum":"([0-9a-f]{32})","(manifest|list)":')
 _NAME = re.compile(r"([0-9]+)-([0-9]+)\.([0-9]+)-[0-9a-f]+")
+_LINE = re.compile(rb"[^\n]*\n")
 _LINE_END = b"}\n"
 
 
@@ -188,10 +189,15 @@ class Draft:
         if not base.head or (head - first < TAIL_RECORDS and len(tail) <= TAIL_BYTES):
             self.change(head=head, tail=tail)
             return
+        segments = [bytearray()]
+        for line in _LINE.findall(tail):
+            if segments[-1] and len(segments[-1]) + len(line) > SEGMENT_BYTES:
+                segments.append(bytearray())
+            segments[-1] += line
         parts = list(base.parts)
-        for segment in _segments(tail):
+        for segment in segments:
             last = first + segment.count(b"\n") - 1
-            parts.append(self.add_segment(first, last, segment))
+            parts.append(self.add_segment(first, last, bytes(segment)))
             first = last + 1
         self.change(head=head, parts=tuple(self._folded(parts)), tail=b"")
 
@@ -248,16 +254,3 @@ def is_former(name: str, revision: int, seqs: Collection[int]) -> bool:
         return False
     first, last, made = map(int, match.groups())
     return made <= revision and any(first <= seq <= last for seq in seqs)
-
-
-def _segments(lines: bytes) -> Iterator[bytes]:
-    """Cut lines into runs of at most ``SEGMENT_BYTES`` each; a longer line is one by itself."""
-    start = end = 0
-    while end < len(lines):
-        after = lines.index(b"\n", end) + 1
-        if after - start > SEGMENT_BYTES and end > start:
-            yield lines[start:end]
-            start = end
-        end = after
-    if end > start:
-        yield lines[start:end]

@@ -305,17 +305,8 @@ class _Snapshots:
 class ObjectSession:
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time; docs/stores.md has the costs.
 
-    Args:
-        opening: Of the session.
-        index_folder: A directory of this machine for its indexes, each named after the incarnation that it belongs to;
-            ``None`` keeps the index in memory.
-
-    Attributes:
-        journal: The truth.
-        pages: Raw pages.
-        snapshots: Cached states.
-        blobs: Large data.
-        durability: ``fsync``.
+    *index_folder* is a directory of this machine for its indexes, each named after the incarnation that it belongs to; ``None``
+    keeps the index in memory.
     """
 
     def __init__(self, opening: Opening, index_folder: Path | None) -> None:

@@ -13,12 +13,10 @@ What keeps the tier from ever being wrong:
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
-import attrs
-
-from memci.archive.stores.contract import NewRecord, Record, SessionStore, Store
+from memci.archive.stores.contract import NewRecord, Record, SessionStore, Snapshots, Store
 from memci.archive.stores.record_codec import LineCodec
 from memci.archive.stores.tier.redis_tier import MOST_BYTES, RedisTier, parse
 from memci.errors import StoreError, UnavailableError
@@ -31,9 +29,8 @@ if TYPE_CHECKING:
 _COMPARED = 8
 
 
-@attrs.frozen
-class _Copy:
-    """What an opening took over when it looked first: the records after *base*, and the newest snapshot."""
+class _Copy(NamedTuple):
+    """What a journal took over when it looked first: the records after *base*, and the newest snapshot."""
 
     base: int
     records: list[Record]
@@ -44,32 +41,79 @@ class _Copy:
         return self.base + len(self.records)
 
 
-class _Opening:
-    """What journal and snapshots of one opened session share.
+class _Journal:
+    """Implements ``memci.archive.stores.contract.Journal``, and looks after the tier's entry of the session.
 
     The text of an entry is the number of the newest snapshot and a line break, the snapshot, and the lines of the journal from
     some before that snapshot on, as ``LineCodec`` writes them; where there is no snapshot, 0 and all lines.
 
     Attributes:
-        store: The session in the store that has everything.
         copy: What was taken over by the first look, until it is read or something else is asked for.
-        is_due: The tier is to be looked at before the head is told: at first, and after the entry was lost.
     """
 
-    def __init__(self, store: SessionStore, tier: RedisTier, owner: tuple[str, str], *, read_only: bool) -> None:
-        self.store = store
+    def __init__(self, session: SessionStore, tier: RedisTier, owner: tuple[str, str], *, read_only: bool) -> None:
         self.copy: _Copy | None = None
-        self.is_due = True
-        self._token = ""  # of the entry that this opening has compared with the store, or made
-        self._codec = LineCodec(*owner)
+        self._session = session
+        self._journal = session.journal
         self._tier = tier
         self._key = tier.key(*owner)
+        self._codec = LineCodec(*owner)
         self._read_only = read_only
+        self._token = ""  # of the entry that was compared with the store, or made
+        self._is_due = True  # the tier is to be looked at: at first, and after the entry was lost
 
-    def look(self) -> _Copy | None:
+    def head(self) -> int:
+        self.copy = None
+        copy = self._looked()
+        return self._journal.head() if copy is None else copy.head
+
+    def append(self, expected: int, records: Sequence[NewRecord]) -> int:
+        self.copy = None
+        head = self._journal.append(expected, records)
+        if self._token:
+            # Each line stands for itself.
+            lines = [self._codec.encode_commit(seq, [record]) for seq, record in enumerate(records, start=expected)]
+            if not self._tier.put(self._key, self._token, expected, head, b"".join(lines)):
+                self._forget()
+        return head
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
+        copy = self._looked()
+        if copy is None or after < copy.base or until is None or until >= copy.head:
+            self.copy = None  # read to its end, or of no use
+        if copy is None or after < copy.base:
+            yield from self._journal.read(after, until)
+        else:
+            yield from (record for record in copy.records[after - copy.base :] if until is None or record.seq <= until)
+
+    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
+        self.apart(lambda: self._journal.redact(bodies, former))
+
+    def close(self) -> None:
+        self._forget()
+        self._is_due = False
+        self._journal.close()
+
+    def renew(self) -> None:
+        """Make the entry again, after a snapshot was kept."""
+        token = self._token
+        self._forget()
+        with suppress(StoreError):  # the snapshot is kept all the same
+            if token:
+                self._made(token)
+
+    def apart(self, change: Callable[[], None]) -> None:
+        """Do what takes content out of the store, with the session out of the tier."""
+        self._forget()
+        _apart(self._tier, self._key, change)
+
+    def _forget(self) -> None:
+        self.copy, self._token, self._is_due = None, "", True
+
+    def _looked(self) -> _Copy | None:
         """Return what was taken over; where that is due, take the entry over if the store has the same, else make it again."""
-        if self.is_due:
-            self.is_due = False
+        if self._is_due:
+            self._is_due = False
             token, text = self._tier.find(self._key, "" if self._read_only else uuid4().hex) or ("", b"")
             copy = self._decoded(text)
             with suppress(StoreError):  # whoever asks the store next is told
@@ -79,44 +123,19 @@ class _Opening:
                     self.copy = self._made(token)
         return self.copy
 
-    def added(self, expected: int, records: Sequence[NewRecord]) -> None:
-        """Bring the entry up to a commit that is safe."""
-        if self._token:
-            # Each line stands for itself.
-            lines = [self._codec.encode_commit(seq, [record]) for seq, record in enumerate(records, start=expected)]
-            if not self._tier.put(self._key, self._token, expected, expected + len(records), b"".join(lines)):
-                self.forget()
-
-    def renewed(self) -> None:
-        """Make the entry again, after a snapshot was kept."""
-        token = self._token
-        self.forget()
-        with suppress(StoreError):  # the snapshot is kept all the same
-            if token:
-                self._made(token)
-
-    def apart(self, change: Callable[[], None]) -> None:
-        """Do what takes content out of the store, with the session out of the tier."""
-        self.forget()
-        _apart(self._tier, self._key, change)
-
-    def forget(self) -> None:
-        """Do without the entry, until the head is asked for."""
-        self.copy, self._token, self.is_due = None, "", True
-
     def _holds(self, copy: _Copy) -> bool:
         """Return whether the store ends with the last records of a copy. One reading of it."""
         last = copy.records[-_COMPARED:]
-        return list(islice(self.store.journal.read(copy.head - len(last)), _COMPARED + 1)) == last
+        return list(islice(self._journal.read(copy.head - len(last)), _COMPARED + 1)) == last
 
     def _made(self, token: str) -> _Copy | None:
         """Read what the tier should hold from the store, and put it there; ``None`` where it is too much."""
-        snapshot = self.store.snapshots.find()
+        snapshot = self._session.snapshots.find()
         seq, body = snapshot or (0, b"")
         copy = _Copy(max(seq - _COMPARED, 0), [], snapshot)
         text = bytearray(b"%d\n" % seq)
         text += self._codec.encode_snapshot(seq, body) if seq else b""
-        for record in self.store.journal.read(copy.base):
+        for record in self._journal.read(copy.base):
             line = self._codec.encode_commit(record.seq - 1, [NewRecord(record.kind, record.version, record.body)])
             text += self._codec.redact(line, record.body) if record.redacted else line
             copy.records.append(record)
@@ -125,7 +144,7 @@ class _Opening:
         if copy.head < seq:
             return None
         if self._tier.put(self._key, token, None, copy.head, bytes(text)):
-            self._token, self.is_due = token, False
+            self._token, self._is_due = token, False
         return copy
 
     def _decoded(self, text: bytes) -> _Copy | None:
@@ -147,97 +166,55 @@ class _Opening:
         return _Copy(base, records, snapshot) if seq <= base + len(records) else None
 
 
-class _Journal:
-    """Implements ``memci.archive.stores.contract.Journal``."""
-
-    def __init__(self, opening: _Opening) -> None:
-        self._opening = opening
-        self._journal = opening.store.journal
-
-    def head(self) -> int:
-        self._opening.copy = None
-        copy = self._opening.look()
-        return self._journal.head() if copy is None else copy.head
-
-    def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        self._opening.copy = None
-        head = self._journal.append(expected, records)
-        self._opening.added(expected, records)
-        return head
-
-    def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        copy = self._opening.look()
-        if copy is None or after < copy.base or until is None or until >= copy.head:
-            self._opening.copy = None  # read to its end, or of no use
-        if copy is None or after < copy.base:
-            yield from self._journal.read(after, until)
-        else:
-            yield from (record for record in copy.records[after - copy.base :] if until is None or record.seq <= until)
-
-    def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
-        self._opening.apart(lambda: self._journal.redact(bodies, former))
-
-    def close(self) -> None:
-        self._opening.forget()
-        self._opening.is_due = False
-        self._journal.close()
-
-
 class _Snapshots:
     """Implements ``memci.archive.stores.contract.Snapshots``."""
 
-    def __init__(self, opening: _Opening) -> None:
-        self._opening = opening
-        self._snapshots = opening.store.snapshots
+    def __init__(self, snapshots: Snapshots, journal: _Journal) -> None:
+        self._snapshots = snapshots
+        self._journal = journal
 
     def put(self, seq: int, body: bytes) -> None:
-        self._opening.copy = None
         self._snapshots.put(seq, body)
-        self._opening.renewed()
+        self._journal.renew()
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
-        copy = self._opening.copy
+        copy = self._journal.copy
         return copy.snapshot if copy is not None and at_most is None else self._snapshots.find(at_most)
 
     def problems(self) -> Iterator[str]:
         return self._snapshots.problems()
 
     def clear(self) -> None:
-        self._opening.apart(self._snapshots.clear)
+        self._journal.apart(self._snapshots.clear)
 
 
 class TieredSession:
-    """Implements ``memci.archive.stores.contract.SessionStore``. Pages, blobs and index are those of the store.
+    """Implements ``memci.archive.stores.contract.SessionStore``. Pages, blobs and index are those of the store behind.
 
-    Attributes:
-        journal: The truth. What takes content out of it raises ``UnavailableError`` too where the tier may still hold a copy.
-        snapshots: Cached states, and the same of clearing them.
-        pages: Raw pages.
-        blobs: Large data.
-        durability: That of the store.
+    What takes content out raises ``UnavailableError`` too where the store has done it and the tier may still hold a copy.
     """
 
-    def __init__(self, opening: _Opening) -> None:
-        self.journal = _Journal(opening)
-        self.snapshots = _Snapshots(opening)
-        self.pages = opening.store.pages
-        self.blobs = opening.store.blobs
-        self.durability = opening.store.durability
-        self._opening = opening
+    def __init__(self, behind: SessionStore, tier: RedisTier, owner: tuple[str, str], *, read_only: bool) -> None:
+        self.journal = _Journal(behind, tier, owner, read_only=read_only)
+        self.snapshots = _Snapshots(behind.snapshots, self.journal)
+        self.pages = behind.pages
+        self.blobs = behind.blobs
+        self.durability = behind.durability
+        self._behind = behind
 
     @property
     def index(self) -> "PageIndex":
-        """Page facts and search, as the store has them."""
-        return self._opening.store.index
+        """Page facts and search, as the store behind has them."""
+        return self._behind.index
 
     def indexed_seq(self) -> int:
-        """Return what the store tells."""
-        return self._opening.store.indexed_seq()
+        """Return what the store behind tells."""
+        return self._behind.indexed_seq()
 
     def close(self) -> None:
         """Let go of the session. May be called twice."""
         self.journal.close()
-        self._opening.store.close()
+        self._behind.close()
 
 
 class TieredStore:
@@ -270,7 +247,7 @@ class TieredStore:
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> TieredSession:
         """Open what is stored of a session; the tier is asked when the journal is first looked at."""
         behind = self._behind.open(tenant, session_id, read_only=read_only)
-        return TieredSession(_Opening(behind, self.tier, (tenant, session_id), read_only=read_only))
+        return TieredSession(behind, self.tier, (tenant, session_id), read_only=read_only)
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, as the store behind knows them."""
