@@ -144,15 +144,13 @@ class ObjectIo:
 
     Attributes:
         requests: Requests by kind: ``get``, ``put``, ``list``, ``delete``. What the driver repeats by itself counts once.
-        bytes_read: Bytes of the bodies that came.
     """
 
     def __init__(self, connect: "Callable[[], Driver]") -> None:
         self.requests: Counter[str] = Counter()
-        self.bytes_read = 0
         self._connect = connect
         self._driver: Driver | None = None
-        self._lock = Lock()  # protects the counts, and that the driver is made once
+        self._lock = Lock()  # protects the count, and that the driver is made once
 
     def find(self, path: str, unless: "Version | None" = None) -> Found | None:
         """Return an object, ``None`` where there is none. One request.
@@ -167,12 +165,9 @@ class ObjectIo:
             return Found(bytes(result.bytes()), _version(result.meta))
 
         try:
-            found = self.request("get", path, get)
+            return self.request("get", path, get)
         except AbsentError:
             return None
-        with self._lock:
-            self.bytes_read += len(found.body)
-        return found
 
     def put(self, path: str, body: bytes, mode: "PutMode" = "overwrite") -> Version:
         """Write an object: over an older one, where there is none (``create``), or over one version only. One request.

@@ -56,11 +56,6 @@ class Snapshot(NamedTuple):
     seq: int
     name: str
 
-    @property
-    def path(self) -> str:
-        """Where its object lies below the incarnation."""
-        return f"{SNAPSHOTS}/{self.name}"
-
 
 @attrs.frozen(kw_only=True)
 class Manifest:
@@ -212,7 +207,7 @@ class Draft:
     def add_snapshot(self, seq: int, body: bytes) -> Snapshot:
         """Plan an object for a state."""
         snapshot = Snapshot(seq, f"{seq}-{self._mark}")
-        self.objects[snapshot.path] = body
+        self.objects[f"{SNAPSHOTS}/{snapshot.name}"] = body
         return snapshot
 
     def _part(self, first: int, last: int, level: int, body: bytes) -> Part:

@@ -58,11 +58,12 @@ class Opening:
         if self._is_closed:
             raise refusal.closed(self._session_id)
 
-    def check_writable(self) -> None:
-        """Raise what ``check_open`` does, and ``PermissionDeniedError`` where it was opened read-only."""
+    def writable(self) -> "Opening":
+        """Return this, or raise what ``check_open`` does, and ``PermissionDeniedError`` where it was opened read-only."""
         self.check_open()
         if self.read_only:
             raise refusal.read_only(self._session_id)
+        return self
 
     def refresh(self) -> Manifest | None:
         """Return the manifest as it is now, ``None`` where the session has not begun. One request, without body if unchanged."""

@@ -40,8 +40,7 @@ class _Journal:
         return manifest.head if manifest else 0
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        opening = self._opening
-        opening.check_writable()
+        opening = self._opening.writable()
         lines = opening.lines.encode_commit(expected, records)
         if opening.known_head() != expected:
             opening.refresh()
@@ -67,10 +66,9 @@ class _Journal:
         manifest, and for each segment concerned one to read, one to write and one to delete, and one for each thousand segments
         of the session.
         """
-        opening = self._opening
         for body in bodies.values():
             check_body(body)
-        opening.check_writable()
+        opening = self._opening.writable()
         manifest = opening.refresh()
         head = manifest.head if manifest else 0
         for seq in bodies:
@@ -122,20 +120,19 @@ class _Journal:
                     yield part
 
     def _records(self, part: Part, data: bytes, first: int, last: int) -> Iterator[Record]:
-        opening, codec = self._opening, self._opening.lines
-        lines = data.splitlines(keepends=True)
-        for seq in range(first, last + 1):
+        opening = self._opening
+        lines = data.splitlines(keepends=True)[first - part.first : last - part.first + 1]
+        for seq, line in enumerate(lines, start=first):
             try:
-                line = lines[seq - part.first]
-                header = codec.decode_header(line)
-                body, redacted = codec.decode_body(line, header)
-            except IndexError:
-                raise opening.missing(part, seq) from None
+                header = opening.lines.decode_header(line)
+                body, redacted = opening.lines.decode_body(line, header)
             except DamagedLineError as error:
                 raise opening.corrupt(str(error), opening.place(part), seq) from error
             if header.seq != seq:
                 raise opening.missing(part, seq)
             yield Record(seq, header.kind, header.version, body, redacted)
+        if len(lines) <= last - first:
+            raise opening.missing(part, first + len(lines))
 
     def _redacted(self, draft: Draft, part: Part, bodies: _NewBodies) -> Part:
         """Return the part with other bodies, which is new if it has one of the records."""
@@ -180,8 +177,7 @@ class _Pages:
         self._opening = opening
 
     def put(self, pages: Mapping[str, bytes]) -> None:
-        opening = self._opening
-        opening.check_writable()
+        opening = self._opening.writable()
         checked = {check_page_name(name): page for name, page in pages.items()}
         if checked:
             if opening.refresh() is None:
@@ -196,8 +192,7 @@ class _Pages:
         return filter(is_page_name, names)
 
     def remove(self, names: Collection[str]) -> None:
-        opening = self._opening
-        opening.check_writable()
+        opening = self._opening.writable()
         wanted = [check_page_name(name) for name in names]
         if wanted and opening.refresh():
             opening.io.delete([opening.path(_PAGES, name) for name in wanted])
@@ -214,8 +209,7 @@ class _Blobs:
         self._opening = opening
 
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
-        opening = self._opening
-        opening.check_writable()
+        opening = self._opening.writable()
         if opening.refresh() is None:  # an object may come only after the manifest
             return ()
         known = set() if seq else set(self.names())
@@ -236,8 +230,7 @@ class _Blobs:
         yield from {path.split("/")[-2] for path in self._opening.paths(_BLOBS)}
 
     def drop(self, names: Collection[str], seq: int) -> None:
-        opening = self._opening
-        opening.check_writable()
+        opening = self._opening.writable()
         if opening.refresh():
             paths = [path for name in names for path in opening.paths(_BLOBS, name)]
             opening.io.delete([path for path in paths if int(path.rpartition("/")[2]) <= seq])
@@ -250,8 +243,7 @@ class _Snapshots:
         self._opening = opening
 
     def put(self, seq: int, body: bytes) -> None:
-        opening = self._opening
-        opening.check_writable()
+        opening = self._opening.writable()
         if opening.latest() is None:
             raise opening.not_begun()
         line = opening.lines.encode_snapshot(seq, body)
@@ -267,7 +259,7 @@ class _Snapshots:
             draft.change(snapshots=tuple(sorted(kept)))
 
         opening.change(plan)
-        opening.io.delete([opening.path(snapshot.path) for snapshot in former])
+        opening.io.delete([opening.path(SNAPSHOTS, snapshot.name) for snapshot in former])
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
         for snapshot in reversed(self._named()):
@@ -281,11 +273,10 @@ class _Snapshots:
             try:
                 self._read(snapshot)
             except DamagedLineError as error:
-                yield f"{self._opening.path(snapshot.path)}: {error}; it is not used and can be deleted"
+                yield f"{self._opening.path(SNAPSHOTS, snapshot.name)}: {error}; it is not used and can be deleted"
 
     def clear(self) -> None:
-        opening = self._opening
-        opening.check_writable()
+        opening = self._opening.writable()
         if self._named():
             opening.change(lambda draft: draft.change(snapshots=()))
         opening.io.delete(list(opening.paths(SNAPSHOTS)))
@@ -295,7 +286,7 @@ class _Snapshots:
         return manifest.snapshots if manifest else ()
 
     def _read(self, snapshot: Snapshot) -> bytes:
-        line = self._opening.find(snapshot.path)
+        line = self._opening.find(SNAPSHOTS, snapshot.name)
         if line is None:
             message = "the object is missing"
             raise DamagedLineError(message)

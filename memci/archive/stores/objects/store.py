@@ -27,7 +27,7 @@ class ObjectStore:
     made a request does not survive a fork.
 
     Args:
-        io: The requests; ``from_url`` makes it.
+        io: The requests.
         index_dir: A directory of this machine for the indexes, which are not stored in the bucket; ``None`` keeps each
             in memory while its session is open.
 

@@ -124,10 +124,8 @@ def _refuse(reason: str) -> NoReturn:
 class RedisTier:
     """The tier as the store uses it. No call raises because of the tier; after a failure others are not even tried for a while.
 
-    Threads may share it. Its counts and what it knows of failures are then approximate, which does no harm.
-
-    Args:
-        location: Where it is. Nothing is connected to before something is asked for.
+    Threads may share it. Its counts and what it knows of failures are then approximate, which does no harm. Nothing is connected
+    to before something is asked for.
 
     Attributes:
         requests: How many round trips were made, by name; one that failed counts, its repetition does not.
@@ -188,48 +186,41 @@ class RedisTier:
             self._skip -= 1
             return None
         client = self._connected()
-        from redis.exceptions import RedisError, ResponseError  # noqa: PLC0415 (the driver is optional)
+        import redis  # noqa: PLC0415 (the driver is optional)
 
         keys = (key, f"{key}:lines")
         try:
             self.requests[name] += 1
             try:
                 answer: object = client.eval(script, 2, *keys, self._location.ttl_s, *values)
-            except ResponseError:  # what is there is no entry, or the server refuses scripts
+            except redis.ResponseError:  # what is there is no entry, or the server refuses scripts
                 self.requests["remove"] += 1
                 client.delete(*keys)
                 raise
-        except (RedisError, OSError) as error:
-            self._failed(error)
+        except (redis.RedisError, OSError) as error:
+            self._skip = min(1 << self.failures, _MOST_SKIPPED)  # 1, 2, 4, …
+            self.failures += 1
+            if self.failures == 1:
+                import logging  # noqa: PLC0415 (slow to load, and seldom needed)
+
+                name = type(error).__name__
+                logging.getLogger("memci").warning("the working tier failed (%s), the store behind it goes on without it", name)
             return None
         self.failures = 0
         return answer
 
-    def _failed(self, error: Exception) -> None:
-        """Leave the tier alone for 1, 2, 4, … requests, and say so the first time."""
-        self._skip = min(1 << self.failures, _MOST_SKIPPED)
-        self.failures += 1
-        if self.failures == 1:
-            import logging  # noqa: PLC0415 (slow to load, and seldom needed)
-
-            name = type(error).__name__
-            logging.getLogger("memci").warning("the working tier failed (%s), the store behind it goes on without it", name)
-
     def _connected(self) -> "Redis":
         if self._client is None:
             try:
-                from redis import Redis  # noqa: PLC0415 (optional, and slow to load)
-                from redis.backoff import NoBackoff  # noqa: PLC0415 (the same)
-                from redis.exceptions import ConnectionError as LostError  # noqa: PLC0415 (the same)
-                from redis.retry import Retry  # noqa: PLC0415 (the same)
+                import redis  # noqa: PLC0415 (optional, and slow to load)
             except ImportError as error:
                 message = f"a working tier needs the driver redis ({error}): install memci with its extra redis"
                 raise ConfigError(message, path="store") from error
             # A connection that the server closed meanwhile is opened again, once; a timeout is not waited for twice.
-            retry = Retry(NoBackoff(), 1, supported_errors=(LostError,))
+            retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
             timeout_s = self._location.timeout_ms / 1_000
             try:
-                self._client = Redis.from_url(
+                self._client = redis.Redis.from_url(
                     self._location.url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=retry, protocol=2
                 )
             except ValueError:

@@ -218,11 +218,7 @@ class TieredSession:
 
 
 class TieredStore:
-    """Implements ``memci.archive.stores.contract.Store`` on another store.
-
-    Args:
-        behind: The store that has everything; it is closed with this one.
-        tier: The working tier; it is closed too.
+    """Implements ``memci.archive.stores.contract.Store`` on another store, which is closed with this one, as the tier is.
 
     Attributes:
         durability: That of the store behind.
