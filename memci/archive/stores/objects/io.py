@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from operator import methodcaller
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
-
-import attrs
 
 from memci.errors import ConfigError, UnavailableError
 
@@ -34,8 +33,7 @@ _STATUS = re.compile(r"status code: (\d{3})")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
 
 
-@attrs.frozen
-class Location:
+class Location(NamedTuple):
     """Where objects are: *url* with nothing secret, what the driver takes beside it, and a directory for indexes, if any."""
 
     url: str
@@ -175,13 +173,10 @@ class ObjectIo:
         Raises:
             RejectedError: There is one, or it is another version.
         """
-
-        def put(driver: "Driver") -> "PutResult":
-            # In one piece whatever the size: a put in several parts cannot be conditional everywhere.
-            return driver.put(path, body, mode=mode, use_multipart=False)
-
         try:
-            result = self.request("put", path, put, creates=mode == "create")
+            # In one piece whatever the size: a put in several parts cannot be conditional everywhere.
+            call = methodcaller("put", path, body, mode=mode, use_multipart=False)
+            result: PutResult = self.request("put", path, call, creates=mode == "create")
         except AbsentError:
             # Some providers answer so where the condition names a version of what is gone; else the bucket is missing.
             raise (RejectedError() if isinstance(mode, dict) else _no_bucket(path)) from None
@@ -200,12 +195,8 @@ class ObjectIo:
         rest = list(paths)
         while rest:
             batch, rest = rest[:_BATCH], rest[_BATCH:]
-
-            def delete(driver: "Driver", batch: list[str] = batch) -> None:
-                driver.delete(batch)
-
             try:
-                self.request("delete", batch[0], delete)
+                self.request("delete", batch[0], methodcaller("delete", batch))
             except AbsentError:  # some providers delete one by one and stop there
                 for path in batch if len(batch) > 1 else ():
                     self.delete([path])

@@ -231,10 +231,8 @@ class Draft:
 def owner_of(body: bytes) -> tuple[str, str] | None:
     """Return tenant and session id of a manifest that one does not know the session of, ``None`` where it is damaged."""
     match = _SEALED.match(body)
-    if match is None:
-        return None
     try:
-        facts = orjson.loads(body[match.end() : body.index(_LINE_END, match.end())])
+        facts = orjson.loads(body[match.end() : body.index(_LINE_END, match.end())]) if match else {}
         owner = (str(facts["tenant"]), str(facts["session"]))
         ManifestCodec(*owner).decode(body)
     except (DamagedLineError, ValueError, KeyError, TypeError):

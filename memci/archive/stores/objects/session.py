@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 _PAGES, _BLOBS = "pages", "blobs"
 _MOST_AT_ONCE = 8
-
-_NewBodies: TypeAlias = Mapping[int, tuple[bytes, str | None]]
-"""New bodies by record, each with the SHA-256 of the one that it takes the place of."""
+_NewBodies: TypeAlias = Mapping[int, tuple[bytes, str | None]]  # with the SHA-256 of those that they take the place of
 
 
 class _Journal:

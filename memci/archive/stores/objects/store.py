@@ -61,10 +61,7 @@ class ObjectStore:
         return session
 
     def sessions(self, tenant: str) -> Iterator[str]:
-        """Yield the ids of the sessions that have at least one record, in no order.
-
-        One request for each thousand, and one for each id that is too long for a name.
-        """
+        """Yield the ids of all sessions, in no order: a request for each thousand, and one for each id of over 180 bytes."""
         for path in self.io.names(manifests_path(check_identifier(tenant, "tenant"))):
             name = path.rpartition("/")[2]
             session_id = self._noted_id(tenant, path) if is_hashed(name) else find_identifier(name)
@@ -74,12 +71,9 @@ class ObjectStore:
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
 
-        The manifest goes first, and with it the session; what a crash then leaves goes with the next call. One request for
-        the manifest, one to see whether the id began anew, and two for each thousand other objects. The index goes from this
-        machine only.
-
-        Raises:
-            UnavailableError: Something is left; call again.
+        The manifest goes first, and with it the session; what a crash or an error then leaves goes with the next call. One
+        request for the manifest, one to see whether the id began anew, and two for each thousand other objects. The index
+        goes from this machine only.
         """
         opening = self._opening(tenant, session_id, read_only=True)
         self.io.delete([opening.manifest_path])

@@ -8,6 +8,7 @@ whole or not at all.
 
 import re
 from collections import Counter
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import parse_qsl, urlencode
@@ -20,9 +21,7 @@ from memci.errors import ConfigError
 if TYPE_CHECKING:
     from redis import Redis
 
-MOST_BYTES = 4_000_000
-"""Most bytes of a session in the tier; it leaves the tier when it has more."""
-
+MOST_BYTES = 4_000_000  # of a session in the tier; it leaves the tier when it has more
 _MOST_SKIPPED = 1_024  # requests that are not made after one that failed
 _OWN = ("store", "ttl_s", "timeout_ms", "prefix")
 _DRIVER = ("db", "ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_keyfile")
@@ -125,7 +124,7 @@ class RedisTier:
     """The tier as the store uses it. No call raises because of the tier; after a failure others are not even tried for a while.
 
     Threads may share it. Its counts and what it knows of failures are then approximate, which does no harm. Nothing is connected
-    to before something is asked for.
+    to before something is asked for: that raises ``ConfigError`` where the driver is not installed, or cannot use the URL.
 
     Attributes:
         requests: How many round trips were made, by name; one that failed counts, its repetition does not.
@@ -177,11 +176,7 @@ class RedisTier:
             self._client = None
 
     def _ask(self, name: str, script: str, key: str, *values: str | int | bytes) -> object:
-        """Run a script; ``None`` where it was not done, or nobody knows.
-
-        Raises:
-            ConfigError: The driver is not installed, or cannot use the URL.
-        """
+        """Run a script; ``None`` where it was not done, or nobody knows."""
         if self._skip:
             self._skip -= 1
             return None
@@ -191,20 +186,19 @@ class RedisTier:
         keys = (key, f"{key}:lines")
         try:
             self.requests[name] += 1
-            try:
-                answer: object = client.eval(script, 2, *keys, self._location.ttl_s, *values)
-            except redis.ResponseError:  # what is there is no entry, or the server refuses scripts
-                self.requests["remove"] += 1
-                client.delete(*keys)
-                raise
+            answer: object = client.eval(script, 2, *keys, self._location.ttl_s, *values)
         except (redis.RedisError, OSError) as error:
+            if isinstance(error, redis.ResponseError):  # what is there is no entry, or the server refuses scripts
+                self.requests["remove"] += 1
+                with suppress(redis.RedisError, OSError):
+                    client.delete(*keys)
             self._skip = min(1 << self.failures, _MOST_SKIPPED)  # 1, 2, 4, …
             self.failures += 1
             if self.failures == 1:
                 import logging  # noqa: PLC0415 (slow to load, and seldom needed)
 
-                name = type(error).__name__
-                logging.getLogger("memci").warning("the working tier failed (%s), the store behind it goes on without it", name)
+                text = "the working tier failed (%s), the store behind it goes on without it"
+                logging.getLogger("memci").warning(text, type(error).__name__)
             return None
         self.failures = 0
         return answer

@@ -232,11 +232,7 @@ class TieredStore:
 
     @classmethod
     def from_url(cls, url: str, durability: str, open_behind: Callable[[str, str], Store]) -> "TieredStore":
-        """Return the store that a URL names (see ``memci.archive.stores.tier.redis_tier.parse``); nothing is asked for yet.
-
-        Raises:
-            ConfigError: The URL, or that of the store behind, cannot be used.
-        """
+        """Return the store that a URL names (see ``redis_tier.parse``), or raise ``ConfigError``; nothing is asked for yet."""
         location = parse(url)
         return cls(open_behind(location.store, durability), RedisTier(location))
 

@@ -112,6 +112,16 @@ def test_an_append_that_the_driver_sends_twice_is_success() -> None:
     assert ["a", "b"] == texts_of(session.journal)
 
 
+def test_a_first_append_that_met_nobody_is_done_again() -> None:
+    """A put that was refused though there is no session is made again."""
+    io = FaultyObjectIo(MemoryStore())
+    io.fail(1, has_effect=False, is_repeated=True)
+    session = ObjectStore(io).open(TENANT, "session")
+    assert 1 == session.journal.append(0, [new_record("a")])
+    assert {"put": 1, "get": 1} == io.requests  # and the put that was refused
+    assert ["a"] == texts_of(session.journal)
+
+
 def test_what_may_be_done_is_never_taken_away() -> None:
     """Where a refused put was done all the same, and the look at the manifest fails, the segment that it names stays."""
     io = FaultyObjectIo(MemoryStore())
