@@ -1,7 +1,9 @@
-"""Pictures, sound and files that stand in JSON as base64: where they are, and what is said in their place.
+r"""Pictures, sound and files that stand in JSON as base64: where they are, and what is said in their place.
 
-A run of base64 has ``LEAST_CHARACTERS`` or more of its alphabet, capitals, small letters and digits among them. In texts it may
-be wrapped in lines, as ``base64`` and mail write it, and what a ``data:`` URL holds may be shorter.
+In texts that is what a ``data:`` URL holds, and a run that begins as a file does: ``LEAST_CHARACTERS`` or more, in one line or in
+lines of 60 and more with white space or the marks of a quotation between them, as ``base64``, mail and YAML write it. JSON within
+a text and URLs may write ``\/``, ``\n``, ``\u002b`` or ``%2B`` in it. In other values it is any run of capitals, small letters
+and digits in one line.
 """
 
 import re
@@ -14,37 +16,51 @@ LEAST_CHARACTERS = 1_024
 """Shorter runs are left where they are, but in blocks that are known to hold them."""
 
 BEGIN = "(?<![A-Za-z0-9+/=_-])"
-"""Where a run may begin. A pattern."""
+"""Where a run that is stored apart may begin. A pattern."""
 
 RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
 """What such a run is, before it is known to have all kinds of character. A pattern."""
 
-_MARKS = bytes(ord("x") if re.fullmatch("[A-Za-z0-9+/=_-]", chr(byte)) else ord(" ") for byte in range(256))
-_RUN_OF_MARKS = b"x" * LEAST_CHARACTERS
-_LEAST_LINE = 60
-_BEGIN = r"(?:(?<![A-Za-z0-9+/=_\\-])|(?<=\\[nrt]))"  # the letter of an escape is no part of it
-_LINE_END = r"(?:\r?\n|(?:\\r)?\\n)"
-_LINE = rf"[A-Za-z0-9+/]{{{_LEAST_LINE},}}+"
-_WRAPPED = rf"{_LINE}(?:{_LINE_END}{_LINE})++(?:{_LINE_END}[A-Za-z0-9+/]++(?![^=\r\n\"\\]))?={{0,2}}"
-_IN_TEXT = re.compile(
-    rf"data:([a-z]{{1,20}})/[^,\"\s]{{0,200}};base64,({_WRAPPED}|[A-Za-z0-9+/=_-]++)"
-    rf"|(?:data:([a-z]{{1,20}})/[^,\"\s]{{0,200}},)?{_BEGIN}({_WRAPPED}|{RUN})"
-)
-_LINE_ENDS = re.compile(_LINE_END)
-_URL = re.compile(r"data:([a-z]{1,20})/[^,\"\s]{0,200};base64,([A-Za-z0-9+/=_-]*)")
 _KINDS = {"image": "image", "audio": "sound", "video": "video"}
-_MIXED = tuple(re.compile(kind) for kind in ("[A-Z]", "[a-z]", "[0-9]"))
-_TEXT_KEYS = frozenset({"text", "content", "output", "arguments", "input"})
-
 _BEGINNINGS = {
+    "iVBORw0KGg": "image",  # PNG
+    "R0lGODlh|R0lGODdh": "image",  # GIF
+    "/9j/": "image",  # JPEG
     "JVBERi0": "document",  # %PDF-
     "UEsDB": "file",  # ZIP, and the documents of office programs
+    "H4sIA": "file",  # gzip
     "UklGR": "sound",  # RIFF, where it is no picture
     "SUQz": "sound",  # MP3
     "T2dnU": "sound",  # Ogg
     "ZkxhQ": "sound",  # FLAC
+    "GkXfo": "video",  # Matroska, WebM
 }
-"""How files begin, in base64: the first characters that the first bytes decide alone."""
+"""How files begin, in base64: a pattern of the first characters that the first bytes decide alone."""
+
+_LINE_CHARACTERS = 60
+_SLASH = r"(?:\\*/|_|%2[Ff]|\\+u002[Ff])"
+_FILE = f"(?={'|'.join(_BEGINNINGS).replace('/', _SLASH)})"
+_LETTERS = r"(?:[A-Za-z0-9+/_-]++|\\++(?:/|u002[BFbf])|%2[BFbf])++"
+_PADDING = r"(?:=|%3[Dd]|\\+u003[Dd]){0,2}"
+_BETWEEN = r"(?:[\s>|#*]|\\++[nrt]){1,80}+"
+_LINE = rf"(?=[A-Za-z0-9+/_\\%-]{{{_LINE_CHARACTERS}}}){_LETTERS}"
+_LAST = rf"{_BETWEEN}(?:[A-Za-z0-9+/_-]{{16}}{_LETTERS}|{_LETTERS}(?=[=\r\n\"\\%<)]|$))"
+_LINES = rf"{_LINE}(?:{_BETWEEN}(?!{_FILE}){_LINE})*+(?:(?!{_BETWEEN}{_FILE}){_LAST})?{_PADDING}"
+_URL = (
+    r"(?i:data(?::|%3A)([a-z]{0,20})[^:,\"\s]{0,200}(?:;|%3B)base64(?:,|%2C))"
+    rf"((?:{_BETWEEN})?{_LINES}|{_LETTERS}{_PADDING})"
+)
+# The letters of an escape before a run are no part of it.
+_BEGIN_FILE = r"(?:(?<![A-Za-z0-9+/_\\%-])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+_WORD = rf"(?<![A-Za-z0-9+/_\\%-])(?=[A-Za-z0-9+/_\\%-]{{{LEAST_CHARACTERS}}}){_LETTERS}{_PADDING}"
+_IN_TEXT = re.compile(f"{_URL}|{_BEGIN_FILE}{_FILE}({_LINES})|({_WORD})")
+_ESCAPED = re.compile(r"(?:\\+u00|%)(2b|2f|3d)", re.IGNORECASE)
+_NO_LETTER = re.compile(r"\\+[nrt]|[^A-Za-z0-9+/=_-]")
+_USUAL = str.maketrans("-_", "+/")
+
+_MARKS = bytes(ord("x") if re.fullmatch(r"[A-Za-z0-9+/=_\\%-]", chr(byte)) else ord(" ") for byte in range(256))
+_MIXED = tuple(re.compile(kind) for kind in ("[A-Z]", "[a-z]", "[0-9]"))
+_TEXT_KEYS = frozenset({"text", "content", "output", "arguments", "input"})
 
 
 def described(text: str, address: str = "") -> str:
@@ -87,41 +103,44 @@ def _held(block: Mapping[str, Any]) -> str:
             {"type": "base64", "media_type": _, "data": str()}
             | {"data": str(), "format": "wav" | "mp3"}
             | {"data": str(), "transcript": _, "expires_at": _}
+            | {"data": str(), "mimeType": _}
         ):
             return "data"
-        case {"file_data": str(data)} if not data.startswith("data:"):
+        case {"type": "image_generation_call", "result": str()}:
+            return "result"
+        case {"file_data": str(data)} if data[:5].lower() != "data:":
             return "file_data"
         case _:
             return ""
 
 
 def _described(text: str, address: str, *, known: bool) -> str:
-    if not known and (url := _URL.fullmatch(text)):
-        return description(_KINDS.get(url[1], "file"), url[2], address)
-    if ";base64," not in text and not _has_run(text.encode("utf-8", "surrogatepass"), b"x" * _LEAST_LINE):
+    if "base64" not in text.lower() and not _has_run(text.encode("utf-8", "surrogatepass"), _LINE_CHARACTERS):
         return text
 
     def describe(found: re.Match[str]) -> str:
-        kind, lines = found[1] or found[3], found[2] or found[4]
-        run = _LINE_ENDS.sub("", lines)
-        if kind is not None:
-            return description(_KINDS.get(kind, "file"), run, address)
-        if len(run) < LEAST_CHARACTERS:
-            return found[0]
-        return (
-            description("", run, address) if (_kind(run) if known or not has_run(lines.encode()) else is_data(run)) else found[0]
-        )
+        media, of_url, file, word = found.groups()
+        if media is not None:
+            return description(_KINDS.get(media.lower(), "file"), _plain(of_url), address)
+        run = _plain(file or word)
+        data = len(run) >= LEAST_CHARACTERS and (file or (not known and is_data(run)))
+        return description("", run, address) if data else found[0]
 
     return _IN_TEXT.sub(describe, text)
 
 
+def _plain(run: str) -> str:
+    """Return base64 in its usual alphabet, without what stands between its lines and for its signs."""
+    return _NO_LETTER.sub("", _ESCAPED.sub(lambda found: chr(int(found[1], 16)), run)).translate(_USUAL)
+
+
 def has_run(data: bytes) -> bool:
-    """Return whether there is any run, a long word too. O(its size), much faster than to look where."""
-    return _has_run(data, _RUN_OF_MARKS)
+    """Return whether there may be any run, a long word too. O(its size), much faster than to look where."""
+    return _has_run(data, LEAST_CHARACTERS)
 
 
-def _has_run(data: bytes, run: bytes) -> bool:
-    return len(data) >= LEAST_CHARACTERS and run in data.translate(_MARKS)
+def _has_run(data: bytes, characters: int) -> bool:
+    return len(data) >= LEAST_CHARACTERS and b"x" * characters in data.translate(_MARKS)
 
 
 def is_data(run: str) -> bool:
@@ -133,7 +152,7 @@ def _kind(base64: str) -> str:
     """Return what base64 is by its first bytes; empty for anything."""
     if size_of_base64(base64) is not None:
         return "image"
-    return next((kind for beginning, kind in _BEGINNINGS.items() if base64.startswith(beginning)), "")
+    return next((kind for beginning, kind in _BEGINNINGS.items() if re.match(beginning, base64)), "")
 
 
 def description(kind: str, base64: str, address: str) -> str:
@@ -160,7 +179,7 @@ def data_of(value: object) -> str:
     texts: list[str] = []
     _collect(value, texts.append)
     text = max(texts, key=len, default="")
-    if text.startswith("data:"):
+    if text[:5].lower() == "data:":
         text = text.partition(",")[2]
     return text if is_data(text) and re.fullmatch(r"[A-Za-z0-9+/_-]{64,}={0,2}", text) else ""
 

@@ -103,7 +103,7 @@ def test_pictures_without_room_are_described_only() -> None:
             "[file, 6 bytes, kept at usr-1/1]",
         ),
         ("responses", {"type": "input_file", "file_data": "JVBERi0x"}, "[document, 6 bytes, kept at usr-1/1]"),
-        ("anthropic", picture("anthropic", "iVBORw0KGgo="), "[data, 8 bytes, kept at usr-1/1]"),
+        ("anthropic", picture("anthropic", "iVBORw0KGgo="), "[image, 8 bytes, kept at usr-1/1]"),
     ],
 )
 def test_small_ones_are_described_too(wire: str, part: Value, told: str) -> None:
