@@ -77,11 +77,7 @@ class MemciError(PicklableError):
 
 
 class ArgumentError(MemciError, TypeError):
-    """An argument of a call is of a type that it does not take; nothing was done.
-
-    Attributes:
-        argument: The name of the parameter.
-    """
+    """An argument of a call is of a type that it does not take; nothing was done. ``argument`` is the name of the parameter."""
 
     def __init__(self, *, argument: str, value: object, wanted: str) -> None:
         super().__init__(f"{argument}: {shown(value)} cannot be used here: give {wanted}")
@@ -89,11 +85,7 @@ class ArgumentError(MemciError, TypeError):
 
 
 class ConfigError(MemciError):
-    """The configuration cannot be used.
-
-    Attributes:
-        path: Where in the configuration, such as ``active.max_pages``; empty when it is the whole.
-    """
+    """The configuration cannot be used. ``path`` is the place in it, such as ``active.max_pages``; empty for the whole."""
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -101,11 +93,7 @@ class ConfigError(MemciError):
 
 
 class InvalidMessageError(MemciError):
-    """A message was refused; nothing was stored.
-
-    Attributes:
-        path: Where in the message, such as ``content[1].type``; empty when it is the whole.
-    """
+    """A message was refused; nothing was stored. ``path`` is the place, such as ``content[1].type``; empty for the whole."""
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -115,8 +103,7 @@ class InvalidMessageError(MemciError):
 class InvalidIdError(MemciError):
     """A session id, tenant, page index or label cannot be used as one.
 
-    Attributes:
-        value: What was given; of what is neither text, bytes nor a number, how it is shown.
+    ``value`` is what was given; of what is neither text, bytes nor a number, how it is shown.
     """
 
     def __init__(self, message: str, *, value: object) -> None:
@@ -135,21 +122,16 @@ class BudgetError(MemciError):
 
     def __init__(self, *, budget: int, tokens: int, breakdown: Mapping[str, int]) -> None:
         parts = ", ".join(f"{part} {count}" for part, count in breakdown.items() if count)
-        super().__init__(
+        message = (
             f"the smallest window holds {tokens} tokens and the budget is {budget} ({parts}): "
             "raise the budget, or shorten the largest part; nothing is lost and the session goes on"
         )
-        self.budget = budget
-        self.tokens = tokens
-        self.breakdown = dict(breakdown)
+        super().__init__(message)
+        self.budget, self.tokens, self.breakdown = budget, tokens, dict(breakdown)
 
 
 class PageNotFoundError(MemciError):
-    """No page has this index.
-
-    Attributes:
-        index: The index that was asked for.
-    """
+    """No page has this ``index``."""
 
     def __init__(self, message: str, *, index: str) -> None:
         super().__init__(message)
@@ -157,17 +139,14 @@ class PageNotFoundError(MemciError):
 
 
 class PageEvictedError(MemciError):
-    """The page left the contents page; it is stored and can be found by ``search`` and put back by ``restore``.
-
-    Attributes:
-        index: The page's index.
-    """
+    """The page with this ``index`` left the contents page; ``search`` finds it, and ``restore`` puts it back."""
 
     def __init__(self, index: str) -> None:
-        super().__init__(
+        message = (
             f"page {index} was evicted from the contents page: a search (tool: search_pages) finds it by its words, read_page "
             "reads it, and the application can restore it"
         )
+        super().__init__(message)
         self.index = index
 
 
@@ -189,8 +168,7 @@ class ConflictError(StoreError):
 
     def __init__(self, message: str, *, expected: int, head: int) -> None:
         super().__init__(message)
-        self.expected = expected
-        self.head = head
+        self.expected, self.head = expected, head
 
 
 class CorruptError(StoreError):
@@ -203,10 +181,9 @@ class CorruptError(StoreError):
     """
 
     def __init__(self, message: str, *, session: str, place: str, seq: int | None = None) -> None:
-        super().__init__(f"session {shown(session)}, {place}: {message}" if session else f"{place}: {message}")
-        self.session = session
-        self.place = place
-        self.seq = seq
+        text = f"session {shown(session)}, {place}: {message}" if session else f"{place}: {message}"
+        super().__init__(text)
+        self.session, self.place, self.seq = session, place, seq
 
 
 class ErasureError(StoreError):
@@ -221,13 +198,12 @@ class ErasureError(StoreError):
     def __init__(self, page: str, receipts: Sequence[Any], failed: Mapping[str, MemciError]) -> None:
         done = ", ".join(shown(receipt.session) for receipt in receipts)
         reasons = "; ".join(f"{shown(session)}: {error}" for session, error in failed.items())
-        super().__init__(
+        message = (
             f"page {page} is erased in {done}, and may still be held by others: mend or delete them, and erase it again with "
             f"its forks ({reasons})"
         )
-        self.page = page
-        self.receipts = tuple(receipts)
-        self.failed = dict(failed)
+        super().__init__(message)
+        self.page, self.receipts, self.failed = page, tuple(receipts), dict(failed)
 
 
 class UnavailableError(StoreError):
@@ -235,10 +211,9 @@ class UnavailableError(StoreError):
 
 
 class LockedError(UnavailableError):
-    """Somebody else kept the session locked for longer than a writer waits; nothing was written, and it can be done again.
+    """Somebody else kept the ``session`` locked for longer than a writer waits; nothing was written: try again.
 
-    Attributes:
-        session: The session that could not be locked; empty where it is not that of one session.
+    ``session`` is empty where the lock is not that of one session.
     """
 
     def __init__(self, message: str, *, session: str) -> None:
@@ -257,8 +232,7 @@ class SessionClosedError(MemciError):
 class ModelError(MemciError):
     """A model gave no reply, or one that cannot be kept; the session is as it was before the request.
 
-    Attributes:
-        status: The HTTP status of its endpoint's answer; ``None`` where there was no answer, or nothing to do with it.
+    ``status`` is the HTTP status of its endpoint's answer; ``None`` where there was no answer, or nothing to do with it.
     """
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
@@ -281,81 +255,58 @@ class AttpSyntaxError(AttpError):
     """
 
     def __init__(self, problem: str, *, line: int, column: int, hint: str) -> None:
-        super().__init__(f"line {line}, column {column}: {problem}; {hint}")
-        self.problem = problem
-        self.line = line
-        self.column = column
-        self.hint = hint
+        message = f"line {line}, column {column}: {problem}; {hint}"
+        super().__init__(message)
+        self.problem, self.line, self.column, self.hint = problem, line, column, hint
 
 
 class ToolDefinitionError(AttpError):
-    """A function cannot be offered as a tool, as its signature does not say what a model has to know.
+    """The function of a ``tool`` cannot be offered, as its signature does not say what a model has to know.
 
-    Attributes:
-        tool: The tool's name.
-        parameter: The parameter at fault; ``return`` for the result, empty when it is the whole function.
+    ``parameter`` is the one at fault; ``return`` for the result, empty for the whole function.
     """
 
     def __init__(self, problem: str, *, tool: str, parameter: str = "") -> None:
-        super().__init__(f"{tool}: {parameter}: {problem}" if parameter else f"{tool}: {problem}")
-        self.tool = tool
-        self.parameter = parameter
+        message = f"{tool}: {parameter}: {problem}" if parameter else f"{tool}: {problem}"
+        super().__init__(message)
+        self.tool, self.parameter = tool, parameter
 
 
 class ToolNotFoundError(AttpError):
-    """No tool has this name.
-
-    Attributes:
-        name: What was asked for.
-        nearest: Names that there are and that look like it, the most alike first.
-    """
+    """No tool has this ``name``; ``nearest`` are the names of tools that look like it, the most alike first."""
 
     def __init__(self, name: str, *, nearest: Sequence[str] = ()) -> None:
         advice = f"did you mean {' or '.join(nearest)}?" if nearest else "use one of the tools that the prompt describes"
         super().__init__(f"there is no tool {shown(name)}: {advice}")
-        self.name = name
-        self.nearest = tuple(nearest)
+        self.name, self.nearest = name, tuple(nearest)
 
 
 class ToolArgumentError(AttpError):
-    """A tool was called with arguments that it does not take; it was not run.
+    """A ``tool`` was called with arguments that it does not take; it was not run.
 
-    Attributes:
-        tool: The tool's name.
-        parameter: The parameter at fault; empty when it is none in particular.
-        signature: How the tool is called, as Python writes it.
+    ``parameter`` is the one at fault, empty for none in particular; ``signature`` is how the tool is called.
     """
 
     def __init__(self, problem: str, *, tool: str, parameter: str = "", signature: str = "") -> None:
-        super().__init__(f"{tool}: {problem}; call it as {signature}" if signature else f"{tool}: {problem}")
-        self.tool = tool
-        self.parameter = parameter
-        self.signature = signature
+        message = f"{tool}: {problem}; call it as {signature}" if signature else f"{tool}: {problem}"
+        super().__init__(message)
+        self.tool, self.parameter, self.signature = tool, parameter, signature
 
 
 class SandboxError(AttpError):
     """The model's code failed, or the worker that ran it did.
 
-    Attributes:
-        kind: The Python exception's name, or what became of the worker.
-        line: The line of the code, from 1; ``None`` where it is not known.
+    ``kind`` is the Python exception's name, or what became of the worker; ``line`` that of the code, from 1, where it is known.
     """
 
     def __init__(self, message: str, *, kind: str, line: int | None = None) -> None:
         super().__init__(message)
-        self.kind = kind
-        self.line = line
+        self.kind, self.line = kind, line
 
 
 class LimitExceededError(AttpError):
-    """A call went past one of its limits and was stopped.
-
-    Attributes:
-        limit: The limit's name, such as ``time_s``.
-        value: How much it allows.
-    """
+    """A call went past one of its limits and was stopped: ``limit`` is its name, such as ``time_s``, ``value`` what it allows."""
 
     def __init__(self, message: str, *, limit: str, value: float) -> None:
         super().__init__(message)
-        self.limit = limit
-        self.value = value
+        self.limit, self.value = limit, value

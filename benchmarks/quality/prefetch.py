@@ -16,8 +16,7 @@ from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Budget, Config, Recall
 from memci.messages.tokens.counter import get_counter
-from memci.quality.conversation import Conversation
-from memci.quality.conversation_set import read_set
+from memci.quality.conversation import Conversation, read_set
 from memci.quality.playing import COUNTER
 
 SHOWN = (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED)

@@ -11,14 +11,12 @@ from memci.errors import shown
 from memci.messages import codec
 from memci.messages.tokens.counter import get_counter
 from memci.quality import report
-from memci.quality.cache import Cache
-from memci.quality.catalogue import engines
-from memci.quality.conversation_set import read_set
+from memci.quality.catalogue import MEMCI, engines
+from memci.quality.conversation import read_set
 from memci.quality.engines import EngineSpec
-from memci.quality.measuring import BUDGETS, Row, measure
-from memci.quality.memci_engine import MEMCI
-from memci.quality.picture import draw
+from memci.quality.measuring import BUDGETS, Cache, Row, measure
 from memci.quality.playing import COUNTER
+from memci.quality.report import draw
 
 _TEXT_COLUMNS = ("set", "engine", "category")
 
@@ -99,8 +97,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _tables(rows: list[Row]) -> None:
-    names = ["set", "budget", "engine", *(name for name, _ in report.COLUMNS)]
-    output.table([_column(name) for name in names], report.table_rows(rows))
+    output.table([_column(name) for name in report.COLUMNS], report.table_rows(rows))
     least = min(row.budget for row in rows)  # what is found hardly depends on the budget
     found = list(report.category_rows(row for row in rows if row.budget == least))
     if found:

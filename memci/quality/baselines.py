@@ -1,21 +1,38 @@
-"""Engines to compare with: the whole history, and windows that slide over it."""
+"""Engines to compare with: the whole history, windows that slide over it, and first sentences in the place of older turns."""
 
-from collections.abc import Mapping, Sequence
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from memci.archive.catalogue.snippet import snippet
+from memci.archive.summarizers.words import STOPWORDS, words
+from memci.messages import codec
+from memci.messages.parts import text_of
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
-from memci.quality.conversation import Turns
+from memci.quality.conversation import Turns, full_text
 from memci.quality.engines import FoundPage, HeldPage
+
+CONTENTS_SHARE = 0.25
+"""How much of the budget the contents page may take."""
+
+LOW_SHARE = 0.5
+"""What a batch leaves of the turns and of the contents page, where only batches leave."""
+
+LEAD_CHARACTERS = 160
+"""The longest lead of a message in an append-only contents page."""
+
+REWRITTEN_CHARACTERS = (480, 320, 240, 160, 120, 80, 60, 40)
+"""The longest leads in one that is rewritten: the first of these that fits."""
+
+_HEADING = "Earlier turns, by their first sentences:"
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
+_RANKED = "SELECT name, text FROM page WHERE page MATCH ? ORDER BY bm25(page), rowid LIMIT ?"
 
 
 class WholeHistory:
-    """Sends every message at every call, whether or not it fits. It has no search: there is nothing that it does not show.
-
-    Args:
-        budget: Tokens that a window may hold.
-        counter: Counts them.
-    """
+    """Sends every message at every call, whether or not it fits. It has no search: there is nothing that it does not show."""
 
     def __init__(self, budget: int, counter: TokenCounter) -> None:
         self._room = budget - REPLY_TOKENS
@@ -102,3 +119,154 @@ class SlidingPages(WholeHistory):
         pages = super().pages()
         system = len(pages) - len(self._turns.pages)
         return [*pages[:system], *pages[system + self._first :]]
+
+
+class FullTextSearch:
+    """Pages in SQLite's FTS5 with its own ranking, in memory. A query is its content words, joined by OR.
+
+    Words are cut as memci cuts them, Chinese into pairs of characters, as FTS5 by itself finds nothing in it; there is no
+    stemming, no field, and no look at neighbours.
+    """
+
+    def __init__(self, pages: Iterable[tuple[str, str]]) -> None:
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.execute("CREATE VIRTUAL TABLE page USING fts5(words, name UNINDEXED, text UNINDEXED)")
+        rows = ((" ".join(words(text)), name, text) for name, text in pages)
+        self._connection.executemany("INSERT INTO page VALUES (?, ?, ?)", rows)
+
+    def search(self, query: str, limit: int) -> list[FoundPage]:
+        """Return the best pages, best first: the name, and the best passage of at most 200 characters. O(matches)."""
+        wanted = list(dict.fromkeys(word for word in words(query) if word not in STOPWORDS)) or words(query)
+        if not wanted:
+            return []
+        match = " OR ".join(f'"{word}"' for word in wanted)
+        weights = dict.fromkeys(wanted, 1.0)
+        found = self._connection.execute(_RANKED, (match, limit))
+        passages = [(name, snippet(text, weights)) for name, text in found]
+        return [
+            FoundPage(page=name, passage=passage, text=codec.encode({"index": name, "snippet": passage}).decode())
+            for name, passage in passages
+        ]
+
+
+def lead(text: str, characters: int) -> str:
+    """Return as many of a text's first sentences as fit, or of a longer first one the beginning; on one line."""
+    text = " ".join(text.split())
+    if len(text) <= characters:
+        return text
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, characters)]
+    return text[: ends[-1]] if ends else f"{text[:characters]}…"
+
+
+class AppendedLeads(WholeHistory):
+    """Recent turns, and an append-only contents page of lead sentences.
+
+    When the window is full, the oldest turns leave it at once, down to half of their room, so that most calls begin with all of
+    the call before. For each a line is appended: the lead of the user's first message and that of the last answer. The contents
+    page has a quarter of the budget; when it is full, its older half goes. All turns are kept, and a plain full-text search
+    finds them.
+    """
+
+    def __init__(self, budget: int, counter: TokenCounter) -> None:
+        super().__init__(budget, counter)
+        self._contents_room = int(budget * CONTENTS_SHARE)
+        self._first = self._listed_from = 0
+        self._characters = LEAD_CHARACTERS
+        self._heading_tokens = count_message({"role": "user", "content": _HEADING}, counter)
+        self._lines: dict[tuple[int, int], tuple[str, int]] = {}
+        self._search: tuple[int, FullTextSearch] | None = None
+
+    def window(self) -> list[dict[str, Any]]:
+        """Return system messages, the contents page and the last turns."""
+        self._make_room(self._room - self._sum(self._turns.system))
+        shown = [number for page in self._turns.pages[self._first :] for number in page]
+        system = self._chosen(())
+        return [*system, *self._contents(), *self._chosen(shown)[len(system) :]]
+
+    def pages(self) -> list[HeldPage]:
+        """Return the system messages and all turns."""
+        pages = super().pages()
+        system = len(pages) - len(self._turns.pages)
+        return pages[:system] + [
+            HeldPage(
+                page=page.page,
+                messages=page.messages,
+                verbatim=number >= self._first,
+                indexed=self._listed_from <= number < self._first,
+            )
+            for number, page in enumerate(pages[system:])
+        ]
+
+    def entry(self, page: str) -> str:
+        """Return the turn's line in the contents page."""
+        number = int(page.removeprefix("turn-")) - 1 if page != "system" else -1
+        return self._line(number)[0] if self._listed_from <= number < self._first else ""
+
+    def search(self, query: str, limit: int) -> list[FoundPage]:
+        """Return the turns that a plain full-text search finds. The index is made anew when messages came in."""
+        if self._search is None or self._search[0] != len(self._messages):
+            texts = (
+                (f"turn-{number}", "\n".join(full_text(self._messages[place]) for place in page))
+                for number, page in enumerate(self._turns.pages, start=1)
+            )
+            self._search = len(self._messages), FullTextSearch(texts)
+        return self._search[1].search(query, limit)
+
+    def _make_room(self, room: int) -> None:
+        if self._verbatim() + self._listed() > room:
+            self._drop_turns(LOW_SHARE * (room - self._contents_room))
+            if self._listed() > self._contents_room:
+                self._drop_lines(LOW_SHARE * self._contents_room)
+            self._drop_lines(room - self._verbatim())
+
+    def _drop_turns(self, room: float) -> None:
+        while self._first < len(self._turns.pages) - 1 and self._verbatim() > room:
+            self._first += 1
+
+    def _drop_lines(self, room: float) -> None:
+        while self._listed_from < self._first and self._listed() > room:
+            self._listed_from += 1
+
+    def _verbatim(self) -> int:
+        return sum(self._sum(page) for page in self._turns.pages[self._first :])
+
+    def _listed(self) -> int:
+        """Return at most the size of the contents page: its lines are counted one by one, each once."""
+        lines = range(self._listed_from, self._first)
+        return self._heading_tokens + sum(self._line(number)[1] for number in lines) if lines else 0
+
+    def _contents(self) -> list[dict[str, Any]]:
+        lines = [self._line(number)[0] for number in range(self._listed_from, self._first)]
+        return [{"role": "user", "content": "\n".join([_HEADING, *lines])}] if lines else []
+
+    def _line(self, number: int) -> tuple[str, int]:
+        """Return the line of a turn at the length that is in force, and its tokens with the line break."""
+        key = number, self._characters
+        if key not in self._lines:
+            said = [self._messages[place] for place in self._turns.pages[number]]
+            asked = [text_of(value) for value in said if value.get("role") == "user"][:1]
+            answered = [text for value in said if value.get("role") == "assistant" and (text := text_of(value))][-1:]
+            leads = " / ".join(lead(text, self._characters) for text in (*asked, *answered))
+            line = f"[turn-{number + 1}] {leads}"
+            self._lines[key] = line, self._counter.count(line) + 1
+        return self._lines[key]
+
+
+class RewrittenLeads(AppendedLeads):
+    """The same with a window that holds as much as it can: one turn leaves at a time, and all lines are made anew at every call.
+
+    The leads are as long as the contents page's quarter of the budget allows for all turns that have left; where even the
+    shortest are too long, the oldest lines go.
+    """
+
+    def __init__(self, budget: int, counter: TokenCounter) -> None:
+        super().__init__(budget, counter)
+        self._shorter = list(REWRITTEN_CHARACTERS)
+        self._characters = self._shorter.pop(0)
+
+    def _make_room(self, room: int) -> None:
+        if self._first or self._verbatim() > room:
+            self._drop_turns(room - self._contents_room)
+            while self._shorter and self._listed() > self._contents_room:
+                self._characters = self._shorter.pop(0)
+            self._drop_lines(min(self._contents_room, room - self._verbatim()))

@@ -1,17 +1,31 @@
-"""The engines that are measured, by name."""
+"""The engines that are measured, by name: memci, and what it is compared with."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
-from memci.engine.settings.config import Config
+import attrs
+
+from memci.archive.catalogue.page_facts import PageState
+from memci.archive.contents.contents_page import ContentsEntry, Directory
+from memci.chapters.address import page_number
+from memci.engine.engine import Engine
+from memci.engine.session import Session
+from memci.engine.settings.config import Budget, Config
+from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter, get_counter
-from memci.quality.baselines import SlidingMessages, SlidingPages, WholeHistory
-from memci.quality.engines import ContextEngine, EngineSpec
-from memci.quality.leads import AppendedLeads, RewrittenLeads
-from memci.quality.memci_engine import memci_spec
+from memci.quality.baselines import AppendedLeads, RewrittenLeads, SlidingMessages, SlidingPages, WholeHistory
+from memci.quality.engines import ContextEngine, EngineSpec, FoundPage, HeldPage
 from memci.quality.playing import COUNTER
 
+MEMCI = "memci"
+"""Its name among the engines."""
+
+_CODE = (*(f"{package}/**/*.py" for package in ("archive", "chapters", "engine", "messages")), "errors.py", "quality/*.py")
+_SESSION = "quality"
+_SOME_TIME = "2000-01-01T00:00:00+00:00"
+_VISIBLE = (PageState.OPEN, PageState.ACTIVE)
 _BASELINES: dict[str, Callable[[int, TokenCounter], ContextEngine]] = {
     "whole": WholeHistory,
     "sliding-messages": SlidingMessages,
@@ -24,10 +38,82 @@ _BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words
 
 def engines(config: Config) -> dict[str, EngineSpec]:
     """Return all engines by name: memci with these settings first, then what it is compared with."""
-    baselines = (EngineSpec(name=name, open=partial(_opened, make), code=_BASELINE_CODE) for name, make in _BASELINES.items())
+    baselines = (EngineSpec(name=name, open=partial(_baseline, make), code=_BASELINE_CODE) for name, make in _BASELINES.items())
     return {spec.name: spec for spec in (memci_spec(config), *baselines)}
 
 
 @contextmanager
-def _opened(make: Callable[[int, TokenCounter], ContextEngine], budget: int) -> Iterator[ContextEngine]:
+def _baseline(make: Callable[[int, TokenCounter], ContextEngine], budget: int) -> Iterator[ContextEngine]:
     yield make(budget, get_counter(COUNTER))
+
+
+def memci_spec(config: Config) -> EngineSpec:
+    """Return memci with some settings, whose budget is replaced by the one that is measured."""
+    settings = attrs.evolve(config, budget=Budget()).policy_mapping() | {"search": attrs.asdict(config.search)}
+    return EngineSpec(name=MEMCI, open=partial(_memci, config), settings=settings, code=_CODE)
+
+
+@contextmanager
+def _memci(config: Config, budget: int) -> "Iterator[MemciEngine]":
+    settings = attrs.evolve(config, budget=Budget(window=budget, reserve=0))
+    with Engine("memory:", settings) as engine, engine.session(_SESSION) as session:
+        yield MemciEngine(session)
+
+
+class MemciEngine:
+    """A new session of memci, which the caller closes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._numbers: dict[int, int] = {}
+
+    def add(self, message: Mapping[str, Any], at: str | None = None) -> None:
+        """Append a message. All messages without a time get the same one, so that every run gives the same figures."""
+        entry = self._session.append(message, at=_SOME_TIME if at is None else at)
+        self._numbers[entry.node.seq] = len(self._numbers)
+
+    def window(self) -> list[dict[str, Any]]:
+        """Return the session's window."""
+        return self._session.window().messages
+
+    def pages(self) -> list[HeldPage]:
+        """Return all pages of the session. Reads each of them."""
+        entries = self._session.contents.entries
+        return [
+            HeldPage(
+                page=facts.index,
+                messages=tuple(self._numbers[node.seq] for node in self._session.page(facts.index).nodes()),
+                verbatim=facts.state in _VISIBLE,
+                indexed=bool(_said(entries, facts.index)),
+            )
+            for facts in self._session.pages()
+        ]
+
+    def entry(self, page: str) -> str:
+        """Return what the contents page says of the page: its entry, or its line in the directory that groups it."""
+        return _said(self._session.contents.entries, page)
+
+    def search(self, query: str, limit: int) -> list[FoundPage]:
+        """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""
+        return [
+            FoundPage(
+                page=hit.index,
+                passage=hit.snippet,
+                text=codec.encode(attrs.asdict(hit, filter=attrs.filters.exclude("score"))).decode(),
+            )
+            for hit in self._session.search(query, limit, include_visible=True)
+        ]
+
+    def recall(self, page: str) -> list[dict[str, Any]]:
+        """Return the messages of a page, those of one that is evicted too."""
+        return self._session.page(page).messages
+
+
+def _said(entries: Iterable[ContentsEntry | Directory], page: str) -> str:
+    number = page_number(page)
+    for entry in entries:
+        if isinstance(entry, Directory) and entry.holds(number):
+            return entry.line(number)
+        if entry.index == page:
+            return entry.render()
+    return ""

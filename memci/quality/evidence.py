@@ -1,44 +1,30 @@
-"""How much of the answers a window shows at the end of a conversation."""
+"""Where the answers to a conversation's questions stand: in its last window, and in what a search finds."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Any
 
-import attrs
-
 from memci.messages import codec
+from memci.messages.tokens.counter import TokenCounter
 from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, leading_system, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
+from memci.quality.played import Evidence, Recall
 
+PLACES = (1, 5, 10)
+"""Among how many of the first pages the evidence is looked for."""
 
-@attrs.frozen(kw_only=True)
-class Evidence:
-    """Sums over the questions of conversations.
+PASSAGES = 5
+"""In the passages of how many of the first pages the answer is looked for."""
 
-    Attributes:
-        questions: Questions of whose answer something stands in the evidence pages; only these count in the shares.
-        anchored: Of each answer, the share that stands anywhere in the window, the conversation's system messages left out.
-        at_page: Of each answer, the share that stands where the evidence pages are shown: in messages of them that are in the
-            window word for word, or in the text that stands for them in the contents page.
-        pages: Evidence pages, a page counted once for each question.
-        verbatim: Of these, the pages whose evidence stands in the window word for word.
-        indexed: Of these, the pages that the window's contents page lists by themselves.
-    """
+MOST_PAGES = 50
+"""How many pages a search is asked for."""
 
-    questions: int = 0
-    anchored: float = 0.0
-    at_page: float = 0.0
-    pages: int = 0
-    verbatim: int = 0
-    indexed: int = 0
+RETURNED_TOKENS = 1_000
+"""How much returned text a model is willing to read."""
 
 
 class Text:
-    """A text in which answers are looked for.
-
-    Args:
-        text: The text.
-        lang: Its language.
-    """
+    """A text of a language, in which answers are looked for."""
 
     def __init__(self, text: str, lang: str) -> None:
         self._text = text
@@ -52,13 +38,13 @@ class Text:
         """Return which of these words, or of these answers as they are written, stand here."""
         return {value for value in wanted if value in self._text} if self._words is None else wanted & self._words
 
+    def share(self, wanted: set[str]) -> float:
+        """Return how much of what is wanted stands here."""
+        return len(self.shown(wanted)) / len(wanted) if wanted else 0.0
+
 
 class EvidenceTurns:
-    """The turns of a conversation, in which answers stand.
-
-    Args:
-        conversation: The conversation.
-    """
+    """The turns of a conversation, in which answers stand."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._messages, self._lang = conversation.messages, conversation.lang
@@ -80,28 +66,32 @@ class EvidenceTurns:
 def find_evidence(
     engine: ContextEngine, conversation: Conversation, window: Sequence[Mapping[str, Any]], pages: Sequence[HeldPage]
 ) -> Evidence:
-    """Return what of the answers the last window shows.
+    """Return what of the answers the last window shows. O(questions · their evidence, and the window).
 
     What can be shown of an answer is what stands in the turns that hold its evidence. What an engine says of a page is not
     believed: verbatim is a page whose evidence is in the window, indexed one whose entry begins a line of it.
-    O(questions · their evidence, and the window).
     """
     turns = EvidenceTurns(conversation)
-    shown = _Shown(engine, conversation, window, pages, turns)
+    system = {codec.encode(value) for value in conversation.messages[: leading_system(conversation.messages)]}
+    rendered = {codec.encode(value): dict(value) for value in window}
+    texts = [full_text(value) for raw, value in rendered.items() if raw not in system]
+    everything = Text("\n".join(texts), conversation.lang)
+    lines = {line.strip() for text in texts for line in text.splitlines()}
+    visible = {number for number, value in enumerate(conversation.messages) if codec.encode(value) in rendered}
+    entries = {page.page: engine.entry(page.page) for page in pages}
     found = Evidence()
     for question in conversation.questions:
-        evidence = question.evidence
-        wanted = turns.held(question)
-        held = held_pages(pages, evidence)
-        places = shown.places(evidence, held)
-        found = attrs.evolve(
-            found,
-            questions=found.questions + bool(wanted),
-            anchored=found.anchored + shown_share(wanted, shown.window),
-            at_page=found.at_page + shown_share(wanted, places),
-            pages=found.pages + len(held),
-            verbatim=found.verbatim + sum(page is not None and shown.is_verbatim(page, evidence) for page in held),
-            indexed=found.indexed + sum(page is not None and shown.is_indexed(page) for page in held),
+        wanted, evidence = turns.held(question), set(question.evidence)
+        held = held_pages(pages, question.evidence)
+        kept = [page for page in held if page is not None]
+        places = turns.text(turns.numbers(evidence) & visible, [entries[page.page] for page in kept])
+        found += Evidence(
+            questions=bool(wanted),
+            anchored=everything.share(wanted),
+            at_page=places.share(wanted),
+            pages=len(held),
+            verbatim=sum(page.verbatim and set(page.messages) & evidence <= visible for page in kept),
+            indexed=sum(page.indexed and entries[page.page].partition("\n")[0].strip() in lines for page in kept),
         )
     return found
 
@@ -114,40 +104,30 @@ def held_pages(pages: Sequence[HeldPage], evidence: Iterable[int]) -> list[HeldP
     return [*known.values(), *(None for page in held if page is None)]
 
 
-class _Shown:
-    """What the last window shows of a conversation."""
+def find_recall(
+    engine: ContextEngine, conversation: Conversation, pages: Sequence[HeldPage], counter: TokenCounter
+) -> dict[str, Recall]:
+    """Ask every question as a query, and return what was found by category; empty for an engine without a search.
 
-    def __init__(
-        self,
-        engine: ContextEngine,
-        conversation: Conversation,
-        window: Sequence[Mapping[str, Any]],
-        pages: Sequence[HeldPage],
-        turns: EvidenceTurns,
-    ) -> None:
-        self._messages, self._lang = conversation.messages, conversation.lang
-        self._turns = turns
-        system = {codec.encode(value) for value in self._messages[: leading_system(self._messages)]}
-        rendered = {codec.encode(value): dict(value) for value in window}
-        texts = [full_text(value) for raw, value in rendered.items() if raw not in system]
-        self.window = Text("\n".join(texts), self._lang)
-        self._lines = {line.strip() for text in texts for line in text.splitlines()}
-        self._visible = {number for number, value in enumerate(self._messages) if codec.encode(value) in rendered}
-        self._entries = {page.page: engine.entry(page.page) for page in pages}
-
-    def places(self, evidence: Iterable[int], held: Iterable[HeldPage | None]) -> Text:
-        """Return what is shown of the evidence pages."""
-        entries = [self._entries[page.page] for page in held if page is not None]
-        return self._turns.text(self._turns.numbers(evidence) & self._visible, entries)
-
-    def is_verbatim(self, page: HeldPage, evidence: Sequence[int]) -> bool:
-        return page.verbatim and (set(page.messages) & set(evidence)) <= self._visible
-
-    def is_indexed(self, page: HeldPage) -> bool:
-        entry = self._entries[page.page]
-        return page.indexed and entry.partition("\n")[0].strip() in self._lines
-
-
-def shown_share(wanted: set[str], text: Text) -> float:
-    """Return how much of what is wanted stands in a text."""
-    return len(text.shown(wanted)) / len(wanted) if wanted else 0.0
+    The whole conversation is searched, pages that stand in the window too, so that the figures do not depend on the budget.
+    A message of the evidence that no page holds counts as a page that was not found. O(questions · a search).
+    """
+    found: dict[str, Recall] = {}
+    turns = EvidenceTurns(conversation)
+    for question in conversation.questions:
+        hits = engine.search(question.question, MOST_PAGES)
+        if hits is None:
+            return {}
+        wanted = [page.page if page is not None else None for page in held_pages(pages, question.evidence)]
+        if not wanted:
+            continue
+        names = [hit.page for hit in hits]
+        sizes = accumulate(counter.count(hit.text) for hit in hits)
+        read = sum(1 for _ in takewhile(lambda size: size <= RETURNED_TOKENS, sizes))
+        new = turns.held(question)
+        new -= Text(question.question, conversation.lang).shown(new)
+        passages = Text("\n".join(hit.passage for hit in hits[:PASSAGES]), conversation.lang)
+        first, five, ten, within = (sum(name in names[:place] for name in wanted) / len(wanted) for place in (*PLACES, read))
+        one = Recall(1, first, five, ten, within, bool(new), passages.share(new))
+        found[question.category] = found.get(question.category, Recall()) + one
+    return dict(sorted(found.items()))

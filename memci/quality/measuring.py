@@ -1,27 +1,80 @@
-"""Measuring engines on sets of conversations, at several budgets."""
+"""Measuring engines on sets of conversations, at several budgets: by several processes, and no figure twice."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from typing import Any, TypeAlias, TypeVar
+import hashlib
+import os
+import signal
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing, contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import TypeAlias, TypeVar
 
 import attrs
 
-from memci.quality import workers
-from memci.quality.cache import Cache
-from memci.quality.conversation import Conversation
-from memci.quality.conversation_set import ConversationSet
+from memci.errors import UnavailableError
+from memci.messages import codec
+from memci.quality.conversation import Conversation, ConversationSet
 from memci.quality.engines import EngineSpec
-from memci.quality.evidence import Evidence
-from memci.quality.faults import Faults
-from memci.quality.money import Calls
-from memci.quality.playing import Played, play
-from memci.quality.search import Recall
+from memci.quality.played import Played
+from memci.quality.playing import COUNTER, play
 
 BUDGETS = (4_000, 8_000, 16_000, 32_000)
 """The budgets that are measured by default, in tokens."""
 
 _Key: TypeAlias = tuple[int, int, str, int]  # set, conversation, engine, budget
-_Sums = TypeVar("_Sums", Calls, Evidence, Faults, Recall)
+_Name = TypeVar("_Name")
+_Result = TypeVar("_Result")
+_PACKAGE = Path(__file__).parent.parent
+_TELLING = {"quality/report.py"}  # it says what was measured, and decides nothing of it
+
+
+class Cache:
+    """Results in files, each named by the hash of all that decides it: conversation, engine, its settings and code, and budget.
+
+    Several processes may share it. What cannot be read is measured again. The directory is made when the first one is written.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._code: dict[tuple[str, ...], str] = {}
+
+    def find(self, conversation: Conversation, spec: EngineSpec, budget: int) -> Played | None:
+        """Return what was measured, or ``None``. O(size of the conversation)."""
+        try:
+            return Played.from_mapping(codec.decode(self._path(conversation, spec, budget).read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, conversation: Conversation, spec: EngineSpec, budget: int, played: Played) -> None:
+        """Keep what was measured; ``UnavailableError`` where it cannot be written."""
+        path = self._path(conversation, spec, budget)
+        written = path.with_suffix(f".{os.getpid()}")  # of this process alone; readers see a whole file or none
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            written.write_bytes(codec.encode(attrs.asdict(played)))
+            written.replace(path)
+        except OSError as error:
+            message = f"results cannot be kept in {path.parent} ({error.strerror}): measure with --no-cache"
+            raise UnavailableError(message) from error
+
+    def _path(self, conversation: Conversation, spec: EngineSpec, budget: int) -> Path:
+        if spec.code not in self._code:
+            self._code[spec.code] = code_hash(_PACKAGE, spec.code)
+        decides = [attrs.asdict(conversation), COUNTER, spec.name, spec.settings, self._code[spec.code], budget]
+        return self._directory / f"{hashlib.sha256(codec.encode(decides)).hexdigest()}.json"
+
+
+def code_hash(root: Path, patterns: Iterable[str]) -> str:
+    """Return a hash of the names and contents of the files below *root* that match. O(their size)."""
+    found = {path.relative_to(root).as_posix(): path for pattern in patterns for path in root.glob(pattern)}
+    digest = hashlib.sha256()
+    for name in sorted(found.keys() - _TELLING):
+        digest.update(f"{name}\n".encode())
+        digest.update(hashlib.sha256(found[name].read_bytes()).digest())
+    return digest.hexdigest()
 
 
 @attrs.frozen(kw_only=True)
@@ -45,8 +98,6 @@ class Row:
 
 @attrs.frozen
 class _Task:
-    """One conversation to be played to one engine."""
-
     conversation: Conversation
     spec: EngineSpec
     budget: int
@@ -75,29 +126,35 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
         jobs: How many processes measure.
         advance: Is told how many messages were played, and of how many.
     """
-    tasks = dict(_tasks(sets, engines, budgets))
+    tasks: dict[_Key, _Task] = {
+        (place, number, spec.name, budget): _Task(conversation, spec, budget)
+        for place, chosen in enumerate(sets)
+        for number, conversation in enumerate(chosen.conversations)
+        for spec in engines
+        for budget in budgets
+    }
     found: dict[_Key, Played] = {}
     if cache is not None:
         known = {key: cache.find(task.conversation, task.spec, task.budget) for key, task in tasks.items()}
         found = {key: played for key, played in known.items() if played is not None}
     missing = {key: task for key, task in tasks.items() if key not in found}
     total_messages = sum(len(task.conversation.messages) for task in missing.values())
-    done = 0
-    with closing(workers.done({key: task.run for key, task in missing.items()}, jobs)) as results:
+    messages = 0
+    with closing(done({key: task.run for key, task in missing.items()}, jobs)) as results:
         for key, played in results:
             task = missing[key]
             found[key] = played
             if cache is not None:
                 cache.put(task.conversation, task.spec, task.budget, played)
-            done += len(task.conversation.messages)
-            advance(done, total_messages)
+            messages += len(task.conversation.messages)
+            advance(messages, total_messages)
     return [
         Row(
             set=chosen.name,
             conversations=len(chosen.conversations),
             engine=spec.name,
             budget=budget,
-            played=total(found[place, number, spec.name, budget] for number in range(len(chosen.conversations))),
+            played=Played.of(found[place, number, spec.name, budget] for number in range(len(chosen.conversations))),
         )
         for place, chosen in enumerate(sets)
         for budget in budgets
@@ -105,39 +162,50 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     ]
 
 
-def total(played: Iterable[Played]) -> Played:
-    """Return the sums over several conversations."""
-    several = list(played)
-    categories = sorted({category for one in several for category in one.recall})
-    return Played(
-        calls=_sum(Calls(), [one.calls for one in several]),
-        evidence=_sum(Evidence(), [one.evidence for one in several]),
-        recall={
-            category: _sum(Recall(), [one.recall[category] for one in several if category in one.recall])
-            for category in categories
-        },
-        faults=_sum(Faults(), [one.faults for one in several]),
-    )
+def done(tasks: Mapping[_Name, Callable[[], _Result]], jobs: int) -> Generator[tuple[_Name, _Result], None, None]:
+    """Yield what the tasks return, each with its key, as it comes; by one process in their order.
+
+    When the iterator is closed, an interrupt (Ctrl-C) included, the processes end at once, whatever they do. They hear of no
+    interrupt themselves, and end too when this process is killed.
+
+    Args:
+        tasks: What is to be done; with several processes, each must be one that can be pickled.
+        jobs: How many processes do it; with one of them, or one task, it is this one.
+    """
+    if min(jobs, len(tasks)) <= 1:
+        for key, task in tasks.items():
+            yield key, task()
+        return
+    context = get_context("spawn")  # new interpreters, as a fork of a process with threads may hang
+    leash, end = context.Pipe(duplex=False)
+    with closing(leash), closing(end):
+        pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(leash,))
+        with pool:
+            try:
+                with _no_interrupts():  # submitting starts the processes, which take this over
+                    futures = {pool.submit(task): key for key, task in tasks.items()}
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            except BaseException:
+                end.close()  # leaving the pool waits for its processes
+                raise
 
 
-def all_categories(recall: Mapping[str, Recall]) -> Recall:
-    """Return the sums over the categories of questions."""
-    return _sum(Recall(), list(recall.values()))
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Hold interrupts back while the block runs; one that came meanwhile comes behind it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _sum(nothing: _Sums, several: Sequence[_Sums]) -> _Sums:
-    sums: dict[str, Any] = {
-        field.name: sum((getattr(one, field.name) for one in several), getattr(nothing, field.name))
-        for field in attrs.fields(type(nothing))
-    }
-    return attrs.evolve(nothing, **sums)
+def _begin(leash: Connection) -> None:
+    """Let this process end when the other end of the leash is closed."""
+    Thread(target=_end_with, args=(leash,), daemon=True).start()
 
 
-def _tasks(
-    sets: Sequence[ConversationSet], engines: Sequence[EngineSpec], budgets: Sequence[int]
-) -> Iterator[tuple[_Key, _Task]]:
-    for place, chosen in enumerate(sets):
-        for number, conversation in enumerate(chosen.conversations):
-            for spec in engines:
-                for budget in budgets:
-                    yield (place, number, spec.name, budget), _Task(conversation, spec, budget)
+def _end_with(leash: Connection) -> None:
+    leash.poll(None)
+    os._exit(1)  # a task is not left in any other way, and nothing of it is wanted

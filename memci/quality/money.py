@@ -41,29 +41,3 @@ class Traffic:
             "prefix_reuse": round(self.prefix_reuse, 4),
             "cost_per_call": round(self.cost_per_call, 1),
         }
-
-
-@attrs.frozen(kw_only=True)
-class Calls:
-    """Sums over the calls of conversations.
-
-    Attributes:
-        calls: How many windows were sent.
-        tokens: Their size by the counter.
-        length: Their size in tokens of the sequences that prefixes are compared on.
-        prefix: How many of these were the same as at the beginning of the call before.
-        outgrown: Calls since the history outgrew the budget.
-        verbatim: Tokens of the conversation's own messages in these, word for word, the leading system messages left out.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-    length: int = 0
-    prefix: int = 0
-    outgrown: int = 0
-    verbatim: int = 0
-
-    def traffic(self, prices: Prices) -> Traffic:
-        """Return what the calls sent, at some prices."""
-        reuse = self.prefix / self.length if self.length else 0.0
-        return Traffic(calls=self.calls, tokens=self.tokens, prefix_reuse=reuse, prices=prices)

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from itertools import takewhile
 from typing import Any
 
 import attrs
@@ -22,16 +22,7 @@ _CHUNK_CHARACTERS = 20_000  # the encoder's time grows faster than an unbroken t
 
 @attrs.frozen(eq=False)
 class SentMessage:
-    """What is known of one rendered message.
-
-    Attributes:
-        raw: Its JSON text; equal for equal messages.
-        tokens: Its size by the counter.
-        sequence: Its tokens, in the order in which a provider reads them.
-        calls: Ids of the calls that it makes.
-        answers: Ids of the calls that it answers.
-        partial: Whether the model's answer may go on in the next message.
-    """
+    """What is known of one rendered message: its JSON text, its size by the counter, and its tokens as a provider reads them."""
 
     raw: bytes
     tokens: int
@@ -70,9 +61,7 @@ class PromptMeter:
     """
 
     def __init__(self, counter: TokenCounter, wire: Format, encode: Callable[[str], list[int]]) -> None:
-        self._counter = counter
-        self._wire = wire
-        self._encode = encode
+        self._counter, self._wire, self._encode = counter, wire, encode
         self._known: dict[bytes, SentMessage] = {}
         self._last: list[SentMessage] = []
 
@@ -114,34 +103,26 @@ class PromptMeter:
         texts = [str(value.get("role", "")), content if isinstance(content, str) else codec.encode(content).decode()]
         if rest:
             texts.append(codec.encode(rest).decode())
-        return [token for text in texts for chunk in _chunks(text) for token in self._encode(chunk)]
+        starts = ((text, start) for text in texts for start in range(0, len(text), _CHUNK_CHARACTERS))
+        return [token for text, start in starts for token in self._encode(text[start : start + _CHUNK_CHARACTERS])]
 
 
 def encoder(counter: TokenCounter) -> Callable[[str], list[int]]:
     """Return what cuts text into the counter's own tokens, or those of ``FALLBACK_ENCODING`` for an estimate."""
-    return _load(counter.name if counter.exact else FALLBACK_ENCODING)
+    return _load(counter.name if counter.exact else FALLBACK_ENCODING).encode_ordinary
 
 
-@functools.cache
-def _load(encoding: str) -> Callable[[str], list[int]]:
-    """Return what cuts text into tokens. 0.3 s, once for all replays of a process."""
-    return encodings.load(encoding).encode_ordinary
-
-
-def _chunks(text: str) -> list[str]:
-    return [text[start : start + _CHUNK_CHARACTERS] for start in range(0, len(text), _CHUNK_CHARACTERS)]
+_load = functools.cache(encodings.load)  # 0.3 s, once for all replays of a process
 
 
 def _common_prefix(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:
     """Return how many tokens two calls share at their beginning: whole messages, then tokens of the first that differs."""
-    same = next((number for number, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other), None)
-    if same is None:
-        same = min(len(before), len(now))
-    length = sum(len(message.sequence) for message in islice(now, same))
-    if same < min(len(before), len(now)):
-        pairs = zip(before[same].sequence, now[same].sequence, strict=False)
-        shorter = min(len(before[same].sequence), len(now[same].sequence))
-        length += next((number for number, (one, other) in enumerate(pairs) if one != other), shorter)
+    length = 0
+    for old, new in zip(before, now, strict=False):
+        if old is not new:
+            pairs = zip(old.sequence, new.sequence, strict=False)
+            return length + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        length += len(new.sequence)
     return length
 
 

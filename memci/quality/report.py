@@ -1,12 +1,15 @@
-"""What was measured, as rows of tables and as JSON."""
+"""What was measured, as rows of tables, as JSON, and as a picture in SVG: what a call costs, against what it shows."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
 from typing import Any
 
 import attrs
 
 from memci.engine.settings.config import Prices
-from memci.quality.measuring import Row, all_categories
+from memci.quality.measuring import Row
+from memci.quality.played import Played
 
 NOTHING = "-"
 """Stands where an engine has nothing to measure."""
@@ -14,96 +17,14 @@ NOTHING = "-"
 PRICES = Prices()
 """Cost of a token that is written to a provider's cache, and of one that is read from it; a plain token costs 1."""
 
-
-@attrs.frozen(kw_only=True)
-class Figures:
-    """The figures of one engine on one set at one budget; ``None`` where there is nothing to measure.
-
-    Attributes:
-        anchored: Mean share of an answer that stands anywhere in the last window.
-        at_page: Mean share of it that stands where its evidence pages are shown.
-        verbatim: Share of the evidence pages that are in the last window word for word.
-        indexed: Share of them that its contents page lists by themselves.
-        recall_1: Mean share of a question's evidence pages that are the first hit of a search.
-        recall_5: That are among the first five.
-        recall_10: That are among the first ten.
-        recall_1000_tokens: That are among the first 1,000 tokens that the search returns.
-        answer_in_snippets: Mean share of an answer that stands in the passages of the first five hits.
-        tokens_per_call: Mean size of a call.
-        prefix_reuse: Share of the sent tokens that stood at the same place in the call before, from the beginning on.
-        cost_per_call: Mean cost of a call, in tokens of plain input.
-        verbatim_tokens: Mean tokens of the conversation's own messages, word for word, in calls since it outgrew the budget.
-        over_budget: Windows above their budget.
-        no_window: Calls for which no window was found.
-        broken_pairs: Calls and results that were parted.
-        lost: Messages that do not come back.
-    """
-
-    anchored: float | None
-    at_page: float | None
-    verbatim: float | None
-    indexed: float | None
-    recall_1: float | None
-    recall_5: float | None
-    recall_10: float | None
-    recall_1000_tokens: float | None
-    answer_in_snippets: float | None
-    tokens_per_call: float
-    prefix_reuse: float
-    cost_per_call: float
-    verbatim_tokens: float | None
-    over_budget: int
-    no_window: int
-    broken_pairs: int
-    lost: int
-
-
-def figures(row: Row) -> Figures:
-    """Return the figures of a row."""
-    played = row.played
-    evidence, calls, faults = played.evidence, played.calls, played.faults
-    recall = all_categories(played.recall)
-    traffic = calls.traffic(PRICES)
-    return Figures(
-        anchored=_mean(evidence.anchored, evidence.questions),
-        at_page=_mean(evidence.at_page, evidence.questions),
-        verbatim=_mean(evidence.verbatim, evidence.pages),
-        indexed=_mean(evidence.indexed, evidence.pages),
-        recall_1=_mean(recall.first, recall.questions),
-        recall_5=_mean(recall.five, recall.questions),
-        recall_10=_mean(recall.ten, recall.questions),
-        recall_1000_tokens=_mean(recall.within, recall.questions),
-        answer_in_snippets=_mean(recall.told, recall.asked),
-        tokens_per_call=traffic.tokens_per_call,
-        prefix_reuse=traffic.prefix_reuse,
-        cost_per_call=traffic.cost_per_call,
-        verbatim_tokens=_mean(calls.verbatim, calls.outgrown),
-        over_budget=faults.over_budget,
-        no_window=faults.no_window,
-        broken_pairs=faults.broken_pairs,
-        lost=faults.lost,
-    )
-
-
-def to_mapping(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return everything as a JSON value: what was asked for, and of each row the figures, and the sums they are made of."""
-    return {**settings, "prices": attrs.asdict(PRICES), "rows": [_row_mapping(row) for row in rows]}
-
-
-def _row_mapping(row: Row) -> dict[str, Any]:
-    shown = {name: round(value, 4) if isinstance(value, float) else value for name, value in attrs.asdict(figures(row)).items()}
-    categories = {name: attrs.asdict(recall) for name, recall in row.played.recall.items()}
-    return {
-        "set": row.set,
-        "conversations": row.conversations,
-        "engine": row.engine,
-        "budget": row.budget,
-        "ok": row.played.faults.ok,
-        **shown,
-        "questions": row.played.evidence.questions,
-        "calls": row.played.calls.calls,
-        "recall_by_category": categories,
-    }
+_COLOURS = ("#c2410c", "#64748b", "#2563eb", "#0891b2", "#16a34a", "#9333ea", "#b45309", "#be185d")
+_INK, _FAINT, _GRID = "#1e293b", "#64748b", "#e2e8f0"
+_WIDTH, _HEIGHT = 440, 300  # of a panel, in pixels, as all sizes here
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 16, 40, 46
+_LEGEND_LINE = 18
+_FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
+_RADII = (3.0, 7.0)
+_MARGIN = 1.15  # a little room behind the outermost points
 
 
 def _mean(total: float, number: int) -> float | None:
@@ -118,37 +39,81 @@ def _count(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.0f}"
 
 
-COLUMNS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
-    ("anchored %", lambda row: _share(row.anchored)),
-    ("at page %", lambda row: _share(row.at_page)),
-    ("verbatim %", lambda row: _share(row.verbatim)),
-    ("indexed %", lambda row: _share(row.indexed)),
-    ("R@1 %", lambda row: _share(row.recall_1)),
-    ("R@5 %", lambda row: _share(row.recall_5)),
-    ("R@10 %", lambda row: _share(row.recall_10)),
-    ("R@1k tokens %", lambda row: _share(row.recall_1000_tokens)),
-    ("in snippets %", lambda row: _share(row.answer_in_snippets)),
-    ("tokens a call", lambda row: _count(row.tokens_per_call)),
-    ("reuse %", lambda row: _share(row.prefix_reuse)),
-    ("cost a call", lambda row: _count(row.cost_per_call)),
-    ("verbatim tokens", lambda row: _count(row.verbatim_tokens)),
-    ("over budget", lambda row: _count(row.over_budget)),
-    ("no window", lambda row: _count(row.no_window)),
-    ("broken pairs", lambda row: _count(row.broken_pairs)),
-    ("lost", lambda row: _count(row.lost)),
+@attrs.frozen
+class Figure:
+    """A figure of one engine on one set at one budget; docs/quality.md says what each is.
+
+    Attributes:
+        name: In JSON.
+        heading: In a table.
+        write: Writes it in a table.
+        of: Takes it from what was measured; ``None`` where there is nothing to measure.
+    """
+
+    name: str
+    heading: str
+    write: Callable[[float | None], str]
+    of: Callable[[Played], float | None]
+
+
+FIGURES = (
+    Figure("anchored", "anchored %", _share, lambda row: _mean(row.evidence.anchored, row.evidence.questions)),
+    Figure("at_page", "at page %", _share, lambda row: _mean(row.evidence.at_page, row.evidence.questions)),
+    Figure("verbatim", "verbatim %", _share, lambda row: _mean(row.evidence.verbatim, row.evidence.pages)),
+    Figure("indexed", "indexed %", _share, lambda row: _mean(row.evidence.indexed, row.evidence.pages)),
+    Figure("recall_1", "R@1 %", _share, lambda row: _mean(row.all_recall.first, row.all_recall.questions)),
+    Figure("recall_5", "R@5 %", _share, lambda row: _mean(row.all_recall.five, row.all_recall.questions)),
+    Figure("recall_10", "R@10 %", _share, lambda row: _mean(row.all_recall.ten, row.all_recall.questions)),
+    Figure("recall_1000_tokens", "R@1k tokens %", _share, lambda row: _mean(row.all_recall.within, row.all_recall.questions)),
+    Figure("answer_in_snippets", "in snippets %", _share, lambda row: _mean(row.all_recall.told, row.all_recall.asked)),
+    Figure("tokens_per_call", "tokens a call", _count, lambda row: row.calls.traffic(PRICES).tokens_per_call),
+    Figure("prefix_reuse", "reuse %", _share, lambda row: row.calls.traffic(PRICES).prefix_reuse),
+    Figure("cost_per_call", "cost a call", _count, lambda row: row.calls.traffic(PRICES).cost_per_call),
+    Figure("verbatim_tokens", "verbatim tokens", _count, lambda row: _mean(row.calls.verbatim, row.calls.outgrown)),
+    Figure("over_budget", "over budget", _count, lambda row: row.faults.over_budget),
+    Figure("no_window", "no window", _count, lambda row: row.faults.no_window),
+    Figure("broken_pairs", "broken pairs", _count, lambda row: row.faults.broken_pairs),
+    Figure("lost", "lost", _count, lambda row: row.faults.lost),
 )
-"""Names of the figures in a table, and how each is written."""
+"""In the order of the tables."""
 
-
-def table_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
-    """Yield set, budget and engine of each row, and its figures as ``COLUMNS`` writes them."""
-    for row in rows:
-        shown = figures(row)
-        yield [row.set, f"{row.budget:,}", row.engine, *(write(shown) for _, write in COLUMNS)]
-
+COLUMNS = ("set", "budget", "engine", *(figure.heading for figure in FIGURES))
+"""Names of the columns of ``table_rows``."""
 
 CATEGORY_COLUMNS = ("set", "budget", "engine", "category", "questions", "R@1 %", "R@5 %", "R@10 %", "R@1k tokens %")
 """Names of the columns of ``category_rows``."""
+
+
+def figures(row: Row) -> dict[str, float | None]:
+    """Return the figures of a row, by name."""
+    return {figure.name: figure.of(row.played) for figure in FIGURES}
+
+
+def to_mapping(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return everything as a JSON value: what was asked for, and of each row the figures, and the sums they are made of."""
+    return {**settings, "prices": attrs.asdict(PRICES), "rows": [_row_mapping(row) for row in rows]}
+
+
+def _row_mapping(row: Row) -> dict[str, Any]:
+    shown = {name: round(value, 4) if isinstance(value, float) else value for name, value in figures(row).items()}
+    categories = {name: attrs.asdict(recall) for name, recall in row.played.recall.items()}
+    return {
+        "set": row.set,
+        "conversations": row.conversations,
+        "engine": row.engine,
+        "budget": row.budget,
+        "ok": row.played.faults.ok,
+        **shown,
+        "questions": row.played.evidence.questions,
+        "calls": row.played.calls.calls,
+        "recall_by_category": categories,
+    }
+
+
+def table_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
+    """Yield set, budget and engine of each row, and its figures."""
+    for row in rows:
+        yield [row.set, f"{row.budget:,}", row.engine, *(figure.write(figure.of(row.played)) for figure in FIGURES)]
 
 
 def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
@@ -156,7 +121,145 @@ def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
     for row in rows:
         if not row.played.recall:
             continue
-        for category, recall in [*row.played.recall.items(), ("all", all_categories(row.played.recall))]:
+        for category, recall in [*row.played.recall.items(), ("all", row.played.all_recall)]:
             shares = (recall.first, recall.five, recall.ten, recall.within)
             cells = (_share(_mean(value, recall.questions)) for value in shares)
             yield [row.set, f"{row.budget:,}", row.engine, category, f"{recall.questions}", *cells]
+
+
+@attrs.frozen
+class _Point:
+    row: Row
+    x: float
+    y: float
+
+
+@attrs.frozen
+class _Panel:
+    name: str
+    axis: str
+    share: bool
+    points: tuple[_Point, ...]
+
+
+def draw(rows: Sequence[Row]) -> str:
+    """Return an SVG document: a panel for each set, in which an engine is a line over its budgets; its dots grow with them.
+
+    To the right a call costs more (a logarithmic scale). Upwards stands how much of the answers is shown at their pages; for a
+    set without questions, how many of the conversation's own tokens are in a window word for word. Hollow dots: windows that
+    were over their budget; one that is higher than all others stands at the upper edge.
+    """
+    panels = [_panel(rows, name) for name in dict.fromkeys(row.set for row in rows)]
+    engines = list(dict.fromkeys(row.engine for row in rows))
+    budgets = sorted({row.budget for row in rows})
+    columns = min(len(panels), 2)
+    lines = _legend_lines(engines, columns * _WIDTH)
+    above = _LEGEND_LINE * (len(lines) + 1) + 8
+    width, height = columns * _WIDTH, above + math.ceil(len(panels) / columns) * _HEIGHT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f'<g font-family="{_FONT}" font-size="11">',
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        *_legend(lines, engines, budgets),
+    ]
+    for number, panel in enumerate(panels):
+        left, top = number % columns * _WIDTH, above + number // columns * _HEIGHT
+        parts += [f'<g transform="translate({left} {top})">', *_drawn(panel, engines, budgets), "</g>"]
+    return "\n".join([*parts, "</g>", "</svg>", ""])
+
+
+def _panel(rows: Sequence[Row], name: str) -> _Panel:
+    shown = [(row, figures(row)) for row in rows if row.set == name]
+    share = any(found["at_page"] is not None for _, found in shown)
+    height = "at_page" if share else "verbatim_tokens"
+    points = [_Point(row, found["cost_per_call"] or 0.0, value) for row, found in shown if (value := found[height]) is not None]
+    axis = "of the answers, shown at their pages" if share else "verbatim tokens a call, once outgrown"
+    return _Panel(name, axis, share, tuple(points))
+
+
+def _legend_lines(engines: Sequence[str], width: int) -> list[list[tuple[int, str]]]:
+    lines: list[list[tuple[int, str]]] = [[]]
+    x = _LEFT
+    for name in engines:
+        step = 28 + 7 * len(name)
+        if lines[-1] and x + step > width:
+            lines.append([])
+            x = _LEFT
+        lines[-1].append((x, name))
+        x += step
+    return lines
+
+
+def _legend(lines: Sequence[Sequence[tuple[int, str]]], engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        y = number * _LEGEND_LINE
+        for x, name in line:
+            yield f'<circle cx="{x}" cy="{y}" r="5" fill="{_colour(engines.index(name))}"/>'
+            yield _text(x + 10, y + 4, name, _INK)
+    words = f"budgets of {budgets[0]:,} (small dots) to {budgets[-1]:,} tokens (large); hollow: over budget"
+    yield _text(_LEFT - 5, (len(lines) + 1) * _LEGEND_LINE + 4, words)
+
+
+def _drawn(panel: _Panel, engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
+    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+    yield _text(_LEFT, 26, panel.name, _INK, more='font-size="13" font-weight="600"')
+    yield _text(right, 26, panel.axis, anchor="end")
+    if not panel.points:
+        yield _text(_LEFT, _TOP + 20, "no conversation outgrew a budget")
+        return
+    low, high = min(point.x for point in panel.points) / _MARGIN, max(point.x for point in panel.points) * _MARGIN
+    within = [point.y for point in panel.points if not point.row.played.faults.over_budget]
+    top = 1.0 if panel.share else _round_top(max(within or [point.y for point in panel.points]))
+    for step in range(5):
+        value, y = top * step / 4, bottom - (bottom - _TOP) * step / 4
+        yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="{_GRID}"/>'
+        yield _text(_LEFT - 8, y + 4, f"{value:.0%}" if panel.share else f"{value:,.0f}", anchor="end")
+    for value in _ticks(low, high):
+        x = _across(value, low, high)
+        yield f'<line x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{_GRID}"/>'
+        yield _text(x, bottom + 16, f"{value:,.0f}", anchor="middle")
+    yield _text((_LEFT + right) / 2, bottom + 34, "cost a call, in tokens of plain input", anchor="middle")
+    for number, name in enumerate(engines):
+        places = [
+            (_across(point.x, low, high), bottom - (bottom - _TOP) * min(point.y / top, 1.0), point.row)
+            for point in panel.points
+            if point.row.engine == name
+        ]
+        yield from _line(places, _colour(number), budgets)
+
+
+def _text(x: float, y: float, words: str, colour: str = _FAINT, *, anchor: str = "start", more: str = "") -> str:  # noqa: PLR0913 (of one element)
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" {more}>{escape(words)}</text>'
+
+
+def _line(places: Sequence[tuple[float, float, Row]], colour: str, budgets: Sequence[int]) -> Iterator[str]:
+    if len(places) > 1:
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
+        yield f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-opacity="0.55"/>'
+    least, most = _RADII
+    for x, y, row in places:
+        radius = least + (most - least) * budgets.index(row.budget) / max(len(budgets) - 1, 1)
+        fill = "#ffffff" if row.played.faults.over_budget else colour
+        title = f"{row.engine}, {row.budget:,} tokens"
+        yield (
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" stroke="{colour}" stroke-width="1.5">'
+            f"<title>{escape(title)}</title></circle>"
+        )
+
+
+def _colour(number: int) -> str:
+    return _COLOURS[number % len(_COLOURS)]
+
+
+def _ticks(low: float, high: float) -> list[int]:
+    return [number for power in range(8) for first in (1, 2, 5) if low <= (number := first * 10**power) <= high]
+
+
+def _round_top(most: float) -> float:
+    """Return the least number above *most* whose quarters are round."""
+    power = 10.0 ** math.floor(math.log10(max(most, 1.0)))
+    return next(first * power for first in (1, 2, 4, 8, 10, 20) if first * power > most)
+
+
+def _across(value: float, low: float, high: float) -> float:
+    return _LEFT + (_WIDTH - _RIGHT - _LEFT) * math.log(value / low) / math.log(high / low)

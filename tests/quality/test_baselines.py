@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
-from memci.quality.baselines import SlidingMessages, SlidingPages, WholeHistory
-from memci.quality.full_text import FullTextSearch
-from memci.quality.leads import AppendedLeads, RewrittenLeads, lead
+from memci.quality.baselines import (
+    AppendedLeads,
+    FullTextSearch,
+    RewrittenLeads,
+    SlidingMessages,
+    SlidingPages,
+    WholeHistory,
+    lead,
+)
 from memci.quality.playing import play
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, user
 

@@ -6,18 +6,12 @@ import attrs
 import pytest
 
 from memci.engine.settings.config import Active, Config
-from memci.quality.cache import Cache, code_hash
 from memci.quality.catalogue import engines
-from memci.quality.conversation import SYSTEM_TOKENS, content_words, joined, turns_of, with_system
-from memci.quality.conversation_set import ConversationSet
+from memci.quality.conversation import SYSTEM_TOKENS, ConversationSet, content_words, joined, turns_of, with_system
 from memci.quality.engines import EngineSpec
-from memci.quality.faults import Faults
-from memci.quality.measuring import Row, all_categories, measure, total
-from memci.quality.money import Calls
-from memci.quality.picture import draw
-from memci.quality.playing import Played
-from memci.quality.report import Figures, category_rows, figures
-from memci.quality.search import Recall
+from memci.quality.measuring import Cache, Row, code_hash, measure
+from memci.quality.played import Calls, Faults, Played, Recall
+from memci.quality.report import FIGURES, category_rows, draw, figures
 from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
@@ -89,9 +83,9 @@ def test_results_add_up() -> None:
     """Sums of two conversations are sums, and categories of either are there."""
     one = Played(calls=Calls(calls=1, tokens=5), recall={"a": Recall(questions=1, first=0.5)}, faults=Faults(lost=1))
     other = Played(calls=Calls(calls=2, tokens=7), recall={"b": Recall(questions=3, first=1.5)})
-    found = total([one, other])
+    found = Played.of([one, other])
     assert (Calls(calls=3, tokens=12), Faults(lost=1)) == (found.calls, found.faults)
-    assert Recall(questions=4, first=2.0) == all_categories(found.recall)
+    assert Recall(questions=4, first=2.0) == found.all_recall
 
 
 def row(played: Played, engine: str = "memci", budget: int = 1_000) -> Row:
@@ -103,17 +97,14 @@ def test_cost_is_reads_and_writes() -> None:
     played = Played(calls=Calls(calls=2, tokens=200, length=1_000, prefix=600, outgrown=2, verbatim=90))
     found = figures(row(played))
     assert pytest.approx([100, 0.6, 0.1 * 60 + 1.25 * 40, 45]) == [
-        found.tokens_per_call,
-        found.prefix_reuse,
-        found.cost_per_call,
-        found.verbatim_tokens,
+        found[name] for name in ("tokens_per_call", "prefix_reuse", "cost_per_call", "verbatim_tokens")
     ]
 
 
 def test_nothing_to_measure_is_no_figure() -> None:
     """Without questions, search or calls that outgrew the budget there is no figure, rather than a zero."""
-    nothing = {name for name, value in attrs.asdict(figures(row(Played()))).items() if value is None}
-    names = {field.name for field in attrs.fields(Figures)}
+    nothing = {name for name, value in figures(row(Played())).items() if value is None}
+    names = {figure.name for figure in FIGURES}
     assert names - {"tokens_per_call", "prefix_reuse", "cost_per_call", *attrs.asdict(Faults())} == nothing
     assert [] == list(category_rows([row(Played())]))
 

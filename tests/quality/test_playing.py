@@ -5,13 +5,12 @@ import pytest
 from memci.engine.settings.config import Budget, Config
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.baselines import WholeHistory
+from memci.quality.catalogue import memci_spec
 from memci.quality.conversation import Question
 from memci.quality.engines import FoundPage
-from memci.quality.evidence import Evidence
-from memci.quality.faults import Faults
-from memci.quality.memci_engine import memci_spec
-from memci.quality.playing import Played, play
-from memci.quality.search import RETURNED_TOKENS, Recall
+from memci.quality.evidence import RETURNED_TOKENS
+from memci.quality.played import Evidence, Faults, Played, Recall
+from memci.quality.playing import play
 from tests.quality.small import COUNTER, MESSAGES, Altering, Dropping, Forgetful, Noting, Parting, conversation, question
 
 BUDGET = 1_000

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from memci.cli.exit_code import ExitCode
-from memci.quality.workers import done
+from memci.quality.measuring import done
 from tests.cli.processes import environment
 
 READING = """
 import sys
 from functools import partial
 from pathlib import Path
-from memci.quality.workers import done
+from memci.quality.measuring import done
 
 try:
     list(done({path: partial(Path.read_bytes, Path(path)) for path in sys.argv[1:]}, 2))

@@ -1,0 +1,162 @@
+"""What is measured of conversations: sums, so that those of several conversations add up."""
+
+import functools
+from collections.abc import Iterable, Mapping
+from operator import add
+from typing import Any, Self
+
+import attrs
+
+from memci.engine.settings.config import Prices
+from memci.quality.money import Traffic
+
+
+@attrs.frozen
+class Sums:
+    """Figures that add up, each for itself."""
+
+    def __add__(self, other: Self) -> Self:
+        """Return the sums of both."""
+        return type(self)(*map(add, attrs.astuple(self), attrs.astuple(other)))
+
+    @classmethod
+    def of(cls, several: Iterable[Self]) -> Self:
+        """Return the sums of several; of none, nothing."""
+        return functools.reduce(add, several, cls())
+
+
+@attrs.frozen
+class Calls(Sums):
+    """What calls sent.
+
+    Attributes:
+        calls: How many windows were sent.
+        tokens: Their size by the counter.
+        length: Their size in tokens of the sequences that prefixes are compared on.
+        prefix: How many of these were the same as at the beginning of the call before.
+        outgrown: Calls since the history outgrew the budget.
+        verbatim: Tokens of the conversation's own messages in these, word for word, the leading system messages left out.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    length: int = 0
+    prefix: int = 0
+    outgrown: int = 0
+    verbatim: int = 0
+
+    def traffic(self, prices: Prices) -> Traffic:
+        """Return what the calls sent, at some prices."""
+        reuse = self.prefix / self.length if self.length else 0.0
+        return Traffic(calls=self.calls, tokens=self.tokens, prefix_reuse=reuse, prices=prices)
+
+
+@attrs.frozen
+class Evidence(Sums):
+    """What the window at the end shows of the answers.
+
+    Attributes:
+        questions: Questions of whose answer something stands in the evidence pages; only these count in the shares.
+        anchored: Of each answer, the share that stands anywhere in the window, the conversation's system messages left out.
+        at_page: Of each answer, the share that stands where the evidence pages are shown: in messages of them that are in the
+            window word for word, or in the text that stands for them in the contents page.
+        pages: Evidence pages, a page counted once for each question.
+        verbatim: Of these, the pages whose evidence stands in the window word for word.
+        indexed: Of these, the pages that the window's contents page lists by themselves.
+    """
+
+    questions: int = 0
+    anchored: float = 0.0
+    at_page: float = 0.0
+    pages: int = 0
+    verbatim: int = 0
+    indexed: int = 0
+
+
+@attrs.frozen
+class Recall(Sums):
+    """Of questions, the share of their evidence pages that a search found.
+
+    Attributes:
+        questions: How many questions were asked.
+        first: The share among the first page.
+        five: Among the first five.
+        ten: Among the first ten.
+        within: Among the first pages whose returned text together has at most 1,000 tokens.
+        asked: Of the questions, those of whose answer something stands in the evidence that the question does not say itself.
+        told: Of these answers, the share that the passages of the first five pages hold together.
+    """
+
+    questions: int = 0
+    first: float = 0.0
+    five: float = 0.0
+    ten: float = 0.0
+    within: float = 0.0
+    asked: int = 0
+    told: float = 0.0
+
+
+@attrs.frozen
+class Faults(Sums):
+    """What must not happen, whatever an engine leaves out of its windows.
+
+    Attributes:
+        over_budget: Windows above their budget, counted from what was rendered.
+        no_window: Calls for which the engine found no window that fits.
+        broken_pairs: Calls without their result directly after them, and results without a call, over all windows.
+        lost: Messages that do not come back, as the same JSON values in the same order, when every page is recalled.
+    """
+
+    over_budget: int = 0
+    no_window: int = 0
+    broken_pairs: int = 0
+    lost: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether every promise held. That no window fits is none: a budget may be too small for the conversation."""
+        return not (self.over_budget or self.broken_pairs or self.lost)
+
+
+@attrs.frozen(kw_only=True)
+class Played:
+    """What one engine did with conversations at one budget.
+
+    Attributes:
+        calls: What the calls sent.
+        evidence: What the window at the end shows of the answers.
+        recall: What the search found, by category of question; empty for an engine without a search.
+        faults: What must not happen.
+    """
+
+    calls: Calls = attrs.field(factory=Calls)
+    evidence: Evidence = attrs.field(factory=Evidence)
+    recall: Mapping[str, Recall] = attrs.field(factory=dict)
+    faults: Faults = attrs.field(factory=Faults)
+
+    @classmethod
+    def of(cls, played: Iterable["Played"]) -> "Played":
+        """Return the sums over several conversations."""
+        several = list(played)
+        categories = sorted({category for one in several for category in one.recall})
+        return cls(
+            calls=Calls.of(one.calls for one in several),
+            evidence=Evidence.of(one.evidence for one in several),
+            recall={name: Recall.of(one.recall[name] for one in several if name in one.recall) for name in categories},
+            faults=Faults.of(one.faults for one in several),
+        )
+
+    @property
+    def all_recall(self) -> Recall:
+        """What the search found over all categories of questions."""
+        return Recall.of(self.recall.values())
+
+    @classmethod
+    def from_mapping(cls, value: Mapping[str, Any]) -> "Played":
+        """Make it of what ``attrs.asdict`` gives."""
+        return cls(
+            calls=Calls(**value["calls"]),
+            evidence=Evidence(**value["evidence"]),
+            recall={category: Recall(**sums) for category, sums in value["recall"].items()},
+            faults=Faults(**value["faults"]),
+        )
