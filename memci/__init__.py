@@ -62,8 +62,7 @@ if TYPE_CHECKING:
         UnavailableError,
     )
     from memci.messages.conversion.convert import Conversion, convert
-    from memci.messages.rules.problem import Problem
-    from memci.messages.validation import validate
+    from memci.messages.validation import Problem, validate
 
 __all__ = [
     "ArgumentError",
@@ -146,7 +145,7 @@ _MODULES = {
     "PageFacts": "memci.archive.catalogue.page_facts",
     "PageRebuilt": "memci.engine.core.monitor",
     "PageState": "memci.archive.catalogue.page_facts",
-    "Problem": "memci.messages.rules.problem",
+    "Problem": "memci.messages.validation",
     "Prefetch": "memci.engine.core.monitor",
     "PrefetchFailed": "memci.engine.core.monitor",
     "Recall": "memci.engine.core.monitor",

@@ -9,7 +9,7 @@ import attrs
 from memci.messages import codec, item_parts
 from memci.messages.base64_runs import described
 from memci.messages.message import Call
-from memci.messages.tokens.attachments import bytes_mark
+from memci.messages.tokens.media import bytes_mark
 
 
 class PartKind(Enum):

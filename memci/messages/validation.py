@@ -1,16 +1,46 @@
-"""Whether a provider would take a list of messages."""
+"""Whether a provider would take a list of messages.
 
-from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+Sources: OpenAI's references of chat completions (``messages``) and of the Responses API (``input``), with its guides on function
+calling (a result for each call, directly after it in chat), reasoning (a reasoning item goes with the item that follows it) and
+conversation state (``input_text`` is what comes in, ``output_text`` what the model said). Anthropic's reference of the Messages
+API (``messages``, ``system``), with its guides on tool use (results directly after the calls, in one user message, before any
+text), extended thinking (blocks as they came, never last in a message) and prompt caching (at most four breakpoints, none on
+thinking); and the errors with which the API answers the rest: empty texts, white space at the end of a last message of the
+assistant, ids that are not unique, a first message that is not the user's.
+"""
 
-from memci.errors import InvalidMessageError
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from memci.errors import InvalidMessageError, shown
+from memci.messages import item_parts
+from memci.messages.formats import anthropic, openai, responses
 from memci.messages.formats import format as formats
-from memci.messages.formats.reading import as_list
-from memci.messages.rules.problem import Problem
+from memci.messages.formats.anthropic import Block
+from memci.messages.formats.reading import read_all
+from memci.messages.message import Message
 
-if TYPE_CHECKING:
-    from memci.messages.message import Message
+_BLANK = "a text is more than spaces: leave it out"
+_TURNED = {"input_text": "output_text", "output_text": "input_text"}
+
+
+@attrs.frozen
+class Problem:
+    """One reason for which a provider would refuse a call.
+
+    Attributes:
+        place: Where, such as ``messages[3].content[0]``.
+        text: What is wrong, and what to do.
+    """
+
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return place and text on one line."""
+        return f"{self.place}: {self.text}"
 
 
 def validate(messages: Sequence[Any], format: str = "openai") -> list[Problem]:  # noqa: A002 (the key of the settings)
@@ -27,15 +57,152 @@ def validate(messages: Sequence[Any], format: str = "openai") -> list[Problem]: 
         InvalidMessageError: They are not a list.
         ConfigError: There is no such format.
     """
-    wire = formats.get(format)
-    problems: list[Problem] = []
-    read: list[Message] = []
-    for number, value in enumerate(as_list(messages)):
-        try:
-            read.append(wire.read(value))
-        except InvalidMessageError as error:
-            place = f"messages[{number}]" + (f".{error.path}" if error.path else "")
-            problems.append(Problem(place, str(error).removeprefix(f"{error.path}: ")))
-    if problems:
-        return problems
-    return list(import_module(f"memci.messages.rules.{format}").problems(read))
+    found = list(read_all(formats.get(format).read, messages))
+    errors = [each for each in found if isinstance(each, InvalidMessageError)]
+    if errors:
+        return [Problem(error.path, str(error).removeprefix(f"{error.path}: ")) for error in errors]
+    rules = {"openai": _openai, "responses": _responses, "anthropic": _anthropic}[format]
+    return list(rules([each for each in found if isinstance(each, Message)]))
+
+
+def _openai(messages: Sequence[Message]) -> Iterator[Problem]:
+    waiting: list[str] = []
+    calling = 0
+    for number, message in enumerate(messages):
+        for answered in message.answers:
+            if answered in waiting:
+                waiting.remove(answered)
+            else:
+                text = "which no call directly before it makes: leave it out, or put it behind its call"
+                yield Problem(f"messages[{number}]", f"it answers {shown(answered)}, {text}")
+        if not message.answers:
+            yield from _unanswered(calling, waiting)
+            waiting, calling = [], number
+        waiting += [call.id for call in message.calls]
+        if b'"tool_calls":[]' in message.raw and message.value().get("tool_calls") == []:
+            yield Problem(f"messages[{number}].tool_calls", "a list of calls is not empty: leave it out")
+        if openai.says_nothing(message.value()):
+            yield Problem(f"messages[{number}]", "an assistant message has a content or calls: leave it out")
+    yield from _unanswered(calling, waiting)
+
+
+def _unanswered(number: int, waiting: Sequence[str]) -> Iterator[Problem]:
+    for identity in waiting:
+        yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no result behind it: add a tool message for it")
+
+
+def _responses(messages: Sequence[Message]) -> Iterator[Problem]:
+    waiting: dict[str, int] = {}
+    values = [message.value() for message in messages]
+    for number, (message, value) in enumerate(zip(messages, values, strict=True)):
+        place = f"messages[{number}]"
+        for answered in message.answers:
+            if waiting.pop(answered, None) is None:
+                yield Problem(place, f"it answers {shown(answered)}, which no call before it makes: leave it out")
+        for call in message.calls:
+            if call.id in waiting:
+                yield Problem(place, f"the call {shown(call.id)} stands open already: give each call its own id")
+            waiting[call.id] = number
+        if responses.is_reasoning(message):
+            yield from _reasoning(place, message, messages[number + 1 :])
+        elif not item_parts.is_item(value) and isinstance(value["content"], list):
+            yield from _parts(place, message.role, value["content"])
+    for identity, number in waiting.items():
+        yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no output behind it: add one")
+
+
+def _reasoning(place: str, reasoning: Message, behind: Sequence[Message]) -> Iterator[Problem]:
+    if "status" in reasoning.value():
+        yield Problem(f"{place}.status", "a reasoning item is given with a status and refused with one: leave it out")
+    if not isinstance(reasoning.value().get("summary"), list):
+        yield Problem(f"{place}.summary", "a reasoning item has a summary, an empty list at least")
+    following = next((message for message in behind if not responses.is_reasoning(message)), None)
+    if following is None or not following.partial:
+        yield Problem(place, "a reasoning item goes with the item that follows it: leave it out, or add that item")
+    elif responses.parted(reasoning, following):
+        yield Problem(place, "the item behind it has lost the id by which it belongs to the reasoning: keep both, or neither")
+
+
+def _parts(place: str, role: str, content: Sequence[dict[str, Any]]) -> Iterator[Problem]:
+    wrong = "input_text" if role == "assistant" else "output_text"
+    for position, part in enumerate(content):
+        if part["type"] == wrong:
+            yield Problem(f"{place}.content[{position}].type", f"text of the {role} has the type {_TURNED[wrong]}")
+
+
+def _anthropic(messages: Sequence[Message]) -> Iterator[Problem]:
+    values = [message.value() for message in messages]
+    if messages and messages[0].role != "user":
+        yield Problem("messages[0].role", "the first message is the user's: put one before it; the system prompt goes in system")
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for number, (message, value) in enumerate(zip(messages, values, strict=True)):
+        place = f"messages[{number}]"
+        answers = list(message.answers)
+        if sorted(waiting) != sorted(answers):
+            text = f"the calls before it are {waiting}, its results are for {answers}: answer each of them once, and nothing else"
+            yield Problem(place, text)
+        waiting = [call.id for call in message.calls]
+        for identity in waiting:
+            if identity in seen:
+                yield Problem(place, f"the id {shown(identity)} stands twice: rename it, and in its result too")
+            seen.add(identity)
+        yield from (
+            Problem(f"{place}.{key}", "it belongs to an answer: leave it out") for key in value if key in anthropic.OF_ANSWERS
+        )
+        if not anthropic.said(value["content"]) and (message.role != "assistant" or number + 1 < len(messages)):
+            yield Problem(f"{place}.content", "there is nothing in it: leave the message out")
+        if isinstance(value["content"], list):
+            yield from _blocks(place, value["content"])
+    if waiting:
+        yield Problem(f"messages[{len(messages) - 1}]", f"the calls {waiting} have no results behind them: add a user message")
+    yield from _end(messages, values)
+    yield from _server_calls(messages, values)
+    held = sum(anthropic.has_breakpoint(part) for value in values for part in anthropic.holders(value["content"]))
+    if held > anthropic.MOST_BREAKPOINTS:
+        yield Problem(
+            "messages", f"{held} blocks have cache_control, and a call may hold {anthropic.MOST_BREAKPOINTS}: keep the last ones"
+        )
+
+
+def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
+    others = False
+    for position, part in enumerate(content):
+        at, kind = f"{place}.content[{position}]", part["type"]
+        if anthropic.is_blank(part):
+            yield Problem(at, _BLANK)
+        if kind == "tool_result" and isinstance(part.get("content"), list):
+            blank = (place for place, inner in enumerate(part["content"]) if anthropic.is_blank(inner))
+            yield from (Problem(f"{at}.content[{place}]", _BLANK) for place in blank)
+        if kind == "tool_result" and others:
+            yield Problem(at, "results come before everything else in a message: move it to the front")
+        others = others or kind != "tool_result"
+        secret = {"thinking": "signature", "redacted_thinking": "data"}.get(kind)
+        if secret is not None and not isinstance(part.get(secret), str):
+            yield Problem(f"{at}.{secret}", f"a {kind} block has its {secret}, as it came: leave the block out")
+        if kind in anthropic.THINKING and anthropic.has_breakpoint(part):
+            yield Problem(f"{at}.cache_control", "no breakpoint stands on thinking: put it on the block behind")
+    if content and content[-1]["type"] in anthropic.THINKING:
+        yield Problem(f"{place}.content[{len(content) - 1}]", "a message does not end with thinking: leave the block out")
+
+
+def _end(messages: Sequence[Message], values: Sequence[Block]) -> Iterator[Problem]:
+    """Yield white space at the end of a text with which the model goes on."""
+    if not messages or messages[-1].role != "assistant":
+        return
+    place, content = f"messages[{len(messages) - 1}].content", values[-1]["content"]
+    if isinstance(content, list) and content and content[-1]["type"] == "text":
+        place, content = f"{place}[{len(content) - 1}]", content[-1]["text"]
+    if isinstance(content, str) and content != content.rstrip():
+        yield Problem(place, "the text that the model goes on with ends in white space: take that away")
+
+
+def _server_calls(messages: Sequence[Message], values: Sequence[Block]) -> Iterator[Problem]:
+    """Yield the calls that the provider ran without their result in the same turn; the last turn may go on."""
+    lone: set[str] = set()
+    for number, (message, value) in enumerate(zip(messages, values, strict=True)):
+        if message.role == "assistant":
+            lone ^= anthropic.open_server_calls(value["content"]) if isinstance(value["content"], list) else set()
+        elif lone:
+            yield Problem(f"messages[{number - 1}]", f"{sorted(lone)} is only half there, call or result: leave it out")
+            lone = set()

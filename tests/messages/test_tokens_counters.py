@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from memci.errors import ConfigError
 from memci.messages.tokens.approximate import ApproximateCounter
 from memci.messages.tokens.counter import TokenCounter, get_counter
-from memci.messages.tokens.encodings import ENCODINGS
-from memci.messages.tokens.tiktoken_counter import CHUNK_CHARACTERS
+from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS
 from memci.testing.counters import WordCounter
 
 ADDRESSES = {name: f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken" for name in ENCODINGS}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.messages.tokens.attachments import attachment_tokens
 from memci.messages.tokens.images import image_size, image_tokens
+from memci.messages.tokens.media import attachment_tokens
 
 
 def png(width: int, height: int) -> bytes:

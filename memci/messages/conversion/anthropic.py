@@ -9,7 +9,7 @@ import attrs
 
 from memci.messages import codec
 from memci.messages.conversion.neutral import File, Image, Losses, Piece, Said, Text, ToolCall, ToolResult, unsayable
-from memci.messages.formats import anthropic, anthropic_window
+from memci.messages.formats import anthropic
 
 _NOT_OF_AN_ID = re.compile("[^a-zA-Z0-9_-]")
 _PDF = "application/pdf"
@@ -33,7 +33,7 @@ def write(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, An
     begun = False
     everything = list(conversation)
     messages = list(_messages(everything, losses))
-    for message in map(anthropic_window.ended, messages[-1:]):
+    for message in map(anthropic.ended_value, messages[-1:]):
         if message is not messages[-1]:
             place = next(said.place for said in reversed(everything) if said.role == "assistant")
             losses.add(place, "white space at the end, with which the call would be refused")

@@ -1,17 +1,17 @@
 """Messages of one wire format in another."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 import attrs
 
 from memci.errors import InvalidMessageError
-from memci.messages.conversion.neutral import Losses
-from memci.messages.conversion.order import answered
+from memci.messages.conversion.neutral import Losses, Piece, Said, ToolCall, ToolResult
 from memci.messages.formats import format as formats
-from memci.messages.formats.reading import as_list
-from memci.messages.rules.problem import Problem
+from memci.messages.formats.reading import read_all
+from memci.messages.validation import Problem
 
 
 @attrs.frozen(kw_only=True)
@@ -52,16 +52,53 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
     """
     wire, _ = formats.get(from_), formats.get(to)
     read = []
-    for number, value in enumerate(as_list(messages)):
-        try:
-            read.append(wire.read(value))
-        except InvalidMessageError as error:
-            place = f"messages[{number}]" + (f".{error.path}" if error.path else "")
-            raise InvalidMessageError(str(error).removeprefix(f"{error.path}: "), path=place) from error
+    for found in read_all(wire.read, messages):
+        if isinstance(found, InvalidMessageError):
+            raise found
+        read.append(found)
     if from_ == to:
         return Conversion(messages=[message.value() for message in read], lost=())
     losses = Losses()
     values = [wire.sent(message).value() for message in read]
     said = import_module(f"memci.messages.conversion.{from_}").parse(values, losses)
-    written = list(import_module(f"memci.messages.conversion.{to}").write(answered(said), losses))
+    written = list(import_module(f"memci.messages.conversion.{to}").write(_answered(said), losses))
     return Conversion(messages=written, lost=losses.in_order())
+
+
+def _answered(conversation: Iterable[Said]) -> Iterator[Said]:
+    """Yield what was said with each result directly behind the message that makes its call, as providers want them. O(its size).
+
+    A result answers the newest call of its id that has none, as in a session. Results of one message's calls keep their order;
+    what stands beside a result, and a result without a call, stay where they are. Where calls of one message have one id, as
+    items of an answer can, the later ones get others, and their results too.
+    """
+    turns: list[list[Said]] = []  # what a message says, and the results of its calls
+    waiting: dict[str, list[tuple[ToolCall, list[Said]]]] = {}
+    for said in conversation:
+        rest: list[Piece] = []
+        for piece in said.pieces:
+            calls = waiting.get(piece.id) if isinstance(piece, ToolResult) else None
+            if isinstance(piece, ToolResult) and calls:
+                call, turn = calls.pop()
+                turn.append(Said(said.place, said.role, (attrs.evolve(piece, id=call.id, free=call.free),)))
+            else:
+                rest.append(piece)
+        named = list(_distinct(rest))
+        if rest or not said.pieces:
+            turns.append([attrs.evolve(said, pieces=tuple(named))])
+        for piece, other in zip(rest, named, strict=True):
+            if isinstance(piece, ToolCall) and isinstance(other, ToolCall):
+                waiting.setdefault(piece.id, []).append((other, turns[-1]))
+    for turn in turns:
+        yield from turn
+
+
+def _distinct(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield what one message says with an id of its own for each call."""
+    seen: set[str] = set()
+    for piece in pieces:
+        if isinstance(piece, ToolCall):
+            names = (piece.id if number == 1 else f"{piece.id}-{number}" for number in count(1))
+            piece = attrs.evolve(piece, id=next(name for name in names if name not in seen))  # noqa: PLW2901 (the same call)
+            seen.add(piece.id)
+        yield piece

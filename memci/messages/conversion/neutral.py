@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from memci.errors import InvalidMessageError
-from memci.messages.rules.problem import Problem
+from memci.messages.validation import Problem
 
 
 @attrs.frozen

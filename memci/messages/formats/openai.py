@@ -6,7 +6,7 @@ Source of the shapes: the ``messages`` parameter of the Chat Completions API ref
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from memci.errors import InvalidMessageError, shown
+from memci.errors import shown
 from memci.messages.formats import reading
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
@@ -15,6 +15,7 @@ from memci.messages.parts import function_id
 ANSWER_PATH = "tool_call_id"
 """Where a message names the call that it answers."""
 
+_TOOL_BLOCKS = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}
 _MEDIA = ("image_url", "input_audio", "file")
 
 _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
@@ -22,24 +23,20 @@ _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "r
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
+opening, ended = reading.no_opening, reading.as_it_is
+
 
 def read(value: object) -> Message:
-    """Check one message and take it in; what it holds beyond the known keys is kept as it is.
-
-    Raises:
-        InvalidMessageError: The provider would refuse it, or it is not JSON; the error names the place.
-    """
+    """Check one message and take it in; what it holds beyond the known keys is kept as it is."""
     copy = reading.copied(value)
     role = reading.checked_role(copy, ROLES)
     _check_content(copy, role)
     _check_calls(copy, role)
     reading.check_distinct(copy.get("content"))
     if role == "tool" and not (isinstance(copy.get("tool_call_id"), str) and copy["tool_call_id"]):
-        message = "a tool message names the call it answers: give the id of the assistant's tool call"
-        raise InvalidMessageError(message, path="tool_call_id")
+        reading.refuse("a tool message names the call it answers: give the id of the assistant's tool call", "tool_call_id")
     if role == "function" and not isinstance(copy.get("name"), str):
-        message = "a function message names the function it answers"
-        raise InvalidMessageError(message, path="name")
+        reading.refuse("a function message names the function it answers", "name")
     return facts(copy)
 
 
@@ -77,7 +74,7 @@ def shortened(message: Message, text: str) -> Message:
     if isinstance(original.get("function_call"), dict):
         value["function_call"] = {"name": original["function_call"].get("name"), "arguments": "{}"}
     if isinstance(original.get("content"), list):
-        kept = [_shortened_block(part, text) for part in original["content"] if _is_tool_block(part)]
+        kept = [_shortened_block(part, text) for part in original["content"] if part["type"] in _TOOL_BLOCKS]
         if kept:
             texts = [] if message.role == "user" and not message.from_user else [{"type": "text", "text": text}]
             value["content"] = [*kept, *texts] if message.role == "user" else [*texts, *kept]
@@ -95,11 +92,6 @@ def erased(message: Message) -> Message:
 def sent(message: Message) -> Message:
     """Return a message without what belongs to the provider's answer only: keys without a value, what the SDK parsed."""
     return message if message.literal else facts(_sent(message.value()))
-
-
-def ended(message: Message) -> Message:
-    """Return the message: at the end of a window it is sent as anywhere else."""
-    return message
 
 
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
@@ -141,27 +133,19 @@ def says_nothing(value: dict[str, Any]) -> bool:
     return value["role"] == "assistant" and value.get("content") != "" and not any(map(value.get, told))
 
 
-def opening(_first: Message) -> None:
-    """Return ``None``: a conversation may begin with any message."""
-
-
 def _check_content(value: dict[str, Any], role: str) -> None:
     content = value.get("content")
     if content is None:
         if role == "assistant":
             return
-        message = f"a {role} message needs a content: text, or a list of parts"
-        raise InvalidMessageError(message, path="content")
+        reading.refuse(f"a {role} message needs a content: text, or a list of parts", "content")
     reading.check_parts(content)
     for number, part in enumerate(content if isinstance(content, list) else ()):
-        id_key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(part["type"])
-        allowed = {"tool_use": "assistant", "tool_result": "user"}.get(part["type"], role)
+        allowed, id_key = _TOOL_BLOCKS.get(part["type"], (role, ""))
         if role != allowed:
-            message = f"a {part['type']} block stands in {allowed} messages, not in a {role} message"
-            raise InvalidMessageError(message, path=f"content[{number}]")
+            reading.refuse(f"a {part['type']} block stands in {allowed} messages, not in a {role} message", f"content[{number}]")
         if id_key and not isinstance(part.get(id_key), str):
-            message = f"a {part['type']} block carries the id of its call"
-            raise InvalidMessageError(message, path=f"content[{number}].{id_key}")
+            reading.refuse(f"a {part['type']} block carries the id of its call", f"content[{number}].{id_key}")
 
 
 def _check_calls(value: dict[str, Any], role: str) -> None:
@@ -169,29 +153,25 @@ def _check_calls(value: dict[str, Any], role: str) -> None:
     if calls is None:
         return
     if role != "assistant":
-        message = f"only an assistant message calls tools, not a {role} message"
-        raise InvalidMessageError(message, path="tool_calls")
+        reading.refuse(f"only an assistant message calls tools, not a {role} message", "tool_calls")
     if not isinstance(calls, list):
-        message = f"tool_calls is a list, not {type(calls).__name__}"
-        raise InvalidMessageError(message, path="tool_calls")
+        reading.refuse(f"tool_calls is a list, not {type(calls).__name__}", "tool_calls")
     seen = set()
     for number, call in enumerate(calls):
         path = f"tool_calls[{number}]"
         if not isinstance(call, dict) or not isinstance(call.get("id"), str) or not call["id"]:
-            message = "a tool call is a dict with an id"
-            raise InvalidMessageError(message, path=path)
+            reading.refuse("a tool call is a dict with an id", path)
         if call["id"] in seen:
-            message = f"the id {shown(call['id'])} stands twice in one message: its results could not be told apart"
-            raise InvalidMessageError(message, path=f"{path}.id")
+            reading.refuse(
+                f"the id {shown(call['id'])} stands twice in one message: its results could not be told apart", f"{path}.id"
+            )
         seen.add(call["id"])
         function = call.get("function")
         if call.get("type", "function") == "function":
             if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-                message = "a function call has a function with a name"
-                raise InvalidMessageError(message, path=f"{path}.function")
+                reading.refuse("a function call has a function with a name", f"{path}.function")
             if not isinstance(function.get("arguments", ""), str):
-                message = "the arguments are JSON as text: json.dumps them"
-                raise InvalidMessageError(message, path=f"{path}.function.arguments")
+                reading.refuse("the arguments are JSON as text: json.dumps them", f"{path}.function.arguments")
 
 
 def _shortened_call(item: dict[str, Any]) -> dict[str, Any]:
@@ -201,10 +181,6 @@ def _shortened_call(item: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(function, dict):
         return {"id": item["id"], "type": item.get("type", "function")}
     return {"id": item["id"], "type": "function", "function": {"name": function.get("name"), "arguments": "{}"}}
-
-
-def _is_tool_block(part: object) -> bool:
-    return isinstance(part, dict) and part.get("type") in ("tool_use", "tool_result")
 
 
 def _shortened_block(part: dict[str, Any], text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What the wire formats share when they take a message in."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
@@ -15,38 +15,39 @@ ERASED = "[erased]"
 """What stands for content that was erased."""
 
 
-def as_list(messages: object) -> list[object]:
-    """Return several messages as a list.
+def refuse(text: str, path: str = "") -> NoReturn:
+    """Raise the error of a message that the provider would refuse; *path* is the place in it."""
+    raise InvalidMessageError(text, path=path)
 
-    Raises:
-        InvalidMessageError: They are not a list, or another sequence or iterable, of messages.
-    """
+
+def as_list(messages: object) -> list[object]:
+    """Return several messages as a list; ``InvalidMessageError`` where they are no iterable of messages."""
     if isinstance(messages, Iterable) and not isinstance(messages, str | bytes | bytearray | Mapping):
         return list(messages)
-    text = f"give a list of messages, not a {type(messages).__name__}"
-    raise InvalidMessageError(text)
+    refuse(f"give a list of messages, not a {type(messages).__name__}")
+
+
+def read_all(read: Callable[[object], Message], messages: object) -> Iterator[Message | InvalidMessageError]:
+    """Yield each of several messages as *read* takes it in, or the error with which it is refused; that names its place."""
+    for number, value in enumerate(as_list(messages)):
+        try:
+            yield read(value)
+        except InvalidMessageError as error:
+            place = f"messages[{number}]" + (f".{error.path}" if error.path else "")
+            yield InvalidMessageError(str(error).removeprefix(f"{error.path}: "), path=place)
 
 
 def copied(value: object) -> dict[str, Any]:
-    """Return a deep copy of one message, which may be an object of a provider's SDK.
-
-    Raises:
-        InvalidMessageError: It is no mapping of JSON values; the error names the place.
-    """
+    """Return a deep copy of one message, which may be an object of a provider's SDK."""
     value = codec.dumped(value)
     if not isinstance(value, Mapping):
-        message = f"a message is a dict, not a {type(value).__name__} (objects of a provider's SDK are taken as well)"
-        raise InvalidMessageError(message)
+        refuse(f"a message is a dict, not a {type(value).__name__} (objects of a provider's SDK are taken as well)")
     copy: dict[str, Any] = codec.checked_copy(dict(value))  # type: ignore[assignment]  # a dict stays a dict
     return copy
 
 
 def encoded(value: dict[str, Any]) -> bytes:
-    """Return a message as JSON.
-
-    Raises:
-        InvalidMessageError: It cannot be written.
-    """
+    """Return a message as JSON; ``InvalidMessageError`` where it cannot be written."""
     try:
         return codec.encode(value)
     except ValueError as error:
@@ -55,53 +56,38 @@ def encoded(value: dict[str, Any]) -> bytes:
 
 
 def checked_role(value: Mapping[str, Any], roles: Collection[str]) -> str:
-    """Return the role of a message.
-
-    Raises:
-        InvalidMessageError: It is none of these roles.
-    """
+    """Return the role of a message, which has to be one of these."""
     role = value.get("role")
     if not isinstance(role, str) or role not in roles:
         given = "is missing" if role is None else f"is {shown(role)}"
-        message = f"the role {given}: use one of {', '.join(roles)}"
-        raise InvalidMessageError(message, path="role")
+        refuse(f"the role {given}: use one of {', '.join(roles)}", "role")
     return role
 
 
 def check_parts(content: object, path: str = "content") -> None:
-    """Refuse what is no text and no list of typed parts; a part of type ``text`` holds its text.
-
-    Raises:
-        InvalidMessageError: See above; the error names the place.
-    """
+    """Refuse what is no text and no list of typed parts; a part of type ``text`` holds its text."""
     if isinstance(content, str):
         return
     if not isinstance(content, list):
-        message = f"content is text or a list of parts, not {type(content).__name__}"
-        raise InvalidMessageError(message, path=path)
+        refuse(f"content is text or a list of parts, not {type(content).__name__}", path)
     for number, part in enumerate(content):
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            message = "a content part is a dict with a type, such as {'type': 'text', 'text': …}"
-            raise InvalidMessageError(message, path=f"{path}[{number}]")
+            refuse("a content part is a dict with a type, such as {'type': 'text', 'text': …}", f"{path}[{number}]")
         if part["type"] in ("text", "input_text", "output_text") and not isinstance(part.get("text"), str):
-            message = f"a part of type {part['type']} has its text under 'text'"
-            raise InvalidMessageError(message, path=f"{path}[{number}].text")
+            refuse(f"a part of type {part['type']} has its text under 'text'", f"{path}[{number}].text")
 
 
 def check_distinct(content: object) -> None:
-    """Refuse a content in which two calls, or two results, have one id.
-
-    Raises:
-        InvalidMessageError: See above; the error names the place.
-    """
+    """Refuse a content in which two calls, or two results, have one id."""
     for kind, key in (("tool_use", "id"), ("tool_result", "tool_use_id")):
         seen = set()
         for number, part in enumerate(content if isinstance(content, list) else ()):
             if part["type"] != kind:
                 continue
             if part[key] in seen:
-                message = f"the id {shown(part[key])} stands twice in one message: give each {kind} its own"
-                raise InvalidMessageError(message, path=f"content[{number}].{key}")
+                refuse(
+                    f"the id {shown(part[key])} stands twice in one message: give each {kind} its own", f"content[{number}].{key}"
+                )
             seen.add(part[key])
 
 
@@ -122,12 +108,9 @@ def begins_as_answer(message: Message) -> bool:
 
 
 def block_content(kind: str, text: str, more: Sequence[str | dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Return the content of a block: a text alone as it is, and with more behind it as a list of parts.
+    """Return the content of a block: a text alone as it is; with more texts and parts after it, as a list of parts.
 
-    Args:
-        kind: The type of a part that is a text.
-        text: What it begins with.
-        more: Further texts, and parts of other types.
+    *kind* is the type of a part that is a text.
     """
     if not more:
         return text
@@ -150,3 +133,12 @@ def facts(value: dict[str, Any], *, partial: bool = False, literal: bool = True)
         partial=partial,
         literal=literal,
     )
+
+
+def as_it_is(message: Message) -> Message:
+    """Return the message: at the end of a window it is sent as anywhere else."""
+    return message
+
+
+def no_opening(_first: Message) -> None:
+    """Return ``None``: a conversation may begin with any message."""

@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
-from memci.errors import InvalidMessageError
 from memci.messages import item_parts
 from memci.messages.formats import reading
-from memci.messages.formats.reading import ATTP_ANSWER, ERASED
+from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
 from memci.messages.parts import parts
 
@@ -19,6 +18,8 @@ ANSWER_PATH = "call_id"
 """Where an item names the call that it answers."""
 
 ROLES = ("system", "developer", "user", "assistant")
+
+opening, ended = reading.no_opening, reading.as_it_is
 
 _PIXEL: Final = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -51,23 +52,18 @@ _WITH_TEXT_OUTPUT = (
 
 
 def read(value: object) -> Message:
-    """Check one item and take it in; what it holds beyond the known keys, and items of types not known, are kept as they are.
-
-    Raises:
-        InvalidMessageError: The provider would refuse it, or it is not JSON; the error names the place.
-    """
+    """Check one item and take it in; what it holds beyond the known keys, and items of types not known, are kept as they are."""
     copy = reading.copied(value)
     kind = copy.get("type", "message" if "role" in copy else None)
     if not isinstance(kind, str) or not kind:
-        message = "an item has a type, or is a message with a role"
-        raise InvalidMessageError(message, path="type")
+        reading.refuse("an item has a type, or is a message with a role", "type")
     if kind == "message":
         if copy.get("role") in ("tool", "function") or "tool_calls" in copy:
-            message = (
+            reading.refuse(
                 "in the Responses format calls and results are items of their own, function_call and function_call_output: "
-                "memci.convert turns messages of OpenAI's chat format into them"
+                "memci.convert turns messages of OpenAI's chat format into them",
+                "role",
             )
-            raise InvalidMessageError(message, path="role")
         reading.checked_role(copy, ROLES)
         reading.check_parts(copy.get("content"))
     else:
@@ -77,24 +73,17 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    raw, literal = reading.encoded(value), _sent(value) == value
+    literal = _sent(value) == value
     if not item_parts.is_item(value):
         role = str(value["role"])
-        content = value.get("content")
-        if isinstance(content, str):
-            spoken = not content.startswith(ATTP_ANSWER)
-        else:
-            spoken = role == "user" and reading.is_spoken(parts(value))
-        partial = role == "assistant"
-        return Message(raw=raw, role=role, from_user=role == "user" and spoken, partial=partial, literal=literal)
+        spoken = role == "user" and reading.is_spoken(parts(value))
+        return Message(raw=reading.encoded(value), role=role, from_user=spoken, partial=role == "assistant", literal=literal)
     identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
-    output = value["type"] in item_parts.ANSWERS
-    calls = () if identity is None else tuple(part.call for part in parts(value) if part.call is not None)
-    role = "tool" if output else str(value.get("role", "assistant"))
+    role = "tool" if value["type"] in item_parts.ANSWERS else str(value.get("role", "assistant"))
     return Message(
-        raw=raw,
+        raw=reading.encoded(value),
         role=role,
-        calls=calls,
+        calls=() if identity is None else tuple(part.call for part in parts(value) if part.call is not None),
         answers=() if answered is None else (answered,),
         partial=role == "assistant",
         literal=literal,
@@ -181,10 +170,6 @@ def erased(message: Message) -> Message:
     return facts({"type": "message", "role": role, "content": ERASED})
 
 
-def opening(_first: Message) -> None:
-    """Return ``None``: a conversation may begin with any item."""
-
-
 def sent(message: Message) -> Message:
     """Return an item without what belongs to the provider's answer only: keys without a value, what the SDK parsed."""
     return message if message.literal else facts(_sent(message.value()))
@@ -203,11 +188,6 @@ def _sent_part(part: object) -> object:
     if not isinstance(part, dict):
         return part
     return {key: item for key, item in part.items() if key != "parsed" and (key != "logprobs" or item is not None)}
-
-
-def ended(message: Message) -> Message:
-    """Return the message: at the end of a window it is sent as anywhere else."""
-    return message
 
 
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
@@ -271,20 +251,15 @@ def _shell_output(text: str) -> dict[str, Any]:
 
 def _check_item(value: dict[str, Any], kind: str) -> None:
     if not item_parts.is_item(value):
-        message = f"an item of type {kind} has no role; a message has the type 'message'"
-        raise InvalidMessageError(message, path="role")
+        reading.refuse(f"an item of type {kind} has no role; a message has the type 'message'", "role")
     if kind in item_parts.CALLS and value.get("execution") != "server" and item_parts.call_id(value) is None:
-        message = "a call carries the id that its output names"
-        raise InvalidMessageError(message, path=item_parts.call_key(value))
+        reading.refuse("a call carries the id that its output names", item_parts.call_key(value))
     if kind in item_parts.ANSWERS and value.get("execution") != "server" and item_parts.answered_id(value) is None:
-        message = "an output names the call that it answers"
-        raise InvalidMessageError(message, path=item_parts.answer_key(value))
+        reading.refuse("an output names the call that it answers", item_parts.answer_key(value))
     if kind in ("function_call", "custom_tool_call") and not isinstance(value.get("name"), str):
-        message = f"a {kind} names its tool"
-        raise InvalidMessageError(message, path="name")
+        reading.refuse(f"a {kind} names its tool", "name")
     said = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
     if said is not None and not isinstance(value.get(said), str):
-        message = f"the {said} are text" + (": json.dumps them" if said == "arguments" else "")
-        raise InvalidMessageError(message, path=said)
+        reading.refuse(f"the {said} are text" + (": json.dumps them" if said == "arguments" else ""), said)
     if kind in ("function_call_output", "custom_tool_call_output"):
         reading.check_parts(value.get("output"), "output")

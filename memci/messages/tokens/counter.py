@@ -4,8 +4,7 @@ import functools
 from typing import Protocol
 
 from memci.errors import ConfigError, shown
-from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT
-from memci.messages.tokens.tiktoken_counter import TiktokenCounter
+from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT, TiktokenCounter
 
 APPROXIMATE = "approximate"
 """The name of the counter that estimates."""
@@ -53,13 +52,10 @@ def get_counter(name: str) -> TokenCounter:
         from memci.messages.tokens.approximate import ApproximateCounter  # noqa: PLC0415 (compiles large patterns)
 
         return ApproximateCounter()
-    encoding = name if name in ENCODINGS else _encoding_of_model(name)
-    return _tiktoken_counter(encoding)
+    return _tiktoken_counter(name if name in ENCODINGS else _encoding_of_model(name))
 
 
-@functools.cache
-def _tiktoken_counter(encoding: str) -> TiktokenCounter:
-    return TiktokenCounter(encoding)
+_tiktoken_counter = functools.cache(TiktokenCounter)
 
 
 def _encoding_of_model(name: str) -> str:

@@ -11,7 +11,7 @@ from memci.chat import Chat
 from memci.engine.commands.window import Window
 from memci.engine.session import Session
 from memci.errors import ConfigError, InvalidMessageError
-from memci.messages.formats.anthropic_window import holders
+from memci.messages.formats.anthropic import holders
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from memci.messages.validation import validate
