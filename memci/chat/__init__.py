@@ -1,7 +1,16 @@
 from memci.chat.endpoint import Endpoint
 from memci.chat.loop import Chat
-from memci.chat.model import Model, Reply
-from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
+from memci.chat.step import (
+    Answer,
+    CodeAnswered,
+    Ending,
+    Faded,
+    Model,
+    Reply,
+    Step,
+    ToolAnswered,
+    WindowSent,
+)
 
 __all__ = [
     "Answer",

@@ -29,12 +29,7 @@ class TimedClient(httpx2.Client):
         self._most_bytes = most_bytes
 
     def send(self, request: httpx2.Request, **more: Any) -> httpx2.Response:  # noqa: ANN401 (arguments of the library)
-        """Send a request and return its answer, read to its end or past the limit.
-
-        Raises:
-            httpx2.TimeoutException: There was not all of it in time.
-            httpx2.TransportError: The connection failed.
-        """
+        """Send a request and return its answer, read to its end or past the limit, or raise an error of the library."""
         watch = _Watch()
         request.extensions = {**request.extensions, "trace": watch.hear}
         timer = threading.Timer(self._attempt_s, watch.end)
@@ -92,7 +87,6 @@ class _Watch:
                 _shut(self._socket)
 
     def close(self) -> None:
-        """Let go of the connection."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()

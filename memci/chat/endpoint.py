@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 from urllib.parse import urlsplit
 
-from memci.chat.model import Reply
+from memci.chat.step import Reply
 from memci.errors import ArgumentError, ConfigError, ModelError, shown
 from memci.messages import codec
 
@@ -70,24 +70,18 @@ class Endpoint:
         for name, given, kind in (*texts, ("timeout_s", timeout_s, int | float), ("options", options, Mapping | None)):
             if not isinstance(given, kind):  # a key is not shown
                 raise ArgumentError(argument=name, value=type(given), wanted=getattr(kind, "__name__", str(kind)))
-        self._place = _place(base_url)
-        self._model = model
+        self._place, self._model, self._timeout_s = _place(base_url), model, timeout_s
         self._key = (api_key or "").strip()
-        self._timeout_s = timeout_s
         self._options = dict(options or {})
         for name in _OWN:
             if name in self._options:
-                message = "this key of the request is set by the loop"
-                raise ConfigError(message, path=f"options.{name}")
+                _refuse(f"options.{name}", "this key of the request is set by the loop")
         if not (self._key.isascii() and self._key.isprintable()):
-            message = "it holds characters that no request can carry"  # and is not shown
-            raise ConfigError(message, path="api_key")
+            _refuse("api_key", "it holds characters that no request can carry")  # and is not shown
         if not 0 < timeout_s <= _MOST_SECONDS:
-            message = f"{shown(timeout_s)} is no number of seconds above 0, and at most a million"
-            raise ConfigError(message, path="timeout_s")
+            _refuse("timeout_s", f"{shown(timeout_s)} is no number of seconds above 0, and at most a million")
         if type(max_retries) is not int or max_retries < 0:
-            message = f"{shown(max_retries)} is no number of attempts: give a whole number from 0"
-            raise ConfigError(message, path="max_retries")
+            _refuse("max_retries", f"{shown(max_retries)} is no number of attempts: give a whole number from 0")
         try:
             import openai  # noqa: PLC0415 (500 ms, and an extra)
 
@@ -95,10 +89,9 @@ class Endpoint:
         except ImportError as error:
             message = "the client for models is not installed: install memci with its extra chat"
             raise ConfigError(message) from error
-        key = self._key or NO_KEY
         self._client = openai.OpenAI(
             base_url=base_url,
-            api_key=key,
+            api_key=self._key or NO_KEY,
             timeout=timeout_s,
             max_retries=max_retries,
             http_client=TimedClient(timeout_s, _MOST_BYTES),
@@ -143,13 +136,11 @@ class Endpoint:
         return self._reply(body)
 
     def _sent(self, messages: list[Any], rest: dict[str, Any]) -> bytes:
-        """Send a request, and return what was answered."""
         completions = self._client.chat.completions.with_raw_response
         answered = completions.create(model=self._model, messages=messages, extra_body=self._options, **rest)
         return answered.content
 
     def _reply(self, body: bytes) -> Reply:
-        """Read a chat completion."""
         value: Any = None
         with suppress(ValueError):
             value = codec.decode_foreign(body) if len(body) <= _MOST_BYTES else body
@@ -159,11 +150,8 @@ class Endpoint:
             case {"choices": [{"message": {} as message, **choice}, *_]}:
                 usage = value.get("usage")
                 tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-                return Reply(
-                    message=message,
-                    finish_reason=str(choice.get("finish_reason") or "stop"),
-                    prompt_tokens=tokens if type(tokens) is int else None,
-                )
+                reason = str(choice.get("finish_reason") or "stop")
+                return Reply(message=message, finish_reason=reason, prompt_tokens=tokens if type(tokens) is int else None)
             case {"error": error} if error:
                 problem = f"it reports an error: {self._quoted(error)}"
             case _:
@@ -172,7 +160,6 @@ class Endpoint:
         raise ModelError(message)
 
     def _failure(self, error: "openai.OpenAIError") -> ModelError:
-        """Return the error to raise for one of the driver's."""
         import openai  # noqa: PLC0415 (loaded already)
 
         status = None
@@ -200,6 +187,10 @@ class Endpoint:
         return " ".join(text.split())[:_MOST_SAID]
 
 
+def _refuse(path: str, problem: str) -> NoReturn:
+    raise ConfigError(problem, path=path)
+
+
 def _place(base_url: str) -> str:
     """Return host and port of a URL; what else it holds may be secret."""
     try:
@@ -208,12 +199,10 @@ def _place(base_url: str) -> str:
             return parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
     except ValueError:
         pass
-    message = "it is no URL to which a path can be added: give one such as http://localhost:8080/v1"
-    raise ConfigError(message, path="base_url")
+    _refuse("base_url", "it is no URL to which a path can be added: give one such as http://localhost:8080/v1")
 
 
 def _without_secrets(target: str) -> str:
-    """Return where a redirect points to, without a password or a query."""
     try:
         parts = urlsplit(target)
     except ValueError:

@@ -6,8 +6,7 @@ from typing import Any
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.attp.result import USED_UP
-from memci.chat.model import Model, Reply
-from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
+from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Model, Reply, Step, ToolAnswered, WindowSent
 from memci.engine.core.monitor import Notice, Recall
 from memci.engine.session import Session
 from memci.errors import ArgumentError, ConfigError, InvalidMessageError, ModelError, shown
@@ -56,10 +55,8 @@ class Chat:
             raise ConfigError(message, path="format")
         if observer is not None and not callable(observer):
             raise ArgumentError(argument="observer", value=observer, wanted="a function of one argument")
-        self._session = session
-        self._model = model
-        self._max_rounds = max_rounds
-        self._observer = observer
+        self._session, self._model = session, model
+        self._max_rounds, self._observer = max_rounds, observer
         self._recalled: dict[str, None] = {}
         if observer is not None:
             self._recalled = {facts.index: None for facts in session.pages(PageState.ATTACHED)}
@@ -88,11 +85,7 @@ class Chat:
     def resume(self) -> Answer | None:
         """Finish the newest turn, and return what the model answers; ``None`` where it was finished already. O(pages).
 
-        Calls that have no result are carried out first.
-
-        Raises:
-            BudgetError: As for ``say``.
-            ModelError: As for ``say``.
+        Calls that have no result are carried out first. Raises what ``say`` does.
         """
         self._session.refresh()
         opened = self._session.pages(PageState.OPEN)
@@ -112,21 +105,15 @@ class Chat:
         return self._go_on()
 
     def _go_on(self) -> Answer:
-        """Ask and answer in turns until the model has answered the user."""
-        for number in range(1, self._max_rounds + 1):
-            reply = self._ask(may_call=True)
-            text = self._answered(reply, left=self._max_rounds - number + 1)
+        for left in range(self._max_rounds, -1, -1):
+            reply = self._ask(may_call=left > 0)
+            text = self._answered(reply, left=left)
             if text is not None:
-                return _answer(reply, text, number)
-        reply = self._ask(may_call=False)
-        text = self._answered(reply, left=0)
-        if text is not None:
-            return _answer(reply, text, self._max_rounds + 1)
+                return _answer(reply, text, self._max_rounds - left + 1)
         said = _text(reply.message) if _calls(reply.message) else ""
         return Answer(text=said, ending=Ending.LIMIT, calls=self._max_rounds + 1)
 
     def _ask(self, *, may_call: bool) -> Reply:
-        """Send a window, and take the reply into the session."""
         session = self._session
         session.refresh()
         while True:
@@ -138,10 +125,9 @@ class Chat:
         self._tell_faded()
         self._tell(WindowSent(window=window))
         reply = self._model.complete(window.messages, tools, may_call=may_call)
-        if reply.message.get("role") != "assistant":
-            message = (
-                f"the reply has the role {shown(reply.message.get('role'))}, not 'assistant'; nothing of it was kept: ask again"
-            )
+        role = reply.message.get("role")
+        if role != "assistant":
+            message = f"the reply has the role {shown(role)}, not 'assistant'; nothing of it was kept: ask again"
             raise ModelError(message)
         calls = reply.message.get("tool_calls")
         if isinstance(calls, list) and len(calls) > MAX_CALLS:

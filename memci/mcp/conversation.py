@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import attrs
+
 from memci.attp.tool import Tool
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -12,29 +14,19 @@ from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
 from memci.messages.base64_runs import data_url, described_value
 
-MOST_ATTEMPTS = 16
-"""How often one question is asked while others keep writing in between."""
-
 _Answer = TypeVar("_Answer")
 
 
 class Conversation:
     """One session of a store. Whatever is asked of it sees what others wrote before. For one thread at a time.
 
-    The session is written to under the settings in force in it, also where another process changed them meanwhile, and is
-    loaded again after its store failed.
-
-    Args:
-        store: URL of the store.
-        tenant: Whose session.
-        session_id: Its id.
-        config: The settings in force in it.
+    The session is written to under the settings in force in it (*config* at first), also where another process changed them
+    meanwhile, and is loaded again after its store failed. *store* is the URL of the store.
     """
 
     def __init__(self, store: str, tenant: str, session_id: str, config: Config) -> None:
         self.id = session_id
-        self._store = store
-        self._tenant = tenant
+        self._place = store, tenant
         self._config = config
         self._engine: Engine | None = None
         self._session: Session | None = None
@@ -63,30 +55,17 @@ class Conversation:
         return self.ask(lambda session: session.contents.render())
 
     def page(self, index: str) -> str:
-        """Return the messages of a page as JSON, with descriptions in the place of the bytes of pictures and files.
-
-        Raises:
-            PageNotFoundError: No page has this index.
-        """
+        """Return the messages of a page as JSON, with descriptions in the place of the bytes of pictures and files."""
         messages = self.ask(lambda session: read_messages(session, index))
         described = [described_value(message, f"{index}/{position}") for position, message in enumerate(messages, start=1)]
         return codec.encode(described).decode()
 
     def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
-        """Return what the session answers, brought up to date first, and again where somebody wrote in between.
+        """Return what the session answers, brought up to date first; its commands begin again where somebody wrote in between.
 
         Raises:
-            ConflictError: Others wrote in between ``MOST_ATTEMPTS`` times.
             UnavailableError: The session was deleted, or its store fails.
         """
-        for _ in range(MOST_ATTEMPTS - 1):
-            try:
-                return self._ask(question)
-            except ConflictError:
-                continue
-        return self._ask(question)
-
-    def _ask(self, question: Callable[[Session], _Answer]) -> _Answer:
         try:
             return question(self._current())
         except ConflictError:
@@ -98,8 +77,9 @@ class Conversation:
     def _current(self) -> Session:
         session = self._opened()
         session.refresh()
-        if session.config != self._config:
-            self._config = session.config
+        in_force = attrs.evolve(session.config, on_conflict=self._config.on_conflict)
+        if in_force != self._config:
+            self._config = in_force
             self.close()
             session = self._opened()
         if not session.seq:
@@ -109,7 +89,8 @@ class Conversation:
 
     def _opened(self) -> Session:
         if self._engine is None:
-            self._engine = Engine(self._store, self._config, self._tenant)
+            store, tenant = self._place
+            self._engine = Engine(store, self._config, tenant, on_conflict="retry")
         if self._session is None:
             self._session = self._engine.session(self.id)
         return self._session

@@ -19,7 +19,6 @@ from mcp.shared.exceptions import MCPError
 
 from memci.attp import schemas
 from memci.attp.host_error import safe_message
-from memci.attp.shape import Schema
 from memci.attp.tool import Tool
 from memci.errors import InvalidIdError, MemciError, PageNotFoundError
 from memci.mcp.conversation import Conversation
@@ -135,26 +134,21 @@ class _Handlers:
 
 
 def _listed(tool: Tool, described: dict[str, Any]) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=tool.name in _READ_ONLY, destructive_hint=False, open_world_hint=False)
+    schema = tool.returns.schema()
+    if schema.get("type") != "object":
+        schema = {"type": "object", "properties": {"result": schema}, "required": ["result"], "additionalProperties": False}
     return types.Tool(
         name=described["name"],
         description=described["description"],
         input_schema=described["inputSchema"],
-        output_schema=_output_schema(tool),
-        annotations=hints,
+        output_schema=schema,
+        annotations=types.ToolAnnotations(read_only_hint=tool.name in _READ_ONLY, destructive_hint=False, open_world_hint=False),
     )
 
 
 def _picture(url: str) -> types.ImageContent:
     head, _, data = url.partition(",")
     return types.ImageContent(data=data, mime_type=head.removeprefix("data:").partition(";")[0])
-
-
-def _output_schema(tool: Tool) -> Schema:
-    schema = tool.returns.schema()
-    if schema.get("type") == "object":
-        return schema
-    return {"type": "object", "properties": {"result": schema}, "required": ["result"], "additionalProperties": False}
 
 
 def _sendable(value: Any) -> Any:  # noqa: ANN401 (JSON data)

@@ -5,7 +5,7 @@ import json
 import mcp_types as types
 import pytest
 
-from memci.mcp.request import refusal
+from memci.mcp.stdio import refusal
 
 
 def request(**keys: object) -> str:
