@@ -2,8 +2,13 @@
 
 import errno
 import os
+from collections.abc import Callable
+from typing import Any
 
 from memci.archive.disk import FileIo
+
+CALLS = ("open", "read", "sync", "sync_directory", "truncate", "rename", "unlink", "make_directory", "list_directory")
+"""The calls that can fail, beside ``write``."""
 
 
 class FaultyIo(FileIo):
@@ -19,28 +24,16 @@ class FaultyIo(FileIo):
         super().__init__()
         self.room_bytes: int | None = None
         self.write_bytes: int | None = None
-        self._failures: dict[str, int] = {}
-        self._skipped: dict[str, int] = {}
+        self._failures: dict[str, tuple[int, int]] = {}  # of a call, the error, and how many good ones come before
 
     def fail(self, call: str, error: int, *, skip: int = 0) -> None:
         """Make the calls of one name (such as ``sync``) raise this error number, after *skip* good ones, until ``mend``."""
-        self._failures[call] = error
-        self._skipped[call] = skip
+        self._failures[call] = error, skip
 
     def mend(self) -> None:
         """Let everything succeed again."""
         self._failures.clear()
         self.room_bytes = self.write_bytes = None
-
-    def open(self, path: str, flags: int) -> int:
-        """Open a file, or fail as ``open``."""
-        self._raise_if_due("open")
-        return super().open(path, flags)
-
-    def read(self, fd: int, size: int, offset: int) -> bytes:
-        """Read, or fail as ``read``."""
-        self._raise_if_due("read")
-        return super().read(fd, size, offset)
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
         """Write as much as there is room, or fail as ``write``."""
@@ -53,46 +46,23 @@ class FaultyIo(FileIo):
             self.room_bytes -= limit
         return super().write(fd, data[:limit])
 
-    def sync(self, fd: int) -> None:
-        """Sync a file, or fail as ``sync``."""
-        self._raise_if_due("sync")
-        super().sync(fd)
-
-    def sync_directory(self, path: str) -> None:
-        """Sync a directory, or fail as ``sync_directory``."""
-        self._raise_if_due("sync_directory")
-        super().sync_directory(path)
-
-    def truncate(self, fd: int, size: int) -> None:
-        """Cut a file, or fail as ``truncate``."""
-        self._raise_if_due("truncate")
-        super().truncate(fd, size)
-
-    def rename(self, old: str, new: str) -> None:
-        """Rename a file, or fail as ``rename``."""
-        self._raise_if_due("rename")
-        super().rename(old, new)
-
-    def unlink(self, path: str) -> None:
-        """Remove a file, or fail as ``unlink``."""
-        self._raise_if_due("unlink")
-        super().unlink(path)
-
-    def make_directory(self, path: str) -> None:
-        """Make a directory, or fail as ``make_directory``."""
-        self._raise_if_due("make_directory")
-        super().make_directory(path)
-
-    def list_directory(self, path: str) -> list[os.DirEntry[str]]:
-        """List a directory, or fail as ``list_directory``."""
-        self._raise_if_due("list_directory")
-        return super().list_directory(path)
-
     def _raise_if_due(self, call: str) -> None:
-        error = self._failures.get(call)
-        if error is None:
-            return
-        if self._skipped[call]:
-            self._skipped[call] -= 1
-            return
-        raise OSError(error, os.strerror(error))
+        error, skip = self._failures.get(call, (0, 0))
+        if skip:
+            self._failures[call] = error, skip - 1
+        elif error:
+            raise OSError(error, os.strerror(error))
+
+
+def _failing(name: str) -> Callable[..., Any]:
+    real = getattr(FileIo, name)
+
+    def call(io: FaultyIo, *arguments: Any) -> Any:  # noqa: ANN401 (those of the call)
+        io._raise_if_due(name)  # noqa: SLF001 (a method of the class)
+        return real(io, *arguments)
+
+    return call
+
+
+for _name in CALLS:
+    setattr(FaultyIo, _name, _failing(_name))

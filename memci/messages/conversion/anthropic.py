@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from memci.messages import codec
-from memci.messages.conversion.neutral import File, Image, Losses, Piece, Said, Text, ToolCall, ToolResult, unsayable
+from memci.messages.conversion.neutral import File, Image, Losses, Piece, Said, Text, ToolCall, ToolResult, plain, unsayable
 from memci.messages.formats import anthropic
 
 _NOT_OF_AN_ID = re.compile("[^a-zA-Z0-9_-]")
@@ -91,13 +91,13 @@ def _content(place: str, content: object, losses: Losses) -> Iterator[Piece]:
 
 
 def _pieces(place: str, part: dict[str, Any], losses: Losses) -> Iterator[Piece]:
-    match part:
-        case {"type": "thinking" | "redacted_thinking"}:
-            losses.add(place, "thinking")
-            return
-        case {"type": str(kind)} if kind in ("server_tool_use", "mcp_tool_use") or kind.endswith("_tool_result"):
-            losses.add(place, f"a block of type {kind}, which belongs to the provider")
-            return
+    kind = part["type"]
+    if kind in anthropic.THINKING:
+        losses.add(place, "thinking")
+        return
+    if kind in ("server_tool_use", "mcp_tool_use") or kind.endswith("_tool_result"):
+        losses.add(place, f"a block of type {kind}, which belongs to the provider")
+        return
     losses.keys(place, part, _BLOCK_KEYS)
     match part:
         case {"type": "text", "text": str(text)}:
@@ -111,11 +111,10 @@ def _pieces(place: str, part: dict[str, Any], losses: Losses) -> Iterator[Piece]
         case {"type": "tool_use"}:
             yield ToolCall(part["id"], part["name"], codec.encode(part["input"]).decode())
         case {"type": "tool_result"}:
-            found = tuple(_content(f"{place}.content", part.get("content"), losses))
-            plain = tuple(piece for piece in found if isinstance(piece, Text | Image | File))
-            yield ToolResult(part["tool_use_id"], plain, failed=bool(part.get("is_error")))
+            found = _content(f"{place}.content", part.get("content"), losses)
+            yield ToolResult(part["tool_use_id"], plain(found), failed=bool(part.get("is_error")))
         case _:
-            raise unsayable(place, f"a block of type {part.get('type')}")
+            raise unsayable(place, f"a block of type {kind}")
 
 
 def _document(place: str, part: dict[str, Any], losses: Losses) -> Piece:

@@ -1,17 +1,20 @@
 """Messages of one wire format in another."""
 
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from itertools import count
 from typing import Any
 
 import attrs
 
 from memci.errors import InvalidMessageError
+from memci.messages.conversion import anthropic, openai
 from memci.messages.conversion.neutral import Losses, Piece, Said, ToolCall, ToolResult
 from memci.messages.formats import format as formats
 from memci.messages.formats.reading import read_all
 from memci.messages.validation import Problem
+
+_PARSE = {"openai": openai.parse, "responses": openai.parse_items, "anthropic": anthropic.parse}
+_WRITE = {"openai": openai.write, "responses": openai.write_items, "anthropic": anthropic.write}
 
 
 @attrs.frozen(kw_only=True)
@@ -60,8 +63,7 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
         return Conversion(messages=[message.value() for message in read], lost=())
     losses = Losses()
     values = [wire.sent(message).value() for message in read]
-    said = import_module(f"memci.messages.conversion.{from_}").parse(values, losses)
-    written = list(import_module(f"memci.messages.conversion.{to}").write(_answered(said), losses))
+    written = list(_WRITE[to](_answered(_PARSE[from_](values, losses)), losses))
     return Conversion(messages=written, lost=losses.in_order())
 
 

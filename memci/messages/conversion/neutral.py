@@ -18,14 +18,7 @@ class Text:
 
 @attrs.frozen
 class Image:
-    """A picture, by its address or as base64.
-
-    Attributes:
-        url: Its web address; empty for a picture that is there itself.
-        media_type: Such as ``image/png``.
-        data: Base64.
-        detail: How closely the model is to look, in OpenAI's words; empty where it decides.
-    """
+    """A picture, by its web address or as base64; and how closely the model is to look, in OpenAI's words, where that is said."""
 
     url: str = ""
     media_type: str = ""
@@ -105,6 +98,16 @@ class Losses:
         rest = [key for key in value if key not in set(known) and value[key] not in (None, [], {})]
         if rest:
             self.add(place, f"the keys {', '.join(rest)}")
+
+    def failure(self, place: str, result: ToolResult) -> None:
+        """Note that a result is an error, where it is one."""
+        if result.failed:
+            self.add(place, "that the result is an error")
+
+
+def plain(pieces: Iterable[Piece]) -> tuple[Text | Image | File, ...]:
+    """Return what may stand in a result."""
+    return tuple(piece for piece in pieces if isinstance(piece, Text | Image | File))
 
 
 def unsayable(place: str, what: str) -> InvalidMessageError:
