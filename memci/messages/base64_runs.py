@@ -7,7 +7,7 @@ and digits in one line.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memci.messages.tokens.images import size_of_base64
@@ -66,23 +66,13 @@ _TEXT_KEYS = frozenset({"text", "content", "output", "arguments", "input"})
 def described(text: str, address: str = "") -> str:
     """Return a text with a description in the place of each picture or file in it. O(its size).
 
-    That is what a ``data:`` URL holds, and base64 that begins as such files do; any other may be meant to be read.
-
-    Args:
-        text: The text.
-        address: Where it is kept whole, such as ``usr-12/3``; empty for nowhere to name.
+    Any other base64 may be meant to be read. *address* is where the text is kept whole, such as ``usr-12/3``, if anywhere.
     """
     return _described(text, address, known=True)
 
 
 def described_value(value: Any, address: str, *, known: bool = False) -> Any:  # noqa: ANN401 (JSON data)
-    """Return a JSON value with a description in the place of all base64 in it; texts of messages are as ``described`` gives them.
-
-    Args:
-        value: The value.
-        address: Where it is kept whole.
-        known: It is a text of a message.
-    """
+    """Return a JSON value with a description in the place of all base64; *known* texts are those of messages: ``described``."""
     if isinstance(value, str):
         return _described(value, address, known=known)
     if isinstance(value, list):
@@ -158,10 +148,7 @@ def _kind(base64: str) -> str:
 def description(kind: str, base64: str, address: str) -> str:
     """Return what is said in the place of a picture or file, such as ``[image, 700×500, 1.2 MB, kept at usr-12/3]``.
 
-    Args:
-        kind: What it is; empty for what its first bytes tell.
-        base64: Its bytes; empty where they are not known.
-        address: Where it is kept; empty for nowhere to name.
+    An empty kind is told by the first bytes; bytes and address may be empty where they are not known.
     """
     size = size_of_base64(base64)
     said = [kind or _kind(base64) or "data"]
@@ -176,9 +163,7 @@ def description(kind: str, base64: str, address: str) -> str:
 
 def data_of(value: object) -> str:
     """Return the base64 that a block of a message holds, short ones too: its longest text, after the comma of a ``data:`` URL."""
-    texts: list[str] = []
-    _collect(value, texts.append)
-    text = max(texts, key=len, default="")
+    text = max(_texts(value), key=len, default="")
     if text[:5].lower() == "data:":
         text = text.partition(",")[2]
     return text if is_data(text) and re.fullmatch(r"[A-Za-z0-9+/_-]{64,}={0,2}", text) else ""
@@ -195,12 +180,11 @@ def data_url(picture: Mapping[str, Any]) -> str:
             return ""
 
 
-def _collect(value: object, take: Callable[[str], object]) -> None:
+def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
-        take(value)
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _collect(item, take)
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(item)
 
 
 def _bytes(size: int) -> str:

@@ -8,7 +8,7 @@ space, which JSON allows and by which ``decode`` knows them.
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import orjson
 
@@ -27,7 +27,6 @@ class SdkObject(Protocol):
 
     def model_dump(self, *, mode: str, exclude_unset: bool) -> dict[str, Any]:
         """Return it as JSON values where *mode* is ``json``, without the fields that nobody set."""
-        ...
 
 
 MessageLike: TypeAlias = Mapping[str, Any] | SdkObject
@@ -35,11 +34,7 @@ MessageLike: TypeAlias = Mapping[str, Any] | SdkObject
 
 
 def encode(value: object) -> bytes:
-    """Write a JSON value compactly, keys in their order, as UTF-8.
-
-    Raises:
-        ValueError: The value holds something JSON has no form for, or an integer of more than 4,300 digits.
-    """
+    """Write a JSON value compactly, keys in their order, as UTF-8; ``ValueError`` for an integer of more than 4,300 digits."""
     try:
         # Copied, as orjson gives its whole buffer away with the bytes: 4 kB for a message of 120 bytes (version 3.13).
         return bytes(memoryview(orjson.dumps(value)))
@@ -48,22 +43,12 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes) -> Any:  # noqa: ANN401 (a JSON value; the caller knows its shape)
-    """Read what ``encode`` wrote; the value is the caller's own.
-
-    Raises:
-        ValueError: The bytes are not JSON.
-    """
-    if data.startswith(_MARK):
-        return json.loads(data)
-    return orjson.loads(data)
+    """Read what ``encode`` wrote; the value is the caller's own. ``ValueError`` for what is no JSON."""
+    return json.loads(data) if data.startswith(_MARK) else orjson.loads(data)
 
 
 def decode_foreign(data: bytes) -> Any:  # noqa: ANN401 (as above)
-    """Read a JSON document that somebody else wrote, with integers of any size and lone surrogates.
-
-    Raises:
-        ValueError: The bytes are not JSON, or nested too deeply.
-    """
+    """Read JSON that somebody else wrote, with integers of any size and lone surrogates; ``ValueError`` where it is none."""
     try:
         return json.loads(data)
     except RecursionError as error:
@@ -72,9 +57,7 @@ def decode_foreign(data: bytes) -> Any:  # noqa: ANN401 (as above)
 
 
 def checked_copy(value: object, path: str = "", depth: int = 0) -> JsonValue:
-    """Copy a JSON value deeply, so that no later change of the original reaches the copy.
-
-    Objects of SDKs, the value itself or parts of it, are copied as the JSON values that they stand for.
+    """Copy a JSON value deeply; objects of SDKs as the JSON values that they stand for.
 
     Raises:
         InvalidMessageError: Some part is not a JSON value; the error names its place.
@@ -85,12 +68,10 @@ def checked_copy(value: object, path: str = "", depth: int = 0) -> JsonValue:
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            message = f"{value} has no form in JSON: send a finite number, null or text"
-            raise InvalidMessageError(message, path=path)
+            _refuse(f"{value} has no form in JSON: send a finite number, null or text", path)
         return float(value)
     if depth >= MAX_DEPTH:
-        message = f"nested deeper than {MAX_DEPTH} levels: flatten it, or send it as text"
-        raise InvalidMessageError(message, path=path[:80])
+        _refuse(f"nested deeper than {MAX_DEPTH} levels: flatten it, or send it as text", path[:80])
     if isinstance(value, dict):
         return {_key(key, path): checked_copy(item, f"{path}.{key}" if path else key, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
@@ -110,6 +91,9 @@ def dumped(value: object) -> object:
 
 def _key(key: object, path: str) -> str:
     if not isinstance(key, str):
-        message = f"the key {shown(key)} is not text, as JSON wants"
-        raise InvalidMessageError(message, path=path)
+        _refuse(f"the key {shown(key)} is not text, as JSON wants", path)
     return key
+
+
+def _refuse(problem: str, path: str) -> NoReturn:
+    raise InvalidMessageError(problem, path=path)

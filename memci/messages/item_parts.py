@@ -3,10 +3,8 @@
 Source of the shapes: the ``input`` parameter of the Responses API reference (``ResponseInputItemParam`` of the openai package).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
-
-from memci.messages.message import Call
 
 CALLS: Final[Mapping[str, str]] = {
     "function_call": "function_call_output",
@@ -37,8 +35,7 @@ def call_id(value: Mapping[str, Any]) -> str | None:
     """Return the id under which a call is answered; ``None`` for an item that is no call, or that the provider runs."""
     if value["type"] not in CALLS or value.get("execution") == "server":
         return None
-    identity = value.get(call_key(value))
-    return identity if isinstance(identity, str) and identity else None
+    return _identity(value, call_key(value))
 
 
 def call_key(value: Mapping[str, Any]) -> str:
@@ -50,8 +47,11 @@ def answered_id(value: Mapping[str, Any]) -> str | None:
     """Return the id of the call that an item answers; ``None`` for an item that answers none."""
     if value["type"] not in ANSWERS or value.get("execution") == "server":
         return None
-    identity = value.get(answer_key(value))
-    return identity if isinstance(identity, str) and identity else None
+    return _identity(value, answer_key(value))
+
+
+def _identity(value: Mapping[str, Any], key: str) -> str | None:
+    return value[key] if isinstance(value.get(key), str) and value[key] else None
 
 
 def answer_key(value: Mapping[str, Any]) -> str:
@@ -61,13 +61,6 @@ def answer_key(value: Mapping[str, Any]) -> str:
     return "id" if value["type"] == "local_shell_call_output" and "call_id" not in value and "id" in value else "call_id"
 
 
-def call_of(value: Mapping[str, Any], identity: str, as_text: Callable[[object], str]) -> Call:
-    """Return the call that an item makes; its arguments are the first of its texts.
-
-    Args:
-        value: The item.
-        identity: What ``call_id`` gave.
-        as_text: Writes a JSON value as text.
-    """
-    said = next((value[key] for key in _CALL_TEXTS if key in value), None)
-    return Call(id=identity, name=str(value.get("name") or value["type"]), arguments=as_text(said), kind=value["type"])
+def call_text(value: Mapping[str, Any]) -> object:
+    """Return what a call is given: the first of its texts."""
+    return next((value[key] for key in _CALL_TEXTS if key in value), None)

@@ -46,8 +46,10 @@ class Part:
     inner: tuple["Part", ...] = ()
 
 
-_TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
-_THOUGHT_TYPES = frozenset({"thinking", "summary_text", "reasoning_text"})
+_SPOKEN_TYPES = {
+    **dict.fromkeys(("text", "input_text", "output_text", "refusal"), PartKind.TEXT),
+    **dict.fromkeys(("thinking", "summary_text", "reasoning_text"), PartKind.THOUGHT),
+}
 _IMAGE_TYPES = frozenset({"image_url", "input_image", "image"})
 _KNOWN_KEYS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
 _ITEM_MESSAGE_KEYS = _KNOWN_KEYS | {"type", "id", "status", "phase"}
@@ -74,14 +76,10 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
     calls = value.get("tool_calls")
     if isinstance(calls, list):
         for item in calls:
-            call = _tool_call(item)
-            yield Part(PartKind.CALL, f"{call.name} {call.arguments}", item, call=call)
+            yield _call_part(_tool_call(item), item)
     legacy = value.get("function_call")
     if isinstance(legacy, dict):
-        call = Call(
-            id=function_id(legacy.get("name")), name=str(legacy.get("name", "")), arguments=_as_text(legacy.get("arguments"))
-        )
-        yield Part(PartKind.CALL, f"{call.name} {call.arguments}", legacy, call=call)
+        yield _call_part(_call(function_id(legacy.get("name")), legacy.get("name", ""), legacy.get("arguments")), legacy)
     yield from _unknown_keys(value)
 
 
@@ -122,15 +120,12 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
             yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
             continue
         kind = block.get("type")
-        if kind in _TEXT_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
-            yield Part(PartKind.TEXT, text, block)
-        elif kind in _THOUGHT_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
-            yield Part(PartKind.THOUGHT, text, block)
+        if kind in _SPOKEN_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
+            yield Part(_SPOKEN_TYPES[kind], text, block)
         elif kind in _IMAGE_TYPES:
             yield Part(PartKind.IMAGE, "", block)
         elif kind == "tool_use":
-            call = Call(id=str(block.get("id", "")), name=str(block.get("name", "")), arguments=_as_text(block.get("input")))
-            yield Part(PartKind.CALL, f"{call.name} {call.arguments}", block, call=call)
+            yield _call_part(_call(block.get("id", ""), block.get("name", ""), block.get("input")), block)
         elif kind == "tool_result":
             nested = block.get("content")
             inner = tuple(_blocks(nested)) if isinstance(nested, list) else ()
@@ -144,7 +139,6 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
 
 
 def _inside(document: dict[str, Any]) -> tuple[Part, ...]:
-    """Return the parts of a document that is made of blocks; none for any other document."""
     match document.get("source"):
         case {"type": "content", "content": str(text)}:
             return (Part(PartKind.TEXT, text, text),)
@@ -165,8 +159,8 @@ def _item(value: dict[str, Any]) -> Iterator[Part]:
     kind = value["type"]
     identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
     if identity is not None:
-        call = item_parts.call_of(value, identity, _as_text)
-        yield Part(PartKind.CALL, f"{call.name} {call.arguments}", value, call=call)
+        name, arguments = str(value.get("name") or kind), _as_text(item_parts.call_text(value))
+        yield _call_part(Call(id=identity, name=name, arguments=arguments, kind=kind), value)
     elif answered is not None:
         yield from _output(value, answered)
     elif kind == "reasoning":
@@ -190,7 +184,7 @@ def _output(value: dict[str, Any], answered: str) -> Iterator[Part]:
 
 
 def _result(value: object, content: object, answered: str) -> Iterator[Part]:
-    """Yield a result, and behind it the images in it."""
+    """Yield a result, and after it the images in it."""
     if not isinstance(content, list):
         yield Part(PartKind.RESULT, _as_text(content), value, answers=answered)
         return
@@ -201,7 +195,6 @@ def _result(value: object, content: object, answered: str) -> Iterator[Part]:
 
 
 def _joined(inner: Iterable[Part]) -> str:
-    """Return the words of the parts of a result, a mark for each file that holds its bytes."""
     words = (bytes_mark(part.value) or part.text if part.kind is PartKind.OTHER else part.text for part in inner)
     return "\n".join(word for word in words if word)
 
@@ -209,9 +202,16 @@ def _joined(inner: Iterable[Part]) -> str:
 def _tool_call(item: dict[str, Any]) -> Call:
     function = item.get("function", item.get("custom"))
     if not isinstance(function, dict):
-        return Call(id=str(item.get("id", "")), name=str(item.get("type", "")), arguments="")
-    arguments = function.get("arguments", function.get("input"))
-    return Call(id=str(item.get("id", "")), name=str(function.get("name", "")), arguments=_as_text(arguments))
+        return _call(item.get("id", ""), item.get("type", ""), None)
+    return _call(item.get("id", ""), function.get("name", ""), function.get("arguments", function.get("input")))
+
+
+def _call(identity: object, name: object, arguments: object) -> Call:
+    return Call(id=str(identity), name=str(name), arguments=_as_text(arguments))
+
+
+def _call_part(call: Call, value: dict[str, Any]) -> Part:
+    return Part(PartKind.CALL, f"{call.name} {call.arguments}", value, call=call)
 
 
 def function_id(name: object) -> str:

@@ -45,38 +45,23 @@ _MARKS = {
 
 @attrs.frozen(kw_only=True)
 class Question:
-    """A question about a conversation.
+    """A question about a conversation."""
 
-    Attributes:
-        question: What is asked; the query of the search.
-        answer: The answer.
-        category: The kind of question.
-        evidence: Which messages hold the answer, counted from 0.
-    """
-
-    question: str
-    answer: str
-    category: str
-    evidence: tuple[int, ...]
+    question: str  # what is asked; the query of the search
+    answer: str  # the answer
+    category: str  # the kind of question
+    evidence: tuple[int, ...]  # which messages hold the answer, counted from 0
 
 
 @attrs.frozen(kw_only=True)
 class Conversation:
-    """A conversation.
+    """A conversation."""
 
-    Attributes:
-        id: Its name.
-        lang: Its language, as ISO 639 has it.
-        messages: In OpenAI's chat format, oldest first.
-        times: When each was said, in ISO 8601; ``None`` where that is not known.
-        questions: What is asked at its end.
-    """
-
-    id: str
-    lang: str
-    messages: tuple[dict[str, Any], ...]
-    times: tuple[str | None, ...]
-    questions: tuple[Question, ...] = ()
+    id: str  # its name
+    lang: str  # its language, as ISO 639 has it
+    messages: tuple[dict[str, Any], ...]  # in OpenAI's chat format, oldest first
+    times: tuple[str | None, ...]  # when each was said, in ISO 8601; ``None`` where that is not known
+    questions: tuple[Question, ...] = ()  # what is asked at its end
 
 
 def leading_system(messages: Sequence[dict[str, Any]]) -> int:
@@ -120,15 +105,10 @@ def with_system(conversation: Conversation, counter: TokenCounter) -> Conversati
 
 @attrs.define(eq=False)
 class Turns:
-    """The turns of a conversation, as it grows: what a user says, and all that answers it.
+    """The turns of a conversation, as it grows: what a user says, and all that answers it; answers before that are one, too."""
 
-    Attributes:
-        system: The numbers of the system messages that stand before all others.
-        pages: The numbers of the messages of each turn, oldest first. Answers before all users' messages are one, too.
-    """
-
-    system: list[int] = attrs.field(factory=list)
-    pages: list[list[int]] = attrs.field(factory=list)
+    system: list[int] = attrs.field(factory=list)  # the numbers of the system messages that stand before all others
+    pages: list[list[int]] = attrs.field(factory=list)  # the numbers of the messages of each turn, oldest first
     _answered: bool = False
 
     def add(self, number: int, message: Mapping[str, Any]) -> None:
@@ -164,29 +144,18 @@ def content_words(text: str) -> set[str]:
 
 @attrs.frozen(kw_only=True)
 class ConversationSet:
-    """Conversations that are measured together.
+    """Conversations that are measured together."""
 
-    Attributes:
-        name: Of the file or directory.
-        conversations: In the order of their files' names.
-        files: How many files they were read from.
-    """
-
-    name: str
-    conversations: tuple[Conversation, ...]
-    files: int
+    name: str  # of the file or directory
+    conversations: tuple[Conversation, ...]  # in the order of their files' names
+    files: int  # how many files they were read from
 
 
 def read_set(path: Path, counter: TokenCounter, join: int | None = None) -> ConversationSet:
     """Read a file, or all ``.json`` files of a directory, as one set; each conversation gets 1,000 tokens of system messages.
 
     The conversations of a directory in which nobody asks a question are short ones of agents and assistants, as they are found;
-    they are joined, so that there is something to leave out of a window.
-
-    Args:
-        path: A file or a directory.
-        counter: Counts the tokens of system messages.
-        join: How many conversations are joined to one, where there are no questions; all by default.
+    they are joined, *join* to one (all by default), so that there is something to leave out of a window.
 
     Raises:
         ConfigError: A file cannot be read, or is no conversation.
@@ -235,13 +204,8 @@ def _conversation(value: object, name: str) -> Conversation:
     lang = value.get("lang", "en")
     if not isinstance(lang, str):
         _refuse(f"lang: {shown(lang)} is no language: give its code as text, such as 'en', or leave it out")
-    return Conversation(
-        id=str(value.get("id", name)),
-        lang=lang,
-        messages=messages,
-        times=_times(value.get("timestamps"), len(messages)),
-        questions=_questions(value.get("questions"), len(messages)),
-    )
+    times, questions = _times(value.get("timestamps"), len(messages)), _questions(value.get("questions"), len(messages))
+    return Conversation(id=str(value.get("id", name)), lang=lang, messages=messages, times=times, questions=questions)
 
 
 def _times(values: object, messages: int) -> tuple[str | None, ...]:
@@ -257,7 +221,9 @@ def _times(values: object, messages: int) -> tuple[str | None, ...]:
 def _check_format(declared: object, messages: Sequence[dict[str, Any]]) -> None:
     name = declared
     if declared == "openai":
-        kinds = {kind for message in messages for kind in _kinds(message)}
+        contents = (message.get("content") for message in messages)
+        parts_of = (part for content in contents if isinstance(content, list) for part in content if isinstance(part, dict))
+        kinds = {part["type"] for part in (*messages, *parts_of) if isinstance(part.get("type"), str)}
         name = next((other for other, marks in _MARKS.items() if kinds & marks), declared)
     if name == "openai":
         return
@@ -265,13 +231,6 @@ def _check_format(declared: object, messages: Sequence[dict[str, Any]]) -> None:
     if name in formats.NAMES:
         reason += f": memci.convert(messages, from_={shown(name)}, to='openai').messages are the same in OpenAI's chat format"
     _refuse(reason)
-
-
-def _kinds(message: dict[str, Any]) -> Iterator[str]:
-    content = message.get("content")
-    for part in (message, *(content if isinstance(content, list) else ())):
-        if isinstance(part, dict) and isinstance(part.get("type"), str):
-            yield part["type"]
 
 
 def _as_sent(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

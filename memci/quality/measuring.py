@@ -79,21 +79,13 @@ def code_hash(root: Path, patterns: Iterable[str]) -> str:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One engine on one set at one budget.
+    """One engine on one set at one budget."""
 
-    Attributes:
-        set: Name of the set.
-        conversations: How many conversations were played.
-        engine: Name of the engine.
-        budget: Tokens that a window may hold.
-        played: What was measured, over all conversations.
-    """
-
-    set: str
-    conversations: int
-    engine: str
-    budget: int
-    played: Played
+    set: str  # name of the set
+    conversations: int  # how many conversations were played
+    engine: str  # name of the engine
+    budget: int  # tokens that a window may hold
+    played: Played  # what was measured, over all conversations
 
 
 @attrs.frozen
@@ -116,15 +108,10 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     jobs: int = 1,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Row]:
-    """Play every conversation to every engine at every budget; sets in their order, then budgets, then engines.
+    """Play every conversation to every engine at every budget in tokens; sets in their order, then budgets, then engines.
 
-    Args:
-        sets: The conversations.
-        engines: The engines; with several processes, each must be one that can be pickled.
-        budgets: In tokens.
-        cache: What was measured before, and where new results are kept.
-        jobs: How many processes measure.
-        advance: Is told how many messages were played, and of how many.
+    With several processes, the *jobs*, each engine must be one that can be pickled. *advance* is told how many messages were
+    played, and of how many.
     """
     tasks: dict[_Key, _Task] = {
         (place, number, spec.name, budget): _Task(conversation, spec, budget)
@@ -166,11 +153,7 @@ def done(tasks: Mapping[_Name, Callable[[], _Result]], jobs: int) -> Generator[t
     """Yield what the tasks return, each with its key, as it comes; by one process in their order.
 
     When the iterator is closed, an interrupt (Ctrl-C) included, the processes end at once, whatever they do. They hear of no
-    interrupt themselves, and end too when this process is killed.
-
-    Args:
-        tasks: What is to be done; with several processes, each must be one that can be pickled.
-        jobs: How many processes do it; with one of them, or one task, it is this one.
+    interrupt themselves, and end too when this process is killed. One job is done by this process.
     """
     if min(jobs, len(tasks)) <= 1:
         for key, task in tasks.items():
@@ -193,7 +176,7 @@ def done(tasks: Mapping[_Name, Callable[[], _Result]], jobs: int) -> Generator[t
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Hold interrupts back while the block runs; one that came meanwhile comes behind it."""
+    """Hold interrupts back while the block runs; one that came meanwhile comes after it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -9,19 +9,12 @@ from memci.engine.settings.config import Prices
 
 @attrs.frozen(kw_only=True)
 class Traffic:
-    """What all calls together sent.
+    """What all calls together sent."""
 
-    Attributes:
-        calls: How many there were.
-        tokens: Their size by the counter.
-        prefix_reuse: Share of the tokens that stood at the same place in the call before, from the beginning on.
-        prices: What cached and other tokens cost.
-    """
-
-    calls: int
-    tokens: int
-    prefix_reuse: float
-    prices: Prices
+    calls: int  # how many there were
+    tokens: int  # their size by the counter
+    prefix_reuse: float  # share of the tokens that stood at the same place in the call before, from the beginning on
+    prices: Prices  # what cached and other tokens cost
 
     @property
     def tokens_per_call(self) -> float:

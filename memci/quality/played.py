@@ -27,23 +27,14 @@ class Sums:
 
 @attrs.frozen
 class Calls(Sums):
-    """What calls sent.
+    """What calls sent."""
 
-    Attributes:
-        calls: How many windows were sent.
-        tokens: Their size by the counter.
-        length: Their size in tokens of the sequences that prefixes are compared on.
-        prefix: How many of these were the same as at the beginning of the call before.
-        outgrown: Calls since the history outgrew the budget.
-        verbatim: Tokens of the conversation's own messages in these, word for word, the leading system messages left out.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-    length: int = 0
-    prefix: int = 0
-    outgrown: int = 0
-    verbatim: int = 0
+    calls: int = 0  # how many windows were sent
+    tokens: int = 0  # their size by the counter
+    length: int = 0  # their size in tokens of the sequences that prefixes are compared on
+    prefix: int = 0  # how many of these were the same as at the beginning of the call before
+    outgrown: int = 0  # calls since the history outgrew the budget
+    verbatim: int = 0  # tokens of the conversation's own messages in these, word for word, the leading system messages left out
 
     def traffic(self, prices: Prices) -> Traffic:
         """Return what the calls sent, at some prices."""
@@ -53,64 +44,39 @@ class Calls(Sums):
 
 @attrs.frozen
 class Evidence(Sums):
-    """What the window at the end shows of the answers.
+    """What the window at the end shows of the answers."""
 
-    Attributes:
-        questions: Questions of whose answer something stands in the evidence pages; only these count in the shares.
-        anchored: Of each answer, the share that stands anywhere in the window, the conversation's system messages left out.
-        at_page: Of each answer, the share that stands where the evidence pages are shown: in messages of them that are in the
-            window word for word, or in the text that stands for them in the contents page.
-        pages: Evidence pages, a page counted once for each question.
-        verbatim: Of these, the pages whose evidence stands in the window word for word.
-        indexed: Of these, the pages that the window's contents page lists by themselves.
-    """
-
-    questions: int = 0
-    anchored: float = 0.0
-    at_page: float = 0.0
-    pages: int = 0
-    verbatim: int = 0
-    indexed: int = 0
+    questions: int = 0  # those of whose answer something stands in the evidence pages; only these count in the shares
+    anchored: float = 0.0  # of each answer, the share anywhere in the window but in the conversation's system messages
+    at_page: float = (
+        0.0  # the share where the evidence pages are shown: word for word, or in what stands for them in the contents
+    )
+    pages: int = 0  # evidence pages, a page counted once for each question
+    verbatim: int = 0  # of these, the pages whose evidence stands in the window word for word
+    indexed: int = 0  # of these, the pages that the window's contents page lists by themselves
 
 
 @attrs.frozen
 class Recall(Sums):
-    """Of questions, the share of their evidence pages that a search found.
-
-    Attributes:
-        questions: How many questions were asked.
-        first: The share among the first page.
-        five: Among the first five.
-        ten: Among the first ten.
-        within: Among the first pages whose returned text together has at most 1,000 tokens.
-        asked: Of the questions, those of whose answer something stands in the evidence that the question does not say itself.
-        told: Of these answers, the share that the passages of the first five pages hold together.
-    """
+    """Of questions, the share of their evidence pages that a search found."""
 
     questions: int = 0
-    first: float = 0.0
+    first: float = 0.0  # the share among the first page
     five: float = 0.0
     ten: float = 0.0
-    within: float = 0.0
-    asked: int = 0
-    told: float = 0.0
+    within: float = 0.0  # among the first pages whose returned text together has at most 1,000 tokens
+    asked: int = 0  # of the questions, those with something of the answer in the evidence that they do not say themselves
+    told: float = 0.0  # of these answers, the share that the passages of the first five pages hold together
 
 
 @attrs.frozen
 class Faults(Sums):
-    """What must not happen, whatever an engine leaves out of its windows.
+    """What must not happen, whatever an engine leaves out of its windows."""
 
-    Attributes:
-        over_budget: Windows above their budget, counted from what was rendered.
-        no_window: Calls for which the engine found no window that fits.
-        broken_pairs: Calls without their result directly after them, and results without a call, over all windows.
-        lost: Messages that do not come back, as the same JSON values in the same order, when every page is recalled.
-    """
-
-    over_budget: int = 0
-    no_window: int = 0
-    broken_pairs: int = 0
-    lost: int = 0
+    over_budget: int = 0  # windows above their budget, counted from what was rendered
+    no_window: int = 0  # calls for which the engine found no window that fits
+    broken_pairs: int = 0  # calls without their result directly after them, and results without a call, over all windows
+    lost: int = 0  # messages that do not come back, as the same JSON values in the same order, when every page is recalled
 
     @property
     def ok(self) -> bool:
@@ -120,14 +86,7 @@ class Faults(Sums):
 
 @attrs.frozen(kw_only=True)
 class Played:
-    """What one engine did with conversations at one budget.
-
-    Attributes:
-        calls: What the calls sent.
-        evidence: What the window at the end shows of the answers.
-        recall: What the search found, by category of question; empty for an engine without a search.
-        faults: What must not happen.
-    """
+    """What one engine did with conversations at one budget; what a search found is there by category, if the engine has one."""
 
     calls: Calls = attrs.field(factory=Calls)
     evidence: Evidence = attrs.field(factory=Evidence)

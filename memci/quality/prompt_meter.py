@@ -34,21 +34,13 @@ class SentMessage:
 
 @attrs.frozen(kw_only=True)
 class Prompt:
-    """One call, measured.
+    """One call, measured."""
 
-    Attributes:
-        tokens: Its size by the counter, the start of the reply included.
-        length: Its size in tokens of the sequence that prefixes are compared on.
-        prefix: How many of these are the same as at the beginning of the call before.
-        broken_pairs: Calls without a result directly behind them, and results without a call.
-        sent: Its messages, in order.
-    """
-
-    tokens: int
-    length: int
-    prefix: int
-    broken_pairs: int
-    sent: Sequence[SentMessage] = attrs.field(repr=False)
+    tokens: int  # its size by the counter, the start of the reply included
+    length: int  # its size in tokens of the sequence that prefixes are compared on
+    prefix: int  # how many of these are the same as at the beginning of the call before
+    broken_pairs: int  # calls without a result directly behind them, and results without a call
+    sent: Sequence[SentMessage] = attrs.field(repr=False)  # its messages, in order
 
 
 class PromptMeter:

@@ -41,19 +41,12 @@ def _count(value: float | None) -> str:
 
 @attrs.frozen
 class Figure:
-    """A figure of one engine on one set at one budget; docs/quality.md says what each is.
+    """A figure of one engine on one set at one budget; docs/quality.md says what each is."""
 
-    Attributes:
-        name: In JSON.
-        heading: In a table.
-        write: Writes it in a table.
-        of: Takes it from what was measured; ``None`` where there is nothing to measure.
-    """
-
-    name: str
-    heading: str
-    write: Callable[[float | None], str]
-    of: Callable[[Played], float | None]
+    name: str  # in JSON
+    heading: str  # in a table
+    write: Callable[[float | None], str]  # writes it in a table
+    of: Callable[[Played], float | None]  # takes it from what was measured; ``None`` where there is nothing to measure
 
 
 FIGURES = (

@@ -33,17 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @attrs.define(eq=False)
 class ConformanceReport:
-    """Listens to a run and counts.
+    """Listens to a run and counts."""
 
-    Attributes:
-        table: Print the whole table, and not just a line.
-        ran: How many tests ran, by store and capability.
-        passed: How many of them passed, their fixtures included.
-    """
-
-    table: bool
-    ran: Counter[tuple[str, str]] = attrs.field(factory=Counter)
-    passed: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    table: bool  # print the whole table, and not just a line
+    ran: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # how many tests ran, by store and capability
+    passed: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # how many of them passed, their fixtures included
     _failed: set[str] = attrs.field(factory=set)
     _called: set[str] = attrs.field(factory=set)
 

@@ -52,11 +52,7 @@ class Format(Protocol):
 
 
 def get(name: str) -> Format:
-    """Return the format of this name; its module is loaded at first use.
-
-    Raises:
-        ConfigError: There is no such format.
-    """
+    """Return the format of this name; its module is loaded at first use. ``ConfigError`` where there is none."""
     if name not in NAMES:
         message = f"there is no wire format {shown(name)}; there is {', '.join(NAMES)}"
         raise ConfigError(message, path="format")

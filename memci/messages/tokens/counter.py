@@ -20,23 +20,16 @@ class TokenCounter(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """See the class."""
-        ...
+    def name(self) -> str: ...  # noqa: D102 (see the class)
 
     @property
-    def exact(self) -> bool:
-        """See the class."""
-        ...
+    def exact(self) -> bool: ...  # noqa: D102
 
     @property
-    def margin(self) -> float:
-        """See the class."""
-        ...
+    def margin(self) -> float: ...  # noqa: D102
 
     def count(self, text: str) -> int:
         """Return the number of tokens in *text*. O(its length)."""
-        ...
 
 
 def get_counter(name: str) -> TokenCounter:

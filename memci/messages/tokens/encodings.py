@@ -28,15 +28,10 @@ _BOUNDARY = re.compile(r"(?<=\S)(?= [^\W_])|(?<=\n)(?=[^\W_])")
 
 @attrs.frozen(kw_only=True)
 class EncodingFacts:
-    """What tells one encoding from another.
+    """What tells one encoding from another."""
 
-    Attributes:
-        sha256: Checksum of the vocabulary file.
-        pattern: How a text is cut before pairs are merged; a regular expression of Rust's fancy-regex.
-    """
-
-    sha256: str
-    pattern: str
+    sha256: str  # checksum of the vocabulary file
+    pattern: str  # how a text is cut before pairs are merged; a regular expression of Rust's fancy-regex
 
 
 _O200K_WORD_END = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -105,23 +100,16 @@ class TiktokenCounter:
     Special tokens in a text, such as ``<|endoftext|>``, count as the ordinary text that they are; a lone surrogate counts as
     the replacement character. A count is exact, but for texts above ``CHUNK_CHARACTERS`` that have no line end and no space
     between words for 4,000 characters on end: there it may be a few tokens a chunk too high.
-
-    Attributes:
-        name: The encoding's name in ``ENCODINGS``.
     """
 
     exact: ClassVar[bool] = True
     margin: ClassVar[float] = 1.0
 
-    name: str
+    name: str  # the encoding's name in ``ENCODINGS``
     _encode: Callable[[str], list[int]] | None = attrs.field(default=None, init=False, repr=False)
 
     def count(self, text: str) -> int:
-        """Return the number of tokens in *text*. O(its length), about 10 MB/s.
-
-        Raises:
-            ConfigError: The vocabulary is missing or damaged (first count only).
-        """
+        """Return the number of tokens in *text*. O(its length), about 10 MB/s. The first count raises what ``load`` does."""
         encode = self._encode
         if encode is None:
             # Two threads may both load at first; they set the same thing.

@@ -39,17 +39,11 @@ _DATA_URL_CHARACTERS = 200
 
 @attrs.frozen
 class Weighed:
-    """A JSON value, taken apart.
+    """A JSON value, taken apart."""
 
-    Attributes:
-        rest: The value without what the other two stand for: media are ``None`` in it, encrypted texts are left out.
-        media_tokens: What its pictures, sound and files cost.
-        opaque_tokens: What its encrypted texts cost.
-    """
-
-    rest: Any
-    media_tokens: int = 0
-    opaque_tokens: int = 0
+    rest: Any  # the value without what the other two stand for: media are ``None`` in it, encrypted texts are left out
+    media_tokens: int = 0  # what its pictures, sound and files cost
+    opaque_tokens: int = 0  # what its encrypted texts cost
 
 
 def weigh(value: object) -> Weighed:

@@ -93,14 +93,9 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
 
 
 def _count_result(part: Part, counter: TokenCounter) -> int:
-    """Count what a result brings: its texts as one, and other blocks by the rules for blocks of messages.
-
-    A result that is a block or an item brings its own id.
-    """
+    """Count a result: its texts as one, other blocks as those of messages; one that is a block or an item brings its own id."""
     own = _BLOCK_TOKENS + counter.count(part.answers or "") if isinstance(part.value, dict) else 0
-    if not part.inner:
-        return own + counter.count(part.text)
-    return own + _count_inner(part.inner, counter)
+    return own + (_count_inner(part.inner, counter) if part.inner else counter.count(part.text))
 
 
 def _count_inner(inner: Sequence[Part], counter: TokenCounter) -> int:
@@ -121,14 +116,7 @@ def _count_other(part: Part, counter: TokenCounter) -> int:
 
 def _enum_items(schema: object) -> int:
     """Count the items of all ``enum`` lists in a schema."""
-    items = 0
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Mapping):
-            allowed = value.get("enum")
-            items += len(allowed) if isinstance(allowed, list) else 0
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-    return items
+    if isinstance(schema, Mapping):
+        allowed = schema.get("enum")
+        return (len(allowed) if isinstance(allowed, list) else 0) + sum(map(_enum_items, schema.values()))
+    return sum(map(_enum_items, schema)) if isinstance(schema, list) else 0
