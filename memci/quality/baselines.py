@@ -34,6 +34,8 @@ _RANKED = "SELECT name, text FROM page WHERE page MATCH ? ORDER BY bm25(page), r
 class WholeHistory:
     """Sends every message at every call, whether or not it fits. It has no search: there is nothing that it does not show."""
 
+    _first = 0  # the first turn that is in the window
+
     def __init__(self, budget: int, counter: TokenCounter) -> None:
         self._room = budget - REPLY_TOKENS
         self._counter = counter
@@ -55,7 +57,11 @@ class WholeHistory:
     def pages(self) -> list[HeldPage]:
         """Return the system messages as a page, and every turn."""
         system = [HeldPage(page="system", messages=tuple(self._turns.system), verbatim=True, indexed=False)]
-        return [*(system if self._turns.system else []), *(self._held(number) for number in range(len(self._turns.pages)))]
+        named = [(f"turn-{number}", number > self._first, page) for number, page in enumerate(self._turns.pages, start=1)]
+        return (system if self._turns.system else []) + [
+            HeldPage(page=name, messages=tuple(page), verbatim=verbatim, indexed=bool(self.entry(name)))
+            for name, verbatim, page in named
+        ]
 
     def entry(self, page: str) -> str:
         """Return nothing: there is no contents page."""
@@ -72,8 +78,15 @@ class WholeHistory:
         numbers = self._turns.system if page == "system" else self._turns.pages[int(page.removeprefix("turn-")) - 1]
         return [self._messages[number] for number in numbers]
 
-    def _held(self, number: int) -> HeldPage:
-        return HeldPage(page=f"turn-{number + 1}", messages=tuple(self._turns.pages[number]), verbatim=True, indexed=False)
+    def _drop_turns(self, room: float) -> None:
+        while self._first < len(self._turns.pages) - 1 and self._verbatim() > room:
+            self._first += 1
+
+    def _verbatim(self) -> int:
+        return self._sum(self._recent())
+
+    def _recent(self) -> list[int]:
+        return [number for page in self._turns.pages[self._first :] for number in page]
 
     def _chosen(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         return [self._messages[number] for number in (*self._turns.system, *numbers)]
@@ -85,40 +98,32 @@ class WholeHistory:
 class SlidingMessages(WholeHistory):
     """Keeps the system messages and as many of the last messages as fit. What slides out is gone."""
 
-    _first = 0
+    _start = 0
 
     def window(self) -> list[dict[str, Any]]:
         """Return system messages and last messages."""
-        self._first = max(self._first, len(self._turns.system))
+        self._start = max(self._start, len(self._turns.system))
         room = self._room - self._sum(self._turns.system)
-        while self._first < len(self._messages) and self._sum(range(self._first, len(self._messages))) > room:
-            self._first += 1
-        return self._chosen(range(self._first, len(self._messages)))
+        while self._start < len(self._messages) and self._sum(range(self._start, len(self._messages))) > room:
+            self._start += 1
+        return self._chosen(range(self._start, len(self._messages)))
 
     def pages(self) -> list[HeldPage]:
         """Return the system messages and the turns that are whole in the window."""
-        return [page for page in super().pages() if page.page == "system" or page.messages[0] >= self._first]
+        return [page for page in super().pages() if page.page == "system" or page.messages[0] >= self._start]
 
 
 class SlidingPages(WholeHistory):
     """Keeps the system messages and as many of the last turns as fit, the open one always. What slides out is gone."""
 
-    _first = 0
-
     def window(self) -> list[dict[str, Any]]:
         """Return system messages and last turns."""
-        room = self._room - self._sum(self._turns.system)
-        shown = [number for page in self._turns.pages[self._first :] for number in page]
-        while self._first < len(self._turns.pages) - 1 and self._sum(shown) > room:
-            shown = shown[len(self._turns.pages[self._first]) :]
-            self._first += 1
-        return self._chosen(shown)
+        self._drop_turns(self._room - self._sum(self._turns.system))
+        return self._chosen(self._recent())
 
     def pages(self) -> list[HeldPage]:
         """Return the system messages and the turns in the window."""
-        pages = super().pages()
-        system = len(pages) - len(self._turns.pages)
-        return [*pages[:system], *pages[system + self._first :]]
+        return [page for page in super().pages() if page.verbatim]
 
 
 class FullTextSearch:
@@ -179,23 +184,10 @@ class AppendedLeads(WholeHistory):
     def window(self) -> list[dict[str, Any]]:
         """Return system messages, the contents page and the last turns."""
         self._make_room(self._room - self._sum(self._turns.system))
-        shown = [number for page in self._turns.pages[self._first :] for number in page]
+        lines = [self._line(number)[0] for number in range(self._listed_from, self._first)]
+        contents = [{"role": "user", "content": "\n".join([_HEADING, *lines])}] if lines else []
         system = self._chosen(())
-        return [*system, *self._contents(), *self._chosen(shown)[len(system) :]]
-
-    def pages(self) -> list[HeldPage]:
-        """Return the system messages and all turns."""
-        pages = super().pages()
-        system = len(pages) - len(self._turns.pages)
-        return pages[:system] + [
-            HeldPage(
-                page=page.page,
-                messages=page.messages,
-                verbatim=number >= self._first,
-                indexed=self._listed_from <= number < self._first,
-            )
-            for number, page in enumerate(pages[system:])
-        ]
+        return [*system, *contents, *self._chosen(self._recent())[len(system) :]]
 
     def entry(self, page: str) -> str:
         """Return the turn's line in the contents page."""
@@ -219,25 +211,14 @@ class AppendedLeads(WholeHistory):
                 self._drop_lines(LOW_SHARE * self._contents_room)
             self._drop_lines(room - self._verbatim())
 
-    def _drop_turns(self, room: float) -> None:
-        while self._first < len(self._turns.pages) - 1 and self._verbatim() > room:
-            self._first += 1
-
     def _drop_lines(self, room: float) -> None:
         while self._listed_from < self._first and self._listed() > room:
             self._listed_from += 1
-
-    def _verbatim(self) -> int:
-        return sum(self._sum(page) for page in self._turns.pages[self._first :])
 
     def _listed(self) -> int:
         """Return at most the size of the contents page: its lines are counted one by one, each once."""
         lines = range(self._listed_from, self._first)
         return self._heading_tokens + sum(self._line(number)[1] for number in lines) if lines else 0
-
-    def _contents(self) -> list[dict[str, Any]]:
-        lines = [self._line(number)[0] for number in range(self._listed_from, self._first)]
-        return [{"role": "user", "content": "\n".join([_HEADING, *lines])}] if lines else []
 
     def _line(self, number: int) -> tuple[str, int]:
         """Return the line of a turn at the length that is in force, and its tokens with the line break."""

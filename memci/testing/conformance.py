@@ -70,11 +70,9 @@ class ConformanceReport:
             terminalreporter.section("conformance: tests passed / run")
             for line in self.lines():
                 terminalreporter.line(line)
-        else:
-            stores = len({store for store, _ in self.ran})
-            terminalreporter.line(
-                f"conformance: {stores} stores, {self.passed.total()} of {self.ran.total()} passed (--conformance has the table)"
-            )
+            return
+        stores, passed, ran = len({store for store, _ in self.ran}), self.passed.total(), self.ran.total()
+        terminalreporter.line(f"conformance: {stores} stores, {passed} of {ran} passed (--conformance has the table)")
 
     def lines(self) -> list[str]:
         """Return the table: a row for each capability, a column for each store, and whose columns they are."""
