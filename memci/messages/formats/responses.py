@@ -73,15 +73,15 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    literal = _sent(value) == value
+    raw, literal = reading.encoded(value), _sent(value) == value
     if not item_parts.is_item(value):
         role = str(value["role"])
         spoken = role == "user" and reading.is_spoken(parts(value))
-        return Message(raw=reading.encoded(value), role=role, from_user=spoken, partial=role == "assistant", literal=literal)
+        return Message(raw=raw, role=role, from_user=spoken, partial=role == "assistant", literal=literal)
     identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
     role = "tool" if value["type"] in item_parts.ANSWERS else str(value.get("role", "assistant"))
     return Message(
-        raw=reading.encoded(value),
+        raw=raw,
         role=role,
         calls=() if identity is None else tuple(part.call for part in parts(value) if part.call is not None),
         answers=() if answered is None else (answered,),
