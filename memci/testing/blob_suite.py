@@ -13,7 +13,7 @@ from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import NewRecord, SessionStore, Store
 from memci.errors import ConflictError, CorruptError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.capability import capability
-from memci.testing.journal_suite import TENANT, append_each, each_example_cleans_up
+from memci.testing.journal_suite import TENANT, append_each, each_example_cleans_up, refuses
 
 
 def blob(number: int) -> tuple[str, bytes]:
@@ -122,9 +122,7 @@ class BlobSuite:
         session.blobs.put({name: data}, 2)
         reader, stale = store.open(TENANT, "session", read_only=True), store.open(TENANT, "session")
         assert (data, 1) == (reader.blobs.find(name), stale.journal.head())
-        for call in (lambda: reader.blobs.put({name: data}, 2), lambda: reader.blobs.drop([name], 2)):
-            with pytest.raises(PermissionDeniedError):
-                call()
+        refuses(PermissionDeniedError, lambda: reader.blobs.put({name: data}, 2), lambda: reader.blobs.drop([name], 2))
         session.close()
         with pytest.raises(SessionClosedError):
             session.blobs.find(name)

@@ -24,8 +24,16 @@ from memci.archive.stores.contract import SessionStore, Store
 from memci.errors import InvalidIdError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.blob_suite import BlobSuite
 from memci.testing.capability import capability
-from memci.testing.journal_suite import TENANT, JournalSuite, append_each, each_example_cleans_up, new_record, texts_of
-from memci.testing.redaction_suite import RedactionSuite
+from memci.testing.journal_suite import (
+    TENANT,
+    JournalSuite,
+    RedactionSuite,
+    append_each,
+    each_example_cleans_up,
+    new_record,
+    refuses,
+    texts_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,12 +149,13 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         """Who has a deleted session open is told at the next write, and the new session of that id stays untouched."""
         append_each(session.journal, "old")
         store.delete(TENANT, "session")
-        with pytest.raises(UnavailableError, match="deleted"):
-            session.journal.append(1, [new_record("late")])
-        with pytest.raises(UnavailableError, match="deleted"):
-            session.pages.put({"usr-1": b"late"})
-        with pytest.raises(UnavailableError, match="deleted"):
-            session.snapshots.put(1, b"late")
+        refuses(
+            UnavailableError,
+            lambda: session.journal.append(1, [new_record("late")]),
+            lambda: session.pages.put({"usr-1": b"late"}),
+            lambda: session.snapshots.put(1, b"late"),
+            match="deleted",
+        )
         assert [] == list(store.sessions(TENANT))
         again = store.open(TENANT, "session")
         append_each(again.journal, "new")
@@ -163,15 +172,10 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         reader = store.open(TENANT, "session", read_only=True)
         assert ["old"] == texts_of(reader.journal)
         store.delete(TENANT, "session")
-        for journal in (session.journal, reader.journal):
-            with pytest.raises(UnavailableError, match="deleted"):
-                journal.head()
-            with pytest.raises(UnavailableError, match="deleted"):
-                list(journal.read())
+        looks = session.journal.head, reader.journal.head, lambda: texts_of(session.journal), lambda: texts_of(reader.journal)
+        refuses(UnavailableError, *looks, match="deleted")
         append_each(store.open(TENANT, "session").journal, "new")
-        for journal in (session.journal, reader.journal):
-            with pytest.raises(UnavailableError, match="deleted"):
-                journal.head()
+        refuses(UnavailableError, session.journal.head, reader.journal.head, match="deleted")
 
     @capability("deletion")
     def test_a_reader_of_a_deleted_session_cannot_write_to_the_next(self, store: Store) -> None:
@@ -264,12 +268,12 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         assert ["a"] == texts_of(reader.journal)
         append_each(session.journal, "b")
         assert 2 == reader.journal.head()
-        with pytest.raises(PermissionDeniedError):
-            reader.journal.append(2, [new_record()])
-        with pytest.raises(PermissionDeniedError):
-            reader.pages.put({"usr-1": b""})
-        with pytest.raises(PermissionDeniedError):
-            reader.snapshots.put(1, b"{}")
+        refuses(
+            PermissionDeniedError,
+            lambda: reader.journal.append(2, [new_record()]),
+            lambda: reader.pages.put({"usr-1": b""}),
+            lambda: reader.snapshots.put(1, b"{}"),
+        )
         assert ["a", "b"] == texts_of(reader.journal)
 
     @capability("read-only")
@@ -298,7 +302,8 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         """After closing, every call says that the session was closed."""
         append_each(session.journal, "a", "b")
         session.close()
-        calls: list[Callable[[], object]] = [
+        refuses(
+            SessionClosedError,
             session.journal.head,
             lambda: session.journal.append(2, [new_record()]),
             lambda: list(session.journal.read()),
@@ -309,10 +314,7 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
             session.snapshots.find,
             lambda: list(session.snapshots.problems()),
             lambda: session.index,
-        ]
-        for call in calls:
-            with pytest.raises(SessionClosedError):
-                call()
+        )
 
     @capability("index")
     def test_the_index_is_there(self, store: Store, session: SessionStore) -> None:
