@@ -18,7 +18,7 @@ from memci.errors import InvalidMessageError, shown
 from memci.messages import item_parts
 from memci.messages.formats import anthropic, openai, responses
 from memci.messages.formats import format as formats
-from memci.messages.formats.anthropic import Block
+from memci.messages.formats.anthropic import MOST_BREAKPOINTS, OF_ANSWERS, THINKING, Block
 from memci.messages.formats.reading import read_all
 from memci.messages.message import Message
 
@@ -147,9 +147,7 @@ def _anthropic(messages: Sequence[Message]) -> Iterator[Problem]:
             if identity in seen:
                 yield Problem(place, f"the id {shown(identity)} stands twice: rename it, and in its result too")
             seen.add(identity)
-        yield from (
-            Problem(f"{place}.{key}", "it belongs to an answer: leave it out") for key in value if key in anthropic.OF_ANSWERS
-        )
+        yield from (Problem(f"{place}.{key}", "it belongs to an answer: leave it out") for key in value if key in OF_ANSWERS)
         if not anthropic.said(value["content"]) and (message.role != "assistant" or number + 1 < len(messages)):
             yield Problem(f"{place}.content", "there is nothing in it: leave the message out")
         if isinstance(value["content"], list):
@@ -159,10 +157,8 @@ def _anthropic(messages: Sequence[Message]) -> Iterator[Problem]:
     yield from _end(messages, values)
     yield from _server_calls(messages, values)
     held = sum(anthropic.has_breakpoint(part) for value in values for part in anthropic.holders(value["content"]))
-    if held > anthropic.MOST_BREAKPOINTS:
-        yield Problem(
-            "messages", f"{held} blocks have cache_control, and a call may hold {anthropic.MOST_BREAKPOINTS}: keep the last ones"
-        )
+    if held > MOST_BREAKPOINTS:
+        yield Problem("messages", f"{held} blocks have cache_control, and a call may hold {MOST_BREAKPOINTS}: keep the last ones")
 
 
 def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
@@ -180,9 +176,9 @@ def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
         secret = {"thinking": "signature", "redacted_thinking": "data"}.get(kind)
         if secret is not None and not isinstance(part.get(secret), str):
             yield Problem(f"{at}.{secret}", f"a {kind} block has its {secret}, as it came: leave the block out")
-        if kind in anthropic.THINKING and anthropic.has_breakpoint(part):
+        if kind in THINKING and anthropic.has_breakpoint(part):
             yield Problem(f"{at}.cache_control", "no breakpoint stands on thinking: put it on the block behind")
-    if content and content[-1]["type"] in anthropic.THINKING:
+    if content and content[-1]["type"] in THINKING:
         yield Problem(f"{place}.content[{len(content) - 1}]", "a message does not end with thinking: leave the block out")
 
 

@@ -25,26 +25,20 @@ def parse(messages: Sequence[dict[str, Any]], losses: Losses) -> Iterator[Said]:
 
 
 def write(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, Any]]:
-    """Yield the messages that say it, the first one after the system prompt the user's.
+    """Return the messages that say it, the first one after the system prompt the user's.
 
     Results that follow each other are one message; empty texts are left out, and white space at the end of the last text where it
     is the assistant's.
     """
-    begun = False
     everything = list(conversation)
     messages = list(_messages(everything, losses))
-    for message in map(anthropic.ended_value, messages[-1:]):
-        if message is not messages[-1]:
-            place = next(said.place for said in reversed(everything) if said.role == "assistant")
-            losses.add(place, "white space at the end, with which the call would be refused")
-            messages[-1] = message
-    for message in messages:
-        if not begun and message["role"] != "system":
-            begun = True
-            opening = anthropic.opening(anthropic.facts(message))
-            if opening is not None:
-                yield opening.value()
-        yield message
+    if messages and (last := anthropic.ended_value(messages[-1])) is not messages[-1]:
+        place = next(said.place for said in reversed(everything) if said.role == "assistant")
+        losses.add(place, "white space at the end, with which the call would be refused")
+        messages[-1] = last
+    begin = next((number for number, message in enumerate(messages) if message["role"] != "system"), len(messages))
+    opening = anthropic.opening(anthropic.facts(messages[begin])) if begin < len(messages) else None
+    return iter(messages if opening is None else [*messages[:begin], opening.value(), *messages[begin:]])
 
 
 def _messages(conversation: Iterable[Said], losses: Losses) -> Iterator[dict[str, Any]]:

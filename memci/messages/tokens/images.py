@@ -12,7 +12,7 @@ _SHORTEST_PIXELS = 768
 _MOST_TILES = 8
 
 _PATCH_PIXELS = 28
-_ANTHROPIC_LONGEST_PIXELS = 1_568
+_ANTHROPIC_LONGEST_PIXELS = 1_568  # 56 patches
 _ANTHROPIC_MOST_TOKENS = 1_568
 
 _HEAD_CHARACTERS = 4 * 65_536
@@ -60,23 +60,10 @@ def _tiles(pixels: float) -> int:
 def _anthropic_tokens(size: tuple[int, int] | None) -> int:
     if size is None:
         return _ANTHROPIC_MOST_TOKENS
-    shortest, longest = sorted(size)
-    if not _fits(longest, shortest):
-        fitting, over = 1, longest
-        while fitting + 1 < over:
-            middle = (fitting + over) // 2
-            fitting, over = (middle, over) if _fits(middle, _short_side(middle, size)) else (fitting, middle)
-        longest, shortest = fitting, _short_side(fitting, size)
-    return _patches(longest) * _patches(shortest)
-
-
-def _fits(longest: int, shortest: int) -> bool:
-    padded = _patches(longest) * _PATCH_PIXELS
-    return padded <= _ANTHROPIC_LONGEST_PIXELS and _patches(longest) * _patches(shortest) <= _ANTHROPIC_MOST_TOKENS
-
-
-def _short_side(longest: int, size: tuple[int, int]) -> int:
-    return max(round(longest * min(size) / max(size)), 1)
+    longest = min(max(size), _ANTHROPIC_LONGEST_PIXELS)
+    while (tokens := _patches(longest) * _patches(max(round(longest * min(size) / max(size)), 1))) > _ANTHROPIC_MOST_TOKENS:
+        longest -= 1
+    return tokens
 
 
 def _patches(pixels: int) -> int:
@@ -109,12 +96,16 @@ def image_size(data: bytes) -> tuple[int, int] | None:
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         size = int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
     elif data.startswith((b"GIF87a", b"GIF89a")):
-        size = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+        size = _little(data, 6, 8), _little(data, 8, 10)
     elif data.startswith(b"\xff\xd8"):
         size = _jpeg_size(data)
     elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         size = _webp_size(data)
     return size if size is not None and min(size) > 0 else None
+
+
+def _little(data: bytes, start: int, end: int) -> int:
+    return int.from_bytes(data[start:end], "little")
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
@@ -133,11 +124,11 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
 def _webp_size(data: bytes) -> tuple[int, int] | None:
     match data[12:16]:
         case b"VP8X":
-            return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+            return _little(data, 24, 27) + 1, _little(data, 27, 30) + 1
         case b"VP8L" if len(data) >= 25:  # noqa: PLR2004 (the header's end)
-            bits = int.from_bytes(data[21:25], "little")
+            bits = _little(data, 21, 25)
             return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
         case b"VP8 ":
-            return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
+            return _little(data, 26, 28) & 0x3FFF, _little(data, 28, 30) & 0x3FFF
         case _:
             return None
