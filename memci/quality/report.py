@@ -120,21 +120,6 @@ def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
             yield [row.set, f"{row.budget:,}", row.engine, category, f"{recall.questions}", *cells]
 
 
-@attrs.frozen
-class _Point:
-    row: Row
-    x: float
-    y: float
-
-
-@attrs.frozen
-class _Panel:
-    name: str
-    axis: str
-    share: bool
-    points: tuple[_Point, ...]
-
-
 def draw(rows: Sequence[Row]) -> str:
     """Return an SVG document: a panel for each set, in which an engine is a line over its budgets; its dots grow with them.
 
@@ -142,7 +127,7 @@ def draw(rows: Sequence[Row]) -> str:
     set without questions, how many of the conversation's own tokens are in a window word for word. Hollow dots: windows that
     were over their budget; one that is higher than all others stands at the upper edge.
     """
-    panels = [_panel(rows, name) for name in dict.fromkeys(row.set for row in rows)]
+    panels = list(dict.fromkeys(row.set for row in rows))
     engines = list(dict.fromkeys(row.engine for row in rows))
     budgets = sorted({row.budget for row in rows})
     columns = min(len(panels), 2)
@@ -155,19 +140,11 @@ def draw(rows: Sequence[Row]) -> str:
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         *_legend(lines, engines, budgets),
     ]
-    for number, panel in enumerate(panels):
+    for number, name in enumerate(panels):
         left, top = number % columns * _WIDTH, above + number // columns * _HEIGHT
-        parts += [f'<g transform="translate({left} {top})">', *_drawn(panel, engines, budgets), "</g>"]
+        panel = _panel(name, [row for row in rows if row.set == name], engines, budgets)
+        parts += [f'<g transform="translate({left} {top})">', *panel, "</g>"]
     return "\n".join([*parts, "</g>", "</svg>", ""])
-
-
-def _panel(rows: Sequence[Row], name: str) -> _Panel:
-    shown = [(row, figures(row)) for row in rows if row.set == name]
-    share = any(found["at_page"] is not None for _, found in shown)
-    height = "at_page" if share else "verbatim_tokens"
-    points = [_Point(row, found["cost_per_call"] or 0.0, value) for row, found in shown if (value := found[height]) is not None]
-    axis = "of the answers, shown at their pages" if share else "verbatim tokens a call, once outgrown"
-    return _Panel(name, axis, share, tuple(points))
 
 
 def _legend_lines(engines: Sequence[str], width: int) -> list[list[tuple[int, str]]]:
@@ -187,38 +164,44 @@ def _legend(lines: Sequence[Sequence[tuple[int, str]]], engines: Sequence[str], 
     for number, line in enumerate(lines, start=1):
         y = number * _LEGEND_LINE
         for x, name in line:
-            yield f'<circle cx="{x}" cy="{y}" r="5" fill="{_colour(engines.index(name))}"/>'
+            yield f'<circle cx="{x}" cy="{y}" r="5" fill="{_COLOURS[engines.index(name) % len(_COLOURS)]}"/>'
             yield _text(x + 10, y + 4, name, _INK)
     words = f"budgets of {budgets[0]:,} (small dots) to {budgets[-1]:,} tokens (large); hollow: over budget"
     yield _text(_LEFT - 5, (len(lines) + 1) * _LEGEND_LINE + 4, words)
 
 
-def _drawn(panel: _Panel, engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
+def _panel(name: str, rows: Sequence[Row], engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    yield _text(_LEFT, 26, panel.name, _INK, more='font-size="13" font-weight="600"')
-    yield _text(right, 26, panel.axis, anchor="end")
-    if not panel.points:
+    shown = [(row, figures(row)) for row in rows]
+    share = any(found["at_page"] is not None for _, found in shown)
+    height = "at_page" if share else "verbatim_tokens"
+    points = [(found["cost_per_call"] or 0.0, value, row) for row, found in shown if (value := found[height]) is not None]
+    axis = "of the answers, shown at their pages" if share else "verbatim tokens a call, once outgrown"
+    yield _text(_LEFT, 26, name, _INK, more='font-size="13" font-weight="600"')
+    yield _text(right, 26, axis, anchor="end")
+    if not points:
         yield _text(_LEFT, _TOP + 20, "no conversation outgrew a budget")
         return
-    low, high = min(point.x for point in panel.points) / _MARGIN, max(point.x for point in panel.points) * _MARGIN
-    within = [point.y for point in panel.points if not point.row.played.faults.over_budget]
-    top = 1.0 if panel.share else _round_top(max(within or [point.y for point in panel.points]))
+    low, high = min(x for x, _, _ in points) / _MARGIN, max(x for x, _, _ in points) * _MARGIN
+    within = [y for _, y, row in points if not row.played.faults.over_budget]
+    top = 1.0 if share else _round_top(max(within or [y for _, y, _ in points]))
     for step in range(5):
         value, y = top * step / 4, bottom - (bottom - _TOP) * step / 4
         yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="{_GRID}"/>'
-        yield _text(_LEFT - 8, y + 4, f"{value:.0%}" if panel.share else f"{value:,.0f}", anchor="end")
-    for value in _ticks(low, high):
+        yield _text(_LEFT - 8, y + 4, f"{value:.0%}" if share else f"{value:,.0f}", anchor="end")
+    ticks = (first * 10**power for power in range(8) for first in (1, 2, 5))
+    for value in (tick for tick in ticks if low <= tick <= high):
         x = _across(value, low, high)
         yield f'<line x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{_GRID}"/>'
         yield _text(x, bottom + 16, f"{value:,.0f}", anchor="middle")
     yield _text((_LEFT + right) / 2, bottom + 34, "cost a call, in tokens of plain input", anchor="middle")
-    for number, name in enumerate(engines):
+    for number, engine in enumerate(engines):
         places = [
-            (_across(point.x, low, high), bottom - (bottom - _TOP) * min(point.y / top, 1.0), point.row)
-            for point in panel.points
-            if point.row.engine == name
+            (_across(x, low, high), bottom - (bottom - _TOP) * min(y / top, 1.0), row)
+            for x, y, row in points
+            if row.engine == engine
         ]
-        yield from _line(places, _colour(number), budgets)
+        yield from _line(places, _COLOURS[number % len(_COLOURS)], budgets)
 
 
 def _text(x: float, y: float, words: str, colour: str = _FAINT, *, anchor: str = "start", more: str = "") -> str:  # noqa: PLR0913 (of one element)
@@ -238,14 +221,6 @@ def _line(places: Sequence[tuple[float, float, Row]], colour: str, budgets: Sequ
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" stroke="{colour}" stroke-width="1.5">'
             f"<title>{escape(title)}</title></circle>"
         )
-
-
-def _colour(number: int) -> str:
-    return _COLOURS[number % len(_COLOURS)]
-
-
-def _ticks(low: float, high: float) -> list[int]:
-    return [number for power in range(8) for first in (1, 2, 5) if low <= (number := first * 10**power) <= high]
 
 
 def _round_top(most: float) -> float:
