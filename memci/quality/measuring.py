@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -88,15 +89,12 @@ class Row:
     played: Played  # what was measured, over all conversations
 
 
-@attrs.frozen
-class _Task:
-    conversation: Conversation
-    spec: EngineSpec
-    budget: int
+_Task: TypeAlias = tuple[Conversation, EngineSpec, int]  # to be played, to which engine, at which budget
 
-    def run(self) -> Played:
-        with self.spec.open(self.budget) as engine:
-            return play(engine, self.conversation, self.budget)
+
+def _played(conversation: Conversation, spec: EngineSpec, budget: int) -> Played:
+    with spec.open(budget) as engine:
+        return play(engine, conversation, budget)
 
 
 def measure(  # noqa: PLR0913 (what is measured, and how it is run)
@@ -114,7 +112,7 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     played, and of how many.
     """
     tasks: dict[_Key, _Task] = {
-        (place, number, spec.name, budget): _Task(conversation, spec, budget)
+        (place, number, spec.name, budget): (conversation, spec, budget)
         for place, chosen in enumerate(sets)
         for number, conversation in enumerate(chosen.conversations)
         for spec in engines
@@ -122,18 +120,17 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     }
     found: dict[_Key, Played] = {}
     if cache is not None:
-        known = {key: cache.find(task.conversation, task.spec, task.budget) for key, task in tasks.items()}
+        known = {key: cache.find(*task) for key, task in tasks.items()}
         found = {key: played for key, played in known.items() if played is not None}
     missing = {key: task for key, task in tasks.items() if key not in found}
-    total_messages = sum(len(task.conversation.messages) for task in missing.values())
+    total_messages = sum(len(conversation.messages) for conversation, _, _ in missing.values())
     messages = 0
-    with closing(done({key: task.run for key, task in missing.items()}, jobs)) as results:
+    with closing(done({key: partial(_played, *task) for key, task in missing.items()}, jobs)) as results:
         for key, played in results:
-            task = missing[key]
             found[key] = played
             if cache is not None:
-                cache.put(task.conversation, task.spec, task.budget, played)
-            messages += len(task.conversation.messages)
+                cache.put(*missing[key], played)
+            messages += len(missing[key][0].messages)
             advance(messages, total_messages)
     return [
         Row(

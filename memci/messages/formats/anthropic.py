@@ -7,6 +7,7 @@ breakpoints).
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, groupby
 from typing import Any, Final
@@ -235,12 +236,8 @@ def server_call(part: Block) -> str | None:
 
 def open_server_calls(content: Sequence[Block]) -> set[str]:
     """Return the ids of the provider's own calls of which only one half, call or result, stands in a content."""
-    lone: set[str] = set()
-    for part in content:
-        identity = server_call(part)
-        if identity is not None:
-            lone ^= {identity}
-    return lone
+    calls = Counter(identity for part in content if (identity := server_call(part)) is not None)
+    return {identity for identity, blocks in calls.items() if blocks % 2}
 
 
 def said(content: object) -> str | list[Block]:
@@ -252,11 +249,9 @@ def said(content: object) -> str | list[Block]:
 
 def is_blank(part: object) -> bool:
     """Return whether a block is a text that is empty or only spaces."""
-    match part:
-        case {"type": "text", "text": str(text)}:
-            return not text.strip()
-        case _:
-            return False
+    return (
+        isinstance(part, dict) and part.get("type") == "text" and isinstance(text := part.get("text"), str) and not text.strip()
+    )
 
 
 def _with_texts(part: Block) -> Block:
@@ -293,7 +288,7 @@ def _set_breakpoints(values: Sequence[Block], places: Collection[int]) -> None:
 def _last_marked(blocks: Sequence[Block], lone: Collection[str]) -> Block | None:
     """Return the last block that gets a breakpoint, in the order in which they are sent: results first."""
     able = [part for part in blocks if part["type"] in _MARKED and not is_blank(part) and server_call(part) not in lone]
-    return next(reversed(_results_first(able)), None)
+    return _results_first(able)[-1] if able else None
 
 
 def _as_blocks(content: str | list[Block]) -> list[Block]:
@@ -306,13 +301,11 @@ def _joined(values: Iterable[Block]) -> list[Block]:
     """Join user messages that bring results of the same turn; results come first."""
     joined: list[Block] = []
     for value in values:
-        last = joined[-1] if joined else None
-        if last is not None and _results(value) and _results(last):
-            joined[-1] = {**last, "content": _results_first([*last["content"], *value["content"]])}
-        elif _results(value):
-            joined.append({**value, "content": _results_first(value["content"])})
-        else:
+        if not _results(value):
             joined.append(value)
+            continue
+        before = joined.pop() if joined and _results(joined[-1]) else {**value, "content": []}
+        joined.append({**before, "content": _results_first([*before["content"], *value["content"]])})
     return joined
 
 
