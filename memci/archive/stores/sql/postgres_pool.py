@@ -1,36 +1,43 @@
-"""The connections to a PostgreSQL server: a bounded pool, what a lost connection means, and errors as memci's own."""
+"""The connections to a PostgreSQL server: a bounded pool, what a lost connection means, and errors as memci's own.
+
+The pool is our own, and small, because of what psycopg_pool does otherwise: it connects in threads of its own, keeps why it
+cannot to its log, and lets whoever waits find out nothing but that time is over.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from threading import Condition
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from itertools import count
+from queue import Empty, LifoQueue
+from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive import refusal
 from memci.archive.disk import is_out_of_descriptors
 from memci.archive.stores.sql import postgres_schema
-from memci.archive.stores.sql.postgres_io import PostgresIo
-from memci.errors import CorruptError, StoreError, UnavailableError
+from memci.archive.stores.sql.rows import Found, Statement
+from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     import psycopg
 
 PLACE = "PostgreSQL"
 
+_DEFAULTS = {
+    "application_name": "memci",
+    "connect_timeout": 10,  # seconds
+    # A peer that is gone without a word is noticed after a minute.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
 _SETTINGS = """
-SELECT current_setting('fsync'),
-    set_config('synchronous_commit', CASE
-        WHEN %s THEN 'off'
-        WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
-        ELSE current_setting('synchronous_commit') END, false),
-    set_config('statement_timeout', CASE
-        WHEN current_setting('statement_timeout') = '0' THEN %s
-        ELSE current_setting('statement_timeout') END, false),
-    set_config('lock_timeout', CASE
-        WHEN current_setting('lock_timeout') = '0' THEN %s
-        ELSE current_setting('lock_timeout') END, false)
+SELECT current_setting('fsync'), set_config('synchronous_commit',
+    CASE WHEN %s THEN 'off' ELSE coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on') END, false),
+    set_config('statement_timeout', coalesce(nullif(current_setting('statement_timeout'), '0'), %s), false),
+    set_config('lock_timeout', coalesce(nullif(current_setting('lock_timeout'), '0'), %s), false)
 """
 # What to do, by SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 _ADVICE = {
@@ -46,12 +53,67 @@ _ADVICE = {
     "57014": "it took too long, or somebody cancelled it: do it again, or raise statement_timeout",
 }
 _DAMAGE = {"23505", "XX001", "XX002"}  # 23505: a record is where the journal does not go yet
+_DELETED = "23503"
 _LOCKED = "55P03"
-_IDENTITY = "SELECT version, database_id::text FROM memci_schema"
 
 
 class ConnectionLostError(UnavailableError):
     """The connection broke while a statement was on its way: nobody knows yet whether it was done."""
+
+
+class PostgresIo:
+    """The server as the store uses it. Calls raise ``psycopg.Error``.
+
+    One object may serve many stores and threads; the counts are then approximate. A subclass can make calls fail.
+
+    Attributes:
+        connections: Connections that were opened.
+        round_trips: Times that something was sent and answered; all but the first of a connection are a transaction of their own,
+            unless they stand between BEGIN and COMMIT, which count too.
+        wait_s: How long a call waits for a free connection of the pool.
+        lock_s: How long a statement may wait for a lock, where the server or the URL say nothing.
+        statement_s: How long the server may work on a statement, likewise.
+    """
+
+    wait_s = 30.0
+    lock_s = 10
+    statement_s = 60
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.round_trips = 0
+
+    def connect(self, url: str) -> "psycopg.Connection":
+        """Open a connection on which every statement is a transaction, unless it is said otherwise.
+
+        Raises:
+            ConfigError: The driver cannot read the URL.
+        """
+        import psycopg  # noqa: PLC0415 loads only when a store connects
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 as above
+
+        try:
+            known = conninfo_to_dict(url)
+        except psycopg.ProgrammingError:
+            # The driver's text may quote the password.
+            message = "the URL cannot be read: give postgresql://user:password@host:5432/database, percent-encoded where need be"
+            raise ConfigError(message, path="store") from None
+        self.connections += 1
+        return psycopg.connect(**{**_DEFAULTS, **known}, autocommit=True)  # type: ignore[arg-type] # the parameters are libpq's
+
+    def execute(self, connection: "psycopg.Connection", sql: str, values: Sequence[object] = ()) -> Found:
+        """Send a statement, wait for its answer and return its rows."""
+        self.round_trips += 1
+        return _rows(connection.cursor(binary=True).execute(sql, values or None))
+
+    def execute_all(self, connection: "psycopg.Connection", statements: Sequence[Statement]) -> list[Found]:
+        """Send statements as one transaction, wait for the answers and return the rows of each."""
+        if len(statements) == 1:
+            return [self.execute(connection, *statements[0])]
+        self.round_trips += 1
+        with connection.pipeline():  # what is sent together is a transaction, without BEGIN and COMMIT
+            cursors = [connection.cursor(binary=True).execute(sql, values) for sql, values in statements]
+        return [_rows(cursor) for cursor in cursors]
 
 
 @attrs.define(eq=False)
@@ -59,20 +121,16 @@ class _Process:
     """What belongs to one process; a forked child begins with a new one.
 
     Attributes:
-        turn: Protects the other attributes; notified when a connection is free or gone.
-        idle: Open connections that nobody uses, the one used last at the end.
-        opened: Number of connections, those in use too.
+        slots: As many as there may be connections; those that nobody uses, and ``None`` for those that are not open.
+        tokens: Counts tokens that were given out.
         database_id: Known once the tables were looked at.
         writer: A number that no other process has, taken with the first token.
-        tokens: Tokens that were given out.
     """
 
-    turn: Condition = attrs.field(factory=Condition)
-    idle: "list[psycopg.Connection]" = attrs.field(factory=list)
-    opened: int = 0
+    slots: "LifoQueue[psycopg.Connection | None]" = attrs.field(factory=LifoQueue)
+    tokens: Iterator[int] = attrs.field(factory=count)
     database_id: str = ""
     writer: int = 0
-    tokens: int = 0
 
 
 class PostgresPool:
@@ -94,160 +152,140 @@ class PostgresPool:
         self._synced = synced
         self._processes: dict[int, _Process] = {}
 
-    def run(self, sql: str, values: Sequence[Any] = (), session: str = "") -> list[tuple[Any, ...]]:
-        """Run a statement that may run twice, and return its rows. One round trip, unless the connection was lost.
+    def run(self, sql: str, values: Sequence[object] = (), session: str = "") -> Found:
+        """Run a statement that may run twice, and return its rows; see ``run_all``."""
+        return self.run_all([(sql, values)], session)[0]
 
-        Raises:
-            CorruptError: The server says that its data is damaged.
-            LockedError: Others kept rows locked for too long; it names the *session*.
-            UnavailableError: The server cannot be reached, or cannot do it now.
+    def run_all(self, statements: Sequence[Statement], session: str) -> list[Found]:
+        """Run statements that may run twice as one transaction, and return the rows of each.
+
+        One round trip, unless the connection was lost. A ``LockedError``, where others kept rows locked, names the *session*.
         """
-        try:
-            return self.run_once(sql, values, session)
-        except ConnectionLostError:
-            return self.run_once(sql, values, session)
+        with suppress(ConnectionLostError):
+            return self.run_once(statements, session)
+        return self.run_once(statements, session)
 
-    def run_once(self, sql: str, values: Sequence[Any] = (), session: str = "") -> list[tuple[Any, ...]]:
-        """Run a statement, and return its rows. One round trip.
-
-        Raises:
-            ConnectionLostError: The connection broke; it may or may not have been done.
-            CorruptError: See ``run``, and where a row is there already.
-            LockedError: See ``run``.
-            UnavailableError: See ``run``.
-        """
-        process = self._process()
-        with self._connection(process, session) as connection:
-            return self._io.execute(connection, sql, values)
+    def run_once(self, statements: Sequence[Statement], session: str) -> list[Found]:
+        """Run statements as ``run_all`` does, but raise ``ConnectionLostError`` where nobody knows whether they were done."""
+        with self.connection(session) as connection:
+            return self._io.execute_all(connection, statements)
 
     def database_id(self) -> str:
         """Return what tells this database from all others."""
         process = self._process()
         if not process.database_id:
-            with self._connection(process):
+            with self.connection():
                 pass
         return process.database_id
 
     def token(self) -> str:
         """Return a text that was never returned before, in no process. A round trip for the first."""
         process = self._process()
-        with process.turn:
-            writer = process.writer
-        if not writer:
-            writer = int(self.run("SELECT nextval('memci_writer')")[0][0])
-        with process.turn:
-            process.writer = process.writer or writer
-            process.tokens += 1
-            return f"{process.writer}.{process.tokens}"
+        process.writer = process.writer or int(self.run("SELECT nextval('memci_writer')")[0][0])
+        return f"{process.writer}.{next(process.tokens)}"
 
     def close(self) -> None:
         """Close the connections that nobody uses; the next call opens one. May be called twice."""
-        self._drop_idle(self._process())
-
-    def _process(self) -> _Process:
-        return self._processes.setdefault(os.getpid(), _Process())
+        slots, idle = self._process().slots, []
+        with suppress(Empty):
+            while True:
+                idle.append(slots.get_nowait())
+        for connection in idle:
+            if connection is not None:
+                connection.close()
+            slots.put(None)
 
     @contextmanager
-    def _connection(self, process: _Process, session: str = "") -> "Iterator[psycopg.Connection]":
+    def connection(self, session: str = "") -> "Iterator[psycopg.Connection]":
         """Lend a connection, and turn errors into memci's own."""
-        connection = self._take(process)
-        is_kept = False
+        process = self._process()
         try:
+            connection = process.slots.get(timeout=self._io.wait_s)
+        except Empty:
+            message = (
+                f"{PLACE}: all {self._size} connections of this process were busy for {self._io.wait_s:g} s: "
+                "do it again, or raise memci_pool in the URL"
+            )
+            raise UnavailableError(message) from None
+        kept = None
+        try:
+            connection = connection or self._connect(process)
             with self._mapped(connection, session):
                 yield connection
-            is_kept = True
+            kept = connection
         except StoreError:
-            is_kept = not connection.closed
+            kept = None if connection is None or connection.closed else connection
             raise
         finally:  # one that was interrupted is not kept: an answer may still be on its way
-            self._give_back(process, connection, is_kept=is_kept)
+            process.slots.put(kept)
+            if kept is None and connection is not None:
+                if connection.closed:
+                    self.close()  # what broke one has most likely broken the others too
+                connection.close()
 
-    def _take(self, process: _Process) -> "psycopg.Connection":
-        with process.turn:
-            if not process.turn.wait_for(lambda: process.idle or process.opened < self._size, self._io.wait_s):
-                message = (
-                    f"{PLACE}: all {self._size} connections of this process were busy for {self._io.wait_s:g} s: "
-                    "do it again, or raise memci_pool in the URL"
-                )
-                raise UnavailableError(message)
-            if process.idle:
-                return process.idle.pop()
-            process.opened += 1
-        connection = None
+    def _process(self) -> _Process:
+        pid = os.getpid()
+        if pid not in self._processes:
+            process = _Process()
+            for _ in range(self._size):
+                process.slots.put(None)
+            self._processes.setdefault(pid, process)
+        return self._processes[pid]
+
+    def _connect(self, process: _Process) -> "psycopg.Connection":
+        with self._mapped(None):
+            connection = self._io.connect(self._url)
         try:
-            with self._mapped(None):
-                connection = self._io.connect(self._url)
             with self._mapped(connection):
                 self._prepare(process, connection)
         except BaseException:
-            self._give_back(process, connection, is_kept=False)
+            connection.close()
             raise
         return connection
-
-    def _give_back(self, process: _Process, connection: "psycopg.Connection | None", *, is_kept: bool) -> None:
-        with process.turn:
-            if is_kept and connection is not None:
-                process.idle.append(connection)
-            else:
-                process.opened -= 1
-            process.turn.notify()
-        if not is_kept and connection is not None:
-            was_lost = connection.closed
-            connection.close()
-            if was_lost:
-                self._drop_idle(process)  # what broke one has most likely broken those too
-
-    def _drop_idle(self, process: _Process) -> None:
-        with process.turn:
-            idle, process.idle = process.idle, []
-            process.opened -= len(idle)
-            process.turn.notify_all()
-        for connection in idle:
-            connection.close()
 
     def _prepare(self, process: _Process, connection: "psycopg.Connection") -> None:
         """Set a new connection up, and the tables with the first one of the process."""
 
-        def run(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        def run(sql: str, values: Sequence[object] = ()) -> Found:
             return self._io.execute(connection, sql, values)
 
         settings = run(_SETTINGS, (not self._synced, f"{self._io.statement_s}s", f"{self._io.lock_s}s"))
         if self._synced and settings[0][0] != "on":
             message = f"{PLACE}: the server runs with fsync = off and keeps no promise: switch it on, or ask for durability flush"
             raise UnavailableError(message)
-        if not process.database_id:
-            found = run(_IDENTITY) if run("SELECT to_regclass('memci_schema')::text")[0][0] else []
-            if not found or found[0][0] < len(postgres_schema.MIGRATIONS):
-                postgres_schema.migrate(run)
-                found = run(_IDENTITY)
-            postgres_schema.check_version(found[0][0])
-            process.database_id = found[0][1]
+        process.database_id = process.database_id or postgres_schema.identity(run)
 
     @contextmanager
     def _mapped(self, connection: "psycopg.Connection | None", session: str = "") -> Iterator[None]:
         """Turn errors of the driver into memci's own. Their texts name hosts and users, and never a password."""
         try:
             import psycopg  # noqa: PLC0415 loads only when a store connects
-        except ImportError:
-            yield  # nothing is connected: connecting says what to install
-            return
+        except ImportError as error:
+            message = f"PostgreSQL needs the driver psycopg ({error}): install memci with its extra postgres"
+            raise ConfigError(message, path="store") from error
         try:
             yield
         except psycopg.Error as error:
             text = (error.diag.message_primary or str(error) or type(error).__name__).strip()
+            reason = f"{PLACE}: {text}"
             if connection is not None and connection.closed:
                 message = f"{PLACE}: the connection was lost ({text}): do it again"
                 raise ConnectionLostError(message) from error
             if error.sqlstate in _DAMAGE:
                 problem = f"{text}: restore it from a backup"
                 raise CorruptError(problem, session="", place=PLACE) from error
+            if error.sqlstate == _DELETED:
+                raise refusal.deleted(session) from error
             if error.sqlstate == _LOCKED:
-                reason = f"{PLACE}: {text}"
                 raise refusal.locked(reason, session) from error
             other = refusal.MORE_DESCRIPTORS if is_out_of_descriptors() else "see to the server, then do it again"
-            message = f"{PLACE}: {text}: {_ADVICE.get(error.sqlstate or '', other)}"
+            message = f"{reason}: {_ADVICE.get(error.sqlstate or '', other)}"
             raise UnavailableError(message) from error
         except OSError as error:  # such as no descriptor to wait with: an answer may still be on its way
             if connection is not None:
                 connection.close()
             raise refusal.unavailable(error, PLACE) from error
+
+
+def _rows(cursor: "psycopg.Cursor") -> Found:
+    return cursor.fetchall() if cursor.description else []

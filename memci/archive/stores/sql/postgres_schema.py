@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
 
+from memci.archive.stores.sql.rows import Found
 from memci.errors import StoreError
 
-Run = Callable[..., list[tuple[Any, ...]]]
+Run = Callable[..., Found]
 """Runs a statement with its values and returns its rows."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -44,18 +44,24 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 """The statements that lead from each version to the next; the version of a database is the number of those it went through."""
 
 _LOCK = 0x6D656D63
-_VERSION = "SELECT version FROM memci_schema"
 
 
-def check_version(version: int) -> None:
-    """Refuse what a newer memci made.
+def identity(run: Run) -> str:
+    """Return what tells this database from all others, once its tables are made, or brought to the newest version.
 
     Raises:
-        StoreError: It is newer.
+        StoreError: A newer memci made them.
     """
+    sql = "SELECT version, database_id::text FROM memci_schema"
+    found = run(sql) if run("SELECT to_regclass('memci_schema')::text")[0][0] else []
+    if not found or found[0][0] < len(MIGRATIONS):
+        migrate(run)
+        found = run(sql)
+    version, database_id = found[0]
     if version > len(MIGRATIONS):
         message = f"the tables have version {version}, written by a newer memci: upgrade memci to read them"
         raise StoreError(message)
+    return str(database_id)
 
 
 def migrate(run: Run, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
@@ -67,7 +73,7 @@ def migrate(run: Run, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
     # CREATE TABLE IF NOT EXISTS fails where two do it at once, so that they go one after the other.
     run("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     run("CREATE TABLE IF NOT EXISTS memci_schema (version bigint NOT NULL, database_id uuid NOT NULL)")
-    found = run(_VERSION)
+    found = run("SELECT version FROM memci_schema")
     if not found:
         run("INSERT INTO memci_schema VALUES (0, gen_random_uuid())")
     version = found[0][0] if found else 0

@@ -7,6 +7,8 @@ from memci.errors import ConfigError
 OPTIONS = ("memci_index", "memci_pool")
 """Parameters of memci's own; they are taken as they are, without percent-decoding."""
 
+POOL = 4
+"""Connections that a process opens at most, where nothing is said."""
 
 _HOST = r"(?:\[[^\]@/?]*\]|[^@/?:,\[\]]*)(?::[0-9]{0,5})?"
 _PARAMETERS = r"(?:[^=&@?/]+=[^&{0}]*(?:&[^=&@?/]+=[^&{0}]*)*)?"
@@ -26,11 +28,12 @@ def is_clear(url: str) -> bool:
     return _URL.fullmatch(url) is not None
 
 
-def split_options(url: str) -> tuple[str, dict[str, str]]:
-    """Return the URL without memci's own parameters, and these.
+def split_options(url: str) -> tuple[str, int, str]:
+    """Return the URL without memci's own parameters, the most connections of a process, and the directory of the indexes.
 
     Raises:
-        ConfigError: One of them is not known, or the URL is not clear. The text shows nothing of it: it may hold a password.
+        ConfigError: One of them is not known or no number, or the URL is not clear. The text shows nothing of it: it may hold a
+            password.
     """
     if not is_clear(url):
         message = (
@@ -39,27 +42,14 @@ def split_options(url: str) -> tuple[str, dict[str, str]]:
         )
         raise ConfigError(message, path="store")
     place, _, query = url.partition("?")
-    options = {}
-    others = []
-    for parameter in query.split("&") if query else ():
-        name, _, value = parameter.partition("=")
-        if name in OPTIONS:
-            options[name] = value
-        elif name.startswith("memci_"):
-            message = f"a parameter of memci's own is none of {', '.join(OPTIONS)}: the URL takes these, and what libpq knows"
-            raise ConfigError(message, path="store")
-        else:
-            others.append(parameter)
-    return f"{place}?{'&'.join(others)}" if others else place, options
-
-
-def pool_size(text: str) -> int:
-    """Return the most connections that a process opens.
-
-    Raises:
-        ConfigError: It is no number from 1.
-    """
-    if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
+    parameters = [parameter.partition("=") for parameter in query.split("&") if parameter]
+    own = {name: value for name, _, value in parameters if name.startswith("memci_")}
+    if not own.keys() <= set(OPTIONS):
+        message = f"a parameter of memci's own is none of {', '.join(OPTIONS)}: the URL takes these, and what libpq knows"
+        raise ConfigError(message, path="store")
+    size = own.get("memci_pool", str(POOL))
+    if not (size.isascii() and size.isdecimal() and int(size[:9]) > 0):
         message = "memci_pool is no number: give how many connections a process opens at most, from 1"
         raise ConfigError(message, path="store")
-    return int(text)
+    others = "&".join("".join(parameter) for parameter in parameters if parameter[0] not in own)
+    return f"{place}?{others}" if others else place, int(size), own.get("memci_index", "")

@@ -1,89 +1,103 @@
-"""One session made of rows, which is the same on every SQL database; see ``memci.archive.stores.sql.rows`` for the rows."""
+"""Sessions made of rows, and the store of them: the same on every SQL database, see ``memci.archive.stores.sql.rows``."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
+from weakref import WeakSet
 
-from memci.archive import refusal
+import attrs
+
+from memci.archive import disk, refusal
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.names import check_identifier, check_page_name, file_name
-from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body
-from memci.archive.stores.sql.row_blobs import SqlBlobs
+from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body, redacted_meanwhile
 from memci.archive.stores.sql.rows import (
+    BEGIN,
+    FIND,
+    Found,
     Key,
-    PageRows,
     Place,
-    RecordRows,
-    SessionRows,
-    SnapshotRows,
+    Rows,
+    Statement,
     SyncFailedError,
-    Tables,
     checked_head,
     corrupt,
+    data_of,
+    listed_id,
+    place_of,
 )
+from memci.archive.stores.thinning import superfluous
 from memci.errors import UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
+BATCH_RECORDS = 500
+"""Most records that one query reads."""
 
-class Opening:
-    """What journal, pages and snapshots of one opened session share: which row is meant, and whether it may be written.
+BATCH_BYTES = 4_000_000
+"""A query stops before the record that begins after so many bytes, so that memory is bounded by the largest record."""
+
+_LIST = """
+SELECT name, session_id FROM {}session AS owner
+WHERE tenant = ? AND (head > 0 OR EXISTS (SELECT 1 FROM {}record WHERE session = owner.id))
+"""
+_READ = """
+SELECT record.seq, record.line FROM {}record AS record JOIN (
+    SELECT seq, sum(length(line)) OVER (ORDER BY seq) - length(line) AS before FROM {}record
+    WHERE session = ? AND seq > ? AND seq <= ?
+) AS sized ON record.seq = sized.seq
+WHERE record.session = ? AND sized.before < ? ORDER BY record.seq
+"""
+# A record that was replaced already, by a call whose answer was lost, is replaced again.
+_REPLACE = "UPDATE {}record SET line = ? WHERE session = ? AND seq = ? AND line IN (?, ?) RETURNING seq"
+_PUT_PAGE = """
+INSERT INTO {}page (session, name, body) VALUES (?, ?, ?) ON CONFLICT (session, name) DO UPDATE SET body = excluded.body
+"""
+_PUT_SNAPSHOT = """
+INSERT INTO {}snapshot (session, seq, line) VALUES (?, ?, ?) ON CONFLICT (session, seq) DO UPDATE SET line = excluded.line
+"""
+_NEWEST = "SELECT seq, line FROM {}snapshot WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+_USE = """
+INSERT INTO {}blob_use AS used (session, name, seq) VALUES (?, ?, ?) ON CONFLICT (session, name)
+DO UPDATE SET seq = CASE WHEN used.seq > excluded.seq THEN used.seq ELSE excluded.seq END
+"""
+_IS_USING = "SELECT name FROM {}blob_use WHERE session = ? LIMIT 1"
+_DELETE = "DELETE FROM {}session WHERE id = ?"
+_ANY_SEQ = 2**63 - 1
+
+
+@attrs.define(eq=False)
+class _Opening:
+    """What journal, pages, snapshots and blobs of one opened session share: which row is meant, and whether it may be written.
 
     The row's number is kept from when it was first seen: numbers are never used again, so that an opening of a deleted session
     never meets the next session of that id. For one thread at a time.
-
-    Attributes:
-        key: Which session.
-        row: Number of its row, ``None`` until one was seen.
     """
 
-    def __init__(self, sessions: SessionRows, tenant: str, session_id: str, *, read_only: bool) -> None:
-        check_identifier(tenant, "tenant")
-        check_identifier(session_id, "session id")
-        self.key = Key(file_name(tenant), file_name(session_id), session_id)
-        self.row: int | None = None
-        self._sessions = sessions
-        self._read_only = read_only
-        self._is_closed = False
+    rows: Rows
+    key: Key
+    read_only: bool = False
+    row: int | None = None
+    is_closed: bool = False
 
     def check_open(self) -> None:
-        """Refuse what comes after ``close``.
-
-        Raises:
-            SessionClosedError: The session was closed.
-        """
-        if self._is_closed:
+        if self.is_closed:
             raise refusal.closed(self.key.session_id)
 
     def check_writable(self) -> None:
-        """Refuse to write where that was not asked for.
-
-        Raises:
-            SessionClosedError: The session was closed.
-            PermissionDeniedError: It was opened read-only.
-        """
         self.check_open()
-        if self._read_only:
+        if self.read_only:
             raise refusal.read_only(self.key.session_id)
 
     def look(self) -> Place | None:
-        """Return where the journal is now, ``None`` before the session began. One query.
-
-        Raises:
-            UnavailableError: The session was deleted while it was open.
-        """
-        self.check_open()
-        place = self._sessions.find(self.key)
+        """Return where the journal is now, ``None`` before the session began. One query."""
+        place = place_of(self.read(FIND, self.key.tenant, self.key.name))
         if self.row is None:
             self.row = place.row if place else None
         elif place is None or place.row != self.row:
             raise refusal.deleted(self.key.session_id)
         return place
-
-    def check_database(self) -> None:
-        """Look whether the database is whole. Raises ``CorruptError`` where it is not."""
-        self.check_open()
-        self._sessions.check()
 
     def find_row(self) -> int | None:
         """Return the number of the row, ``None`` before the session began. Free once it was seen."""
@@ -96,77 +110,75 @@ class Opening:
         """Return the number of the row, which is made if there is none. Free once it was seen."""
         self.check_writable()
         if self.row is None:
-            self.row = self._sessions.begin(self.key)
+            values = (self.key.tenant, self.key.name, self.key.session_id.encode())
+            self.row = int(self.rows.change(self.key, None, [(BEGIN, values)])[0][0][0])
         return self.row
 
-    def close(self) -> None:
-        """Let go of the session. May be called twice."""
-        self._is_closed = True
+    def read(self, sql: str, *values: object) -> Found:
+        self.check_open()
+        return self.rows.read(sql, values, self.key.session_id)
+
+    def read_own(self, sql: str, *values: object) -> Found:
+        """Run a query whose first value is the row; it finds nothing before the session began."""
+        row = self.find_row()
+        return [] if row is None else self.read(sql, row, *values)
+
+    def change(self, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
+        return self.rows.change(self.key, self.begin(), statements, removes=removes) if statements else []
+
+    def remove(self, sql: str, values: Sequence[Sequence[object]]) -> None:
+        """Run a deletion for each of *values*, before which the row stands; nothing happens before the session began."""
+        self.check_writable()
+        if self.find_row() is not None:
+            self.change([(sql, (self.row, *each)) for each in values], removes=True)
+
+    def sweep(self) -> None:
+        """Delete the blobs that nobody refers to."""
+        self.rows.change(self.key, None, [(self.rows.sweep, (self.key.tenant,))], removes=True)
 
 
-class SqlJournal:
-    """Implements ``memci.archive.stores.contract.Journal`` on rows."""
+@attrs.define(eq=False)
+class _Journal:
+    """Implements ``memci.archive.stores.contract.Journal``."""
 
-    def __init__(self, opening: Opening, rows: RecordRows, codec: LineCodec) -> None:
-        self._opening = opening
-        self._rows = rows
-        self._codec = codec
-        self._failure = ""
+    opening: _Opening
+    codec: LineCodec
+    failure: str = ""
 
     def head(self) -> int:
-        """Return the sequence number of the last commit as it is stored now, 0 for none. One query.
-
-        Raises:
-            CorruptError: The last record is missing, or there is one behind the head.
-        """
-        place = self._opening.look()
-        return 0 if place is None else checked_head(self._opening.key, place)
+        return checked_head(self.opening.key, self.opening.look())
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
-
-        Raises:
-            ValueError: There is no record, or one that no line can hold.
-            ConflictError: The head is not *expected*; nothing was written.
-            CorruptError: See ``head``; nothing was written.
-            UnavailableError: The session was deleted, or the records are not safe. After a failed sync every further append
-                raises too: close the session and open it again.
-        """
-        opening = self._opening
+        opening = self.opening
         opening.check_writable()
-        if self._failure:
-            raise UnavailableError(self._failure)
-        lines = self._codec.encode_commit(expected, records).splitlines(keepends=True)
+        if self.failure:
+            raise UnavailableError(self.failure)
+        lines = self.codec.encode_commit(expected, records).splitlines(keepends=True)
         try:
-            opening.row = self._rows.append(opening.key, opening.row, expected, lines)
+            opening.row = opening.rows.append(opening.key, opening.row, expected, lines)
         except SyncFailedError:
             # The system may have dropped the bytes and would report the next sync as good: never try again.
-            self._failure = f"session {opening.key.session_id!r}: an earlier sync failed: close the session and open it again"
+            self.failure = f"session {opening.key.session_id!r}: an earlier sync failed: close the session and open it again"
             raise
         return expected + len(records)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        """Yield the records with ``after < seq <= until`` in order; what is committed while it reads is not read.
-
-        A query for every ``BATCH_RECORDS`` records or ``BATCH_BYTES`` bytes, and none is open between two of them.
-
-        Raises:
-            CorruptError: A record is damaged or missing; those before it were yielded.
-        """
-        place = self._opening.look()
+        """Yield records; what is committed while it reads is not read. No query is open between two records."""
+        place = self.opening.look()
         if place is None:
             return
         end = max(place.head, place.last)
         bound = end if until is None else min(until, end)
         seq = max(after, 0)
         while seq < bound:
-            lines = self._rows.read(self._opening.key, place.row, seq, bound)
+            values = (place.row, seq, min(bound, seq + BATCH_RECORDS), place.row, BATCH_BYTES)
+            lines = self.opening.read(_READ, *values)
             for found, line in lines:
                 seq += 1
                 if found != seq or seq > place.head:
-                    checked_head(self._opening.key, place)
+                    checked_head(self.opening.key, place)
                     self._missing(seq)
-                header, body, redacted = self._decoded(seq, line)
+                header, body, redacted = self._decoded(seq, data_of(line))
                 if seq == place.head and header.left:
                     self._missing(seq + 1)
                 yield Record(seq, header.kind, header.version, body, redacted)
@@ -174,180 +186,202 @@ class SqlJournal:
                 self._missing(seq + 1)
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
-        """Put other bodies in the place of those of some records. One query and one transaction.
-
-        Raises:
-            ValueError: There is no such record, or a body that no line can hold; nothing was changed.
-            ConflictError: A body is not the *former* one; it stays, and so may the others.
-            CorruptError: One of the records is damaged; nothing was changed.
-            UnavailableError: It is not known to be done; call again.
-        """
         for body in bodies.values():
             check_body(body)
-        opening = self._opening
+        opening = self.opening
         opening.check_writable()
-        place = opening.look()
-        head = 0 if place is None else checked_head(opening.key, place)
+        head = self.head()
         for seq in bodies:
             if not 1 <= seq <= head:
                 raise refusal.no_record(seq, head)
-        if place is None or not bodies:
-            return
-        lines = self._rows.pick(opening.key, place.row, bodies)
+        lines = self._pick(list(bodies))
         for seq in bodies:
-            if seq not in lines:
-                self._missing(seq)
             self._decoded(seq, lines[seq])
         expected = former or {}
-        new = {seq: self._codec.redact(lines[seq], body, expected.get(seq)) for seq, body in bodies.items()}
-        self._rows.replace(opening.key, place.row, {seq: (lines[seq], line) for seq, line in new.items()})
+        new = {seq: self.codec.redact(lines[seq], body, expected.get(seq)) for seq, body in bodies.items()}
+        statements = [(_REPLACE, (line, opening.row, seq, lines[seq], line)) for seq, line in new.items()]
+        for seq, done in zip(new, opening.change(statements, removes=True), strict=True):
+            if not done:
+                raise redacted_meanwhile(seq)
 
     def close(self) -> None:
-        """Let go of the session. May be called twice."""
-        self._opening.close()
+        self.opening.is_closed = True
+
+    def _pick(self, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Return the lines of records. One query for each ``BATCH_RECORDS``."""
+        lines: dict[int, bytes] = {}
+        for start in range(0, len(seqs), BATCH_RECORDS):
+            batch = seqs[start : start + BATCH_RECORDS]
+            marks = ", ".join("?" * len(batch))
+            sql = f"SELECT seq, line FROM {{}}record WHERE session = ? AND seq IN ({marks})"  # noqa: S608 (marks only)
+            lines |= {seq: data_of(line) for seq, line in self.opening.read_own(sql, *batch)}
+        for seq in seqs:
+            if seq not in lines:
+                self._missing(seq)
+        return lines
 
     def _decoded(self, seq: int, line: bytes) -> tuple[Header, bytes, bool]:
         try:
-            header = self._codec.decode_header(line)
-            body, redacted = self._codec.decode_body(line, header)
+            header = self.codec.decode_header(line)
+            body, redacted = self.codec.decode_body(line, header)
         except DamagedLineError as error:
-            raise corrupt(self._opening.key, f"record {seq}", str(error), seq) from error
+            raise corrupt(self.opening.key, f"record {seq}", str(error), seq) from error
         if header.seq != seq:
-            raise corrupt(self._opening.key, f"record {seq}", f"the line is that of record {header.seq}", seq)
+            raise corrupt(self.opening.key, f"record {seq}", f"the line is that of record {header.seq}", seq)
         return header, body, redacted
 
     def _missing(self, seq: int) -> NoReturn:
-        raise corrupt(self._opening.key, f"record {seq}", "it is missing", seq)
+        raise corrupt(self.opening.key, f"record {seq}", "it is missing", seq)
 
 
-class SqlPages:
-    """Implements ``memci.archive.stores.contract.Pages`` on rows."""
+@attrs.frozen
+class _Pages:
+    """Implements ``memci.archive.stores.contract.Pages``."""
 
-    def __init__(self, opening: Opening, rows: PageRows) -> None:
-        self._opening = opening
-        self._rows = rows
+    opening: _Opening
 
     def put(self, pages: Mapping[str, bytes]) -> None:
-        """Write pages, over older ones of the same name, in one transaction.
-
-        Raises:
-            InvalidIdError: A name is no page's; nothing was written.
-            UnavailableError: They are not safe, or the session was deleted; nothing was written.
-        """
-        self._opening.check_writable()
-        checked = {check_page_name(name): page for name, page in pages.items()}
+        self.opening.check_writable()
+        checked = [(check_page_name(name), page) for name, page in pages.items()]
         if checked:
-            self._rows.put(self._opening.key, self._opening.begin(), checked)
+            row = self.opening.begin()
+            self.opening.change([(_PUT_PAGE, (row, name, page)) for name, page in checked])
 
     def find(self, name: str) -> bytes | None:
-        """Return the bytes of a page, or ``None`` where there is none. One query.
-
-        Raises:
-            InvalidIdError: The name is no page's.
-        """
-        self._opening.check_open()
-        check_page_name(name)
-        row = self._opening.find_row()
-        return None if row is None else self._rows.find(self._opening.key, row, name)
+        self.opening.check_open()
+        found = self.opening.read_own("SELECT body FROM {}page WHERE session = ? AND name = ?", check_page_name(name))
+        return data_of(found[0][0]) if found else None
 
     def names(self) -> Iterator[str]:
-        """Yield the names of all pages, in no order. One query."""
-        row = self._opening.find_row()
-        yield from () if row is None else self._rows.names(self._opening.key, row)
+        found = self.opening.read_own("SELECT name FROM {}page WHERE session = ?")
+        yield from (name for (name,) in found if isinstance(name, str))
 
     def remove(self, names: Collection[str]) -> None:
-        """Delete pages in one transaction; names that are not there are passed over.
-
-        Raises:
-            InvalidIdError: A name is no page's; nothing was deleted.
-            UnavailableError: They are not known to be gone, or the session was deleted; call again.
-        """
-        self._opening.check_writable()
-        checked = [check_page_name(name) for name in names]
-        row = self._opening.find_row()
-        if checked and row is not None:
-            self._rows.remove(self._opening.key, row, checked)
+        self.opening.check_writable()
+        checked = [(check_page_name(name),) for name in names]
+        self.opening.remove("DELETE FROM {}page WHERE session = ? AND name = ?", checked)
 
 
-class SqlSnapshots:
-    """Implements ``memci.archive.stores.contract.Snapshots`` on rows."""
+@attrs.frozen
+class _Snapshots:
+    """Implements ``memci.archive.stores.contract.Snapshots``."""
 
-    def __init__(self, opening: Opening, rows: SnapshotRows, codec: LineCodec) -> None:
-        self._opening = opening
-        self._rows = rows
-        self._codec = codec
+    opening: _Opening
+    codec: LineCodec
 
     def put(self, seq: int, body: bytes) -> None:
-        """Keep a state; older ones are thinned out in the same transaction.
-
-        Raises:
-            UnavailableError: It is not kept.
-        """
-        self._opening.check_writable()
-        self._rows.put(self._opening.key, self._opening.begin(), seq, self._codec.encode_snapshot(seq, body))
+        row = self.opening.begin()
+        kept = self.opening.read_own("SELECT seq FROM {}snapshot WHERE session = ?")
+        old = superfluous([seq, *(found for (found,) in kept if isinstance(found, int))])
+        put = (_PUT_SNAPSHOT, (row, seq, self.codec.encode_snapshot(seq, body)))
+        self.opening.change([put, *(("DELETE FROM {}snapshot WHERE session = ? AND seq = ?", (row, each)) for each in old)])
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
-        """Return the newest undamaged state with ``seq <= at_most``, or ``None``. One query, and one for each damaged one."""
+        """Return the newest undamaged state up to *at_most*. One query, and one for each damaged one."""
         for seq, body in self._newest_first(at_most):
             if isinstance(body, bytes):
                 return seq, body
         return None
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence for each damaged snapshot, newest first.
-
-        Raises:
-            CorruptError: The database is damaged. O(database), once in a process.
-        """
-        self._opening.check_database()
+        """Yield a sentence for each damaged snapshot, newest first. O(database), once in a process."""
+        self.opening.check_open()
+        self.opening.rows.check()
         for seq, body in self._newest_first(None):
             if isinstance(body, DamagedLineError):
                 yield f"snapshot {seq}: {body}; it is not used and can be deleted"
 
     def clear(self) -> None:
-        """Delete all of them, damaged ones too, in one transaction.
-
-        Raises:
-            UnavailableError: They are not known to be gone; call again.
-        """
-        self._opening.check_writable()
-        row = self._opening.find_row()
-        if row is not None:
-            self._rows.clear(self._opening.key, row)
+        self.opening.remove("DELETE FROM {}snapshot WHERE session = ?", [()])
 
     def _newest_first(self, at_most: int | None) -> Iterator[tuple[int, bytes | DamagedLineError]]:
-        row = self._opening.find_row()
-        found = None if row is None else self._rows.newest(self._opening.key, row, at_most)
-        while row is not None and found is not None:
-            seq, line = found
+        bound = _ANY_SEQ if at_most is None else at_most
+        while found := self.opening.read_own(_NEWEST, bound):
+            seq, line = found[0]
             try:
-                yield seq, self._codec.decode_snapshot(line, seq)
+                yield seq, self.codec.decode_snapshot(data_of(line), seq)
             except DamagedLineError as error:
                 yield seq, error
-            found = self._rows.newest(self._opening.key, row, seq - 1)
+            bound = seq - 1
+
+
+@attrs.frozen
+class _Blobs:
+    """Implements ``memci.archive.stores.contract.Blobs``."""
+
+    opening: _Opening
+
+    def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
+        opening = self.opening
+        row = opening.begin()
+        statements: list[Statement] = []
+        for name in sorted(blobs):  # in one order, so that two who put the same ones wait for each other and no longer
+            statements += [(opening.rows.put_blob, (opening.key.tenant, name, blobs[name])), (_USE, (row, name, seq))]
+        opening.change(statements)
+        return blobs
+
+    def find(self, name: str) -> bytes | None:
+        found = self.opening.read("SELECT body FROM {}blob WHERE tenant = ? AND name = ?", self.opening.key.tenant, name)
+        return data_of(found[0][0]) if found else None
+
+    def names(self) -> Iterator[str]:
+        found = self.opening.read_own("SELECT name FROM {}blob_use WHERE session = ?")
+        yield from (name for (name,) in found if isinstance(name, str))
+
+    def drop(self, names: Collection[str], seq: int) -> None:
+        opening = self.opening
+        opening.remove("DELETE FROM {}blob_use WHERE session = ? AND name = ? AND seq <= ?", [(name, seq) for name in names])
+        if opening.row is not None:
+            opening.sweep()
+
+
+@attrs.frozen
+class IndexFiles:
+    """The derived indexes of sessions, which are not part of the database: one file a session.
+
+    Attributes:
+        directory: Returns where they lie, ``None`` for in memory.
+    """
+
+    directory: Callable[[], Path | None]
+
+    def open(self, row: int | None, *, read_only: bool) -> "PageIndex":
+        """Open the index of a session; without a row it is an empty one in memory."""
+        directory = None if row is None else self.directory()
+        try:
+            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+
+            if directory is None:
+                return PageIndex(None)
+            path = str(directory / f"{row}.sqlite")
+            disk.refuse_links(str(directory.parent), str(directory))
+            if read_only:
+                return PageIndex(path, read_only=True)
+            with disk.locked(str(directory)):
+                return PageIndex(path)
+        except OSError as error:
+            raise refusal.unavailable(error, "the directory of the indexes") from error
+
+    def remove(self, row: int) -> None:
+        """Delete the index of a session, if there is one."""
+        from memci.archive.catalogue import index_file  # noqa: PLC0415 (few need it)
+
+        directory = self.directory()
+        if directory is not None:
+            index_file.remove(str(directory / f"{row}.sqlite"))
 
 
 class SqlSession:
-    """Implements ``memci.archive.stores.contract.SessionStore`` on rows. For one thread at a time.
+    """Implements ``memci.archive.stores.contract.SessionStore`` on rows. For one thread at a time."""
 
-    Attributes:
-        journal: The truth.
-        pages: Raw pages.
-        snapshots: Cached states.
-        blobs: Large data.
-        durability: ``fsync`` or ``flush``.
-    """
-
-    def __init__(self, tables: Tables, tenant: str, session_id: str, *, durability: str, read_only: bool) -> None:
-        self._opening = Opening(tables.sessions, tenant, session_id, read_only=read_only)
-        codec = LineCodec(tenant, session_id)
-        self.journal = SqlJournal(self._opening, tables.records, codec)
-        self.pages = SqlPages(self._opening, tables.pages)
-        self.snapshots = SqlSnapshots(self._opening, tables.snapshots, codec)
-        self.blobs = SqlBlobs(self._opening, tables.blobs)
+    def __init__(self, opening: _Opening, codec: LineCodec, indexes: IndexFiles, durability: str) -> None:
+        self.journal = _Journal(opening, codec)
+        self.pages = _Pages(opening)
+        self.snapshots = _Snapshots(opening, codec)
+        self.blobs = _Blobs(opening)
         self.durability = durability
-        self._indexes = tables.index
-        self._read_only = read_only
+        self._opening = opening
+        self._indexes = indexes
         self._index: PageIndex | None = None
 
     @property
@@ -355,8 +389,9 @@ class SqlSession:
         """Page facts and search, opened when first asked for."""
         self._opening.check_open()
         if self._index is None:
-            row = self._opening.find_row() if self._read_only else self._opening.begin()
-            self._index = self._indexes.open(row, read_only=self._read_only)
+            read_only = self._opening.read_only
+            row = self._opening.find_row() if read_only else self._opening.begin()
+            self._index = self._indexes.open(row, read_only=read_only)
         return self._index
 
     def indexed_seq(self) -> int:
@@ -369,4 +404,65 @@ class SqlSession:
         if self._index is not None:
             self._index.close()
             self._index = None
-        self._opening.close()
+        self._opening.is_closed = True
+
+
+class SqlStore:
+    """Implements ``memci.archive.stores.contract.Store`` on rows.
+
+    Attributes:
+        durability: ``fsync`` or ``flush``.
+    """
+
+    def __init__(self, rows: Rows, indexes: IndexFiles, durability: str) -> None:
+        self.durability = durability
+        self._rows = rows
+        self._indexes = indexes
+        self._opened: WeakSet[SqlSession] = WeakSet()
+
+    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> SqlSession:
+        """Open what is stored of a session; nothing is read or written before it is asked for.
+
+        Raises:
+            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
+        """
+        opening = _Opening(self._rows, _key(tenant, session_id), read_only)
+        session = SqlSession(opening, LineCodec(tenant, session_id), self._indexes, self.durability)
+        self._opened.add(session)
+        return session
+
+    def sessions(self, tenant: str) -> Iterator[str]:
+        """Yield the ids of the sessions that have at least one record, in no order. One query for all of them."""
+        for name, session_id in self._rows.read(_LIST, (file_name(check_identifier(tenant, "tenant")),)):
+            yield listed_id(name, session_id)
+
+    def delete(self, tenant: str, session_id: str) -> None:
+        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
+
+        Whoever has it open gets an ``UnavailableError`` from the next write. Of the indexes, that of this machine is removed.
+
+        Raises:
+            UnavailableError: It is not known to be gone; call again.
+        """
+        opening = _Opening(self._rows, _key(tenant, session_id))
+        row = opening.find_row()
+        if row is None:
+            self._rows.change(opening.key, None, [], removes=True)  # ends a deletion that could not be finished
+            return
+        self._indexes.remove(row)  # first: once the row is gone nobody would know of it
+        used, _ = self._rows.change(opening.key, None, [(_IS_USING, (row,)), (_DELETE, (row,))], removes=True)
+        if used:
+            opening.sweep()
+        self._indexes.remove(row)
+
+    def close(self) -> None:
+        """Give back what the sessions that are still open hold, and the connections. May be called twice."""
+        for session in list(self._opened):
+            session.close()
+        self._rows.close()
+
+
+def _key(tenant: str, session_id: str) -> Key:
+    check_identifier(tenant, "tenant")
+    check_identifier(session_id, "session id")
+    return Key(file_name(tenant), file_name(session_id), session_id)

@@ -1,8 +1,8 @@
 """The connection to an SQLite database: opening, turns, and one transaction for all who wait."""
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -12,20 +12,76 @@ import attrs
 
 from memci.archive import disk, refusal
 from memci.archive.stores.sql import sqlite_schema
-from memci.archive.stores.sql.rows import SyncFailedError
-from memci.archive.stores.sql.sqlite_errors import damaged, locked, mapped_errors
-from memci.archive.stores.sql.sqlite_io import SqliteIo, is_wal_safe
+from memci.archive.stores.sql.rows import Found, SyncFailedError
 from memci.errors import CorruptError, LockedError, MemciError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     import sqlite3
 
 T = TypeVar("T")
-Run = Callable[..., list[tuple[Any, ...]]]
+Run = Callable[..., Found]
 """Runs a statement with its values and returns its rows."""
 
 _CHECKED_BYTES = 1 << 26
 """A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second."""
+
+
+_WAL_FIXED = (3, 51, 3)
+_WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
+
+
+def is_wal_safe(version: Sequence[int]) -> bool:
+    """Tell whether a library may use a write-ahead log that several connections write to.
+
+    From 3.7.0 to 3.51.2 two of them that commit and checkpoint at once can damage the database, but for 3.44.6 and 3.50.7 and
+    what follows them in their branches (https://sqlite.org/wal.html#walresetbug).
+    """
+    major, minor, patch = version[:3]
+    return (major, minor, patch) >= _WAL_FIXED or patch >= _WAL_FIXED_BRANCHES.get((major, minor), patch + 1)
+
+
+class SqliteIo:
+    """The SQLite library as the store uses it. All calls raise ``sqlite3.Error``.
+
+    One object may serve many stores and threads; the counts are then approximate. A subclass can make calls fail.
+
+    Attributes:
+        connections: Connections that were opened.
+        statements: Statements that were run within transactions and beside them; each is a call into the library.
+        transactions: Transactions that were committed; what each of them costs in syncs is a matter of the journal mode.
+        wait_s: How long a call waits for other connections that write.
+    """
+
+    wait_s = 10.0
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.statements = 0
+        self.transactions = 0
+
+    def version(self) -> tuple[int, ...]:
+        """Return the version of the library."""
+        import sqlite3  # noqa: PLC0415 loads only when a database is opened
+
+        return sqlite3.sqlite_version_info
+
+    def connect(self, uri: str) -> "sqlite3.Connection":
+        """Open a database; transactions begin and end only where it is said."""
+        import sqlite3  # noqa: PLC0415 as above
+
+        self.connections += 1
+        # The store's turns see to it that one thread at a time is here.
+        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=self.wait_s)
+
+    def execute(self, connection: "sqlite3.Connection", sql: str, values: Sequence[object] = ()) -> Found:
+        """Run one statement to its end, so that it holds no lock, and return its rows."""
+        self.statements += 1
+        return connection.execute(sql, values).fetchall()
+
+    def commit(self, connection: "sqlite3.Connection") -> None:
+        """Commit; what was written is on the disk when it returns, as far as ``synchronous`` promises."""
+        self.transactions += 1
+        connection.execute("COMMIT")
 
 
 @attrs.define(eq=False)
@@ -38,11 +94,6 @@ class _Job(Generic[T]):
     error: BaseException | None = None
     done: bool = False
 
-    def settle(self, error: BaseException | None = None) -> None:
-        if not self.done:
-            self.error = error
-            self.done = True
-
     def result(self) -> T:
         if isinstance(self.error, LockedError):
             raise LockedError(str(self.error), session=self.session) from self.error
@@ -51,32 +102,11 @@ class _Job(Generic[T]):
         return cast("T", self.value)
 
 
-@attrs.define(eq=False)
-class _Process:
-    """The turns of one process; a forked child begins with a new one.
-
-    Attributes:
-        turn: Protects the other attributes; notified when the connection is free.
-        is_busy: A thread has its turn with the connection.
-        waiting: Work for the next transaction.
-        connection: Open once it was needed.
-        mode: The journal mode of the connection.
-        damage: What was found when the whole database was looked at, empty for nothing; ``None`` before.
-    """
-
-    turn: Condition = attrs.field(factory=Condition)
-    is_busy: bool = False
-    waiting: list[_Job[Any]] = attrs.field(factory=list)
-    connection: "sqlite3.Connection | None" = None
-    mode: str = ""
-    damage: str | None = None
-
-
 class SqliteDatabase:
     """One connection a process, which its threads use in turns.
 
     Whoever writes puts the work in a queue. The thread whose turn it is commits all that is queued in one transaction, each
-    piece behind a savepoint of its own, so that writers of many sessions share what a commit costs, and none is harmed by
+    piece after a savepoint of its own, so that writers of many sessions share what a commit costs, and none is harmed by
     another's conflict. A fork waits for the turn that is on, and finds the connection closed: a child must inherit none.
 
     Args:
@@ -87,106 +117,91 @@ class SqliteDatabase:
 
     def __init__(self, path: str, io: SqliteIo, *, synced: bool) -> None:
         self.path = path
+        self._name = Path(path).name
         self._io = io
         self._synced = synced
-        self._process = _Process()
+        self._begin()
         _databases.add(self)
+
+    def _begin(self) -> None:
+        self._turn = Condition()  # protects what follows; notified when the connection is free
+        self._is_busy = False  # a thread has its turn
+        self._waiting: list[_Job[Any]] = []
+        self._connection: sqlite3.Connection | None = None
+        self._mode = ""  # journal mode of the connection
+        self._damage: str | None = None  # what was found when all was looked at, empty for nothing; None before
 
     def mode(self) -> str:
         """Return the journal mode, ``wal`` or ``truncate``; of a database that is not there yet, the one it would get."""
-        found = self.read(lambda _: self._process.mode, "")
+        found = self.read(lambda _: self._mode, "")
         return found or ("wal" if is_wal_safe(self._io.version()) else "truncate")
 
     def read(self, work: Callable[[Run], T], absent: T, session: str = "") -> T:
         """Run statements that only read, and return what *work* returns, or *absent* where there is no database.
 
-        Raises:
-            CorruptError: The database is damaged.
-            LockedError: Others kept it locked for too long; it names the *session*.
-            UnavailableError: It cannot be read now.
+        A ``LockedError``, where others kept it locked for too long, names the *session*.
         """
-        process = self._process
-        self._begin_turn(process, session, self._io.wait_s)
+        self._take_turn(session, self._io.wait_s)
         try:
             with self._mapped(session):
-                connection = self._connection(process, create=False)
-                return absent if connection is None else work(self._run(connection))
+                connection = self._opened(create=False)
+                return absent if connection is None else work(self._run_on(connection))
         finally:
-            self._end_turn(process)
+            self._end_turn()
 
     def write(self, work: Callable[[Run], T], session: str = "") -> T:
         """Run statements in a transaction, with the work of other threads, and return what *work* returns. Durable then.
 
-        When *work* raises a ``MemciError`` or ``ValueError``, nothing of it is written.
-
-        Raises:
-            CorruptError: The database is damaged.
-            LockedError: Others kept it locked for too long; it names the *session*.
-            SyncFailedError: Nobody knows what is on the disk.
-            UnavailableError: It cannot be written now.
+        When *work* raises a ``MemciError``, nothing of it is written; after a ``SyncFailedError`` nobody knows what was.
         """
-        process = self._process
         job = _Job(work, session)
-        with process.turn:
-            process.waiting.append(job)
+        with self._turn:
+            self._waiting.append(job)
             try:
-                is_free = process.turn.wait_for(lambda: job.done or not process.is_busy, self._io.wait_s)
-                if not is_free and job not in process.waiting:  # somebody commits it
-                    is_free = process.turn.wait_for(lambda: job.done)
-            except BaseException:
-                if job in process.waiting:
-                    process.waiting.remove(job)
-                raise
-            if not is_free:
-                process.waiting.remove(job)
-                raise self._locked(session)
-            if job.done:
-                return job.result()
-            process.is_busy = True
-            jobs, process.waiting = process.waiting, []
+                self._turn.wait_for(lambda: job.done or not self._is_busy, self._io.wait_s)
+                self._turn.wait_for(lambda: job.done or job in self._waiting)  # it may be in the transaction that is on
+                if job.done:
+                    return job.result()
+                if self._is_busy:
+                    raise self._locked(session)
+                self._is_busy = True
+                jobs, self._waiting = self._waiting, []
+            finally:
+                if job in self._waiting:
+                    self._waiting.remove(job)
         try:
-            self._commit_all(process, jobs)
+            self._commit_all(jobs)
+        except StoreError as error:
+            for other in jobs:
+                other.error = error
+        except BaseException:
+            for other in jobs:
+                other.error = UnavailableError(f"{self._name}: the writing thread was interrupted: do it again")
+            raise
         finally:
-            for other in jobs:  # nothing is left to settle but after an interruption
-                other.settle(UnavailableError(f"{self._name()}: the writing thread was interrupted: do it again"))
-            self._end_turn(process)
+            for other in jobs:
+                other.done = True
+            self._end_turn()
         return job.result()
 
     def check(self) -> None:
-        """Look whether tables and indexes are whole, once in the life of a connection. O(database).
-
-        Raises:
-            CorruptError: They are not.
-        """
-
-        def look(_: Run) -> None:
-            assert self._process.connection is not None
-            self._check_whole(self._process, self._process.connection)
-
-        self.read(look, None)
+        """Raise ``CorruptError`` where tables or indexes are not whole. O(database), once in the life of a connection."""
+        self.read(lambda _: self._check_whole(), None)
 
     def clean(self) -> None:
-        """Bring what the write-ahead log holds into the database and empty it, so that no removed bytes are left in it.
-
-        Raises:
-            UnavailableError: Others kept reading an older state; call again.
-        """
+        """Bring what the write-ahead log holds into the database and empty it, so that no removed bytes are left in it."""
 
         def checkpoint(run: Run) -> bool:
-            return self._process.mode == "wal" and bool(run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
+            return self._mode == "wal" and bool(run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
 
         if self.read(checkpoint, absent=False):
-            message = f"{self._name()}: removed bytes are still in the write-ahead log, as others read there: do it again"
+            message = f"{self._name}: removed bytes are still in the write-ahead log, as others read there: do it again"
             raise UnavailableError(message)
 
     def close(self) -> None:
         """Give the connection of this process back; the next call opens another one. May be called twice."""
-        process = self._process
-        self._begin_turn(process)
-        try:
-            self._disconnect(process)
-        finally:
-            self._end_turn(process)
+        self.before_fork()
+        self._end_turn()
 
     def before_fork(self) -> None:
         """Wait for the turn that is on, let no other begin, and close the connection.
@@ -194,111 +209,86 @@ class SqliteDatabase:
         The library knows of an open file which locks its process holds, and a child would inherit that knowledge without the
         locks (https://sqlite.org/howtocorrupt.html, "Carrying an open database connection across a fork").
         """
-        self._begin_turn(self._process)
-        self._disconnect(self._process)
+        self._take_turn()
+        self._disconnect()
 
     def after_fork(self, *, in_child: bool) -> None:
         """Let turns begin again; in a child, where no other thread lives on, all is new."""
         if in_child:
-            self._process = _Process()
+            self._begin()
         else:
-            self._end_turn(self._process)
+            self._end_turn()
 
-    def _begin_turn(self, process: _Process, session: str = "", wait_s: float | None = None) -> None:
-        with process.turn:
-            if not process.turn.wait_for(lambda: not process.is_busy, wait_s):
+    def _take_turn(self, session: str = "", wait_s: float | None = None) -> None:
+        with self._turn:
+            if not self._turn.wait_for(lambda: not self._is_busy, wait_s):
                 raise self._locked(session)
-            process.is_busy = True
+            self._is_busy = True
 
-    @staticmethod
-    def _end_turn(process: _Process) -> None:
-        with process.turn:
-            process.is_busy = False
-            process.turn.notify_all()
+    def _end_turn(self) -> None:
+        with self._turn:
+            self._is_busy = False
+            self._turn.notify_all()
 
-    def _run(self, connection: "sqlite3.Connection") -> Run:
-        def run(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-            try:
-                return self._io.execute(connection, sql, values)
-            except UnicodeDecodeError as error:  # of a text, or of the library's own about a name
-                raise self._damaged(str(error)) from error
+    def _run_on(self, connection: "sqlite3.Connection") -> Run:
+        return lambda sql, values=(): self._io.execute(connection, sql, values)
 
-        return run
-
-    def _commit_all(self, process: _Process, jobs: Sequence[_Job[Any]]) -> None:
-        """Do the jobs in one transaction and settle each."""
+    def _commit_all(self, jobs: Sequence[_Job[Any]]) -> None:
+        """Do the jobs in one transaction; what a job raises is its own error."""
         try:
-            with self._mapped():
-                connection = self._connection(process, create=True)
-                assert connection is not None
-                # What is written goes where a damaged page says that there is room: over what is stored there.
-                if process.damage is not None or sqlite_schema.size_bytes(connection) <= _CHECKED_BYTES:
-                    self._check_whole(process, connection)
-                try:
-                    self._transact(process, connection, jobs)
-                except BaseException:
-                    if connection.in_transaction:  # a full disk may have ended it already
-                        connection.execute("ROLLBACK")
-                    raise
-        except StoreError as error:
-            if isinstance(error, SyncFailedError):
-                self._disconnect(process)  # what it holds in memory may not be what is on the disk
-            for job in jobs:
-                job.settle(error)
+            with self._mapped(), self._transaction() as connection:
+                for job in jobs:
+                    connection.execute("SAVEPOINT job")
+                    try:
+                        job.value = job.work(self._run_on(connection))
+                    except MemciError as error:
+                        connection.execute("ROLLBACK TO job")
+                        job.error = error
+                    connection.execute("RELEASE job")
+                if any(job.error is None for job in jobs):
+                    self._io.commit(connection)
+        except SyncFailedError:
+            self._disconnect()  # what it holds in memory may not be what is on the disk
+            raise
 
-    def _check_whole(self, process: _Process, connection: "sqlite3.Connection") -> None:
-        if process.damage is None:
-            process.damage = sqlite_schema.problem_anywhere(connection)
-        if process.damage:
-            raise self._damaged(process.damage)
+    @contextmanager
+    def _transaction(self) -> "Iterator[sqlite3.Connection]":
+        """Begin to write, and roll back what was not committed."""
+        connection = self._opened(create=True)
+        assert connection is not None
+        # What is written goes where a damaged page says that there is room: over what is stored there.
+        if self._damage is not None or sqlite_schema.size_bytes(connection) <= _CHECKED_BYTES:
+            self._check_whole()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            # Nobody changes the mode of a database that is in use but by hand, or with a library that this one is too old for.
+            if self._mode != "wal" and _mode(connection) == "wal":
+                raise self._unsafe()
+            yield connection
+        finally:
+            if connection.in_transaction:  # a full disk may have ended it already
+                connection.execute("ROLLBACK")
 
-    def _transact(self, process: _Process, connection: "sqlite3.Connection", jobs: Sequence[_Job[Any]]) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        self._check_mode(process, connection)
-        run = self._run(connection)
-        failed: list[tuple[_Job[Any], MemciError | ValueError]] = []
-        for job in jobs:
-            connection.execute("SAVEPOINT job")
-            try:
-                job.value = job.work(run)
-            except (MemciError, ValueError) as error:
-                connection.execute("ROLLBACK TO job")
-                failed.append((job, error))
-            connection.execute("RELEASE job")
-        if len(failed) < len(jobs):
-            self._io.commit(connection)
-        else:
-            connection.execute("ROLLBACK")
-        for job, reason in failed:
-            job.settle(reason)
-        for job in jobs:
-            job.settle()
+    def _check_whole(self) -> None:
+        if self._damage is None:
+            assert self._connection is not None
+            self._damage = sqlite_schema.problem_of(self._connection, "1")
+        if self._damage:
+            raise self._damaged(self._damage)
 
-    def _check_mode(self, process: _Process, connection: "sqlite3.Connection") -> None:
-        # Nobody changes the mode of a database that is in use but by hand, or with a library that this one is too old for.
-        if process.mode != "wal" and _text(connection, "PRAGMA journal_mode") == "wal":
-            raise self._unsafe()
-
-    def _connection(self, process: _Process, *, create: bool) -> "sqlite3.Connection | None":
+    def _opened(self, *, create: bool) -> "sqlite3.Connection | None":
         """Return the connection, opened if need be; ``None`` where there is no database and none is to be made."""
-        if process.connection is None:
-            if not self._is_there(create=create):
-                return None
-            mode = "rwc" if create else "rw"
-            connection = self._io.connect(f"{Path(self.path).as_uri()}?mode={mode}")
+        if self._connection is None and self._is_there(create=create):
+            connection = self._io.connect(f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'rw'}")
             try:
-                is_ready = self._prepare(process, connection, create=create)
-            except BaseException:
-                connection.close()
-                raise
-            if not is_ready:
-                connection.close()
-                return None
-            process.connection = connection
-            process.damage = None
-        return process.connection
+                if self._prepare(connection, create=create):
+                    self._connection, self._damage = connection, None
+            finally:
+                if self._connection is None:
+                    connection.close()
+        return self._connection
 
-    def _prepare(self, process: _Process, connection: "sqlite3.Connection", *, create: bool) -> bool:
+    def _prepare(self, connection: "sqlite3.Connection", *, create: bool) -> bool:
         """Set a new connection up and return whether there are tables."""
         # EXTRA syncs the directory too when a rollback journal comes or goes; with a write-ahead log it is FULL.
         connection.execute(f"PRAGMA synchronous = {'EXTRA' if self._synced else 'NORMAL'}")
@@ -311,15 +301,16 @@ class SqliteDatabase:
         is_safe = is_wal_safe(self._io.version())
         if not version and is_safe:
             connection.execute("PRAGMA journal_mode = WAL")
-        process.mode = _text(connection, "PRAGMA journal_mode")
-        if process.mode != "wal" or not is_safe:
+        self._mode = _mode(connection)
+        if self._mode != "wal" or not is_safe:
             # It stays in the mode that it was made in, whatever library comes later, unless that is not safe with it.
-            process.mode = _text(connection, "PRAGMA journal_mode = TRUNCATE")
-            if process.mode == "wal":
+            self._mode = _mode(connection, "= TRUNCATE")
+            if self._mode == "wal":
                 raise self._unsafe()
         if version < len(sqlite_schema.MIGRATIONS):
             sqlite_schema.migrate(connection)
-        problem = sqlite_schema.problem_of(connection)
+        # A session whose row cannot be found is so told from one that there is not. O(sessions).
+        problem = sqlite_schema.problem_of(connection, "session")
         if problem:
             raise self._damaged(problem)
         return True
@@ -338,33 +329,60 @@ class SqliteDatabase:
             raise refusal.unavailable(error, Path(error.filename or self.path).name) from error
         return True
 
-    def _disconnect(self, process: _Process) -> None:
-        connection, process.connection = process.connection, None
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
-    def _name(self) -> str:
-        return Path(self.path).name
+    @contextmanager
+    def _mapped(self, session: str = "") -> Iterator[None]:
+        """Turn errors of the library into memci's own."""
+        with refusal.loading("sqlite3"):
+            import sqlite3  # noqa: PLC0415 loads only when a database is opened
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # a wrong call
+        except UnicodeDecodeError as error:
+            raise self._damaged(str(error)) from error
+        except sqlite3.Error as error:
+            text = f"{self._name}: {error}"
+            match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the low byte is the kind, the rest a refinement
+                case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                    raise self._locked(session) from error
+                case sqlite3.SQLITE_IOERR:
+                    message = f"{text}: see to the disk, then open the session again"
+                    raise SyncFailedError(message) from error
+                case sqlite3.SQLITE_CANTOPEN if disk.is_out_of_descriptors():
+                    advice = refusal.MORE_DESCRIPTORS
+                case sqlite3.SQLITE_FULL:
+                    advice = "make room, then do it again"
+                case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+                    advice = "change the rights of the file and its directory, or open read-only"
+                case sqlite3.SQLITE_NOMEM | sqlite3.SQLITE_TOOBIG:
+                    advice = "write less at once"
+                case _:
+                    raise self._damaged(str(error)) from error
+            message = f"{text}: {advice}"
+            raise UnavailableError(message) from error
+
+    def _locked(self, session: str) -> LockedError:
+        return refusal.locked(f"{self._name}: others have kept it locked for more than {self._io.wait_s:g} s", session)
+
+    def _damaged(self, what: str) -> CorruptError:
+        problem = f"the database is damaged ({what}): restore it from a backup, or save what sqlite3's .recover finds"
+        return CorruptError(problem, session="", place=self._name)
 
     def _unsafe(self) -> UnavailableError:
         version = ".".join(map(str, self._io.version()))
         return UnavailableError(
-            f"{self._name()} has a write-ahead log, which SQLite {version} can damage while others use it: close it everywhere, "
+            f"{self._name} has a write-ahead log, which SQLite {version} can damage while others use it: close it everywhere, "
             "or use one library everywhere, 3.51.3 or newer (sqlite.org/wal.html#walresetbug)"
         )
 
-    def _mapped(self, session: str = "") -> AbstractContextManager[None]:
-        return mapped_errors(self._name(), self._io.wait_s, session)
 
-    def _locked(self, session: str) -> LockedError:
-        return locked(self._name(), self._io.wait_s, session)
-
-    def _damaged(self, what: str) -> CorruptError:
-        return damaged(self._name(), what)
-
-
-def _text(connection: "sqlite3.Connection", sql: str) -> str:
-    return str(connection.execute(sql).fetchone()[0])
+def _mode(connection: "sqlite3.Connection", change: str = "") -> str:
+    return str(connection.execute(f"PRAGMA journal_mode {change}").fetchone()[0])
 
 
 # What a fork has to know. The lock is held during a fork, and protects the list.

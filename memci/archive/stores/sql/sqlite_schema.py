@@ -1,4 +1,4 @@
-"""The tables of the SQLite store, and how an older database is brought to them."""
+"""The tables of the SQLite store, how an older database is brought to them, and whether one is whole."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -42,7 +42,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX blob_use_name ON blob_use (name)",
     ),
 )
-"""The statements that lead from each version to the next; the version of a database is the number of those it went through."""
+"""The statements that lead from each version to the next; the version of a database is the number of those it went through.
+
+A database is compared with the text of these, spaces included.
+"""
 
 
 def version_of(connection: "sqlite3.Connection") -> int:
@@ -88,39 +91,22 @@ def migrate(connection: "sqlite3.Connection", migrations: Sequence[Sequence[str]
         raise
 
 
-def problem_of(connection: "sqlite3.Connection") -> str:
-    """Return what is wrong with the tables, or with the list of sessions and its index; empty for nothing. O(sessions).
+def problem_of(connection: "sqlite3.Connection", what: str) -> str:
+    """Return what is wrong with the schema, or with *what* (``1``: everything, O(database)); empty for nothing."""
+    import sqlite3  # noqa: PLC0415 loads only when a database is opened
 
-    A session whose row cannot be found is so told from one that there is not.
-    """
     tables = "SELECT type, name, tbl_name, sql FROM sqlite_master"
-    with closing(_new_in_memory()) as new:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
+        migrate(new)
         if set(new.execute(tables)) - set(connection.execute(tables)):
             return "its tables are not those that were made"
-    return _checked(connection, "integrity_check(session)")
-
-
-def problem_anywhere(connection: "sqlite3.Connection") -> str:
-    """Return what is wrong with tables and indexes, all that is stored included; empty for nothing. O(database)."""
-    return _checked(connection, "integrity_check(1)")
+    found = str(connection.execute(f"PRAGMA integrity_check({what})").fetchone()[0])
+    return "" if found == "ok" else found.splitlines()[-1]
 
 
 def size_bytes(connection: "sqlite3.Connection") -> int:
     """Return the size of the database."""
     return _number(connection, "PRAGMA page_count") * _number(connection, "PRAGMA page_size")
-
-
-def _new_in_memory() -> "sqlite3.Connection":
-    import sqlite3  # noqa: PLC0415 loads only when a database is opened
-
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
-    return connection
-
-
-def _checked(connection: "sqlite3.Connection", check: str) -> str:
-    found = str(connection.execute(f"PRAGMA {check}").fetchone()[0])
-    return "" if found == "ok" else found.splitlines()[-1]
 
 
 def _number(connection: "sqlite3.Connection", sql: str) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from memci.archive.stores.sql import postgres_schema
 from memci.archive.stores.sql.postgres import PostgresStore
-from memci.archive.stores.sql.postgres_io import PostgresIo
+from memci.archive.stores.sql.postgres_pool import PostgresIo
 from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.sql.postgres_server import PostgresServer, running_server
@@ -129,8 +129,9 @@ def test_what_a_turn_costs(store: PostgresStore) -> None:
         before = store.io.round_trips
         call()
         counts.append(store.io.round_trips - before)
-    # A read looks where the journal ends first; a redaction looks there, reads the lines and writes them.
-    assert [1, 1, 1, 1, 1, 1, 2, 1, 1, 3, 1, 1] == counts
+    # A read looks where the journal ends first, a snapshot which ones there are, a deletion for its row; a redaction looks there,
+    # reads the lines and writes them.
+    assert [1, 1, 1, 1, 1, 1, 2, 2, 1, 3, 1, 2] == counts
     assert 1 == store.io.connections
 
 
@@ -226,8 +227,8 @@ def test_a_pool_has_a_limit(url: str) -> None:
     store = PostgresStore(f"{url}&memci_pool=2", io=LosingIo())
     pool = store._pool
     with (
-        pool._connection(pool._process()),
-        pool._connection(pool._process()),
+        pool.connection(),
+        pool.connection(),
         pytest.raises(UnavailableError, match="memci_pool"),
     ):
         list(store.sessions(TENANT))

@@ -11,7 +11,7 @@ import pytest
 
 from memci.archive.stores.sql import sqlite_schema
 from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.sql.sqlite_io import SqliteIo, is_wal_safe
+from memci.archive.stores.sql.sqlite_database import SqliteIo, is_wal_safe
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
@@ -157,7 +157,7 @@ def test_threads_share_a_transaction(tmp_path: Path) -> None:
     io.is_held.wait()
     for thread in threads[1:]:
         thread.start()
-    while len(store._database._process.waiting) < THREADS - 1:
+    while len(store._database._waiting) < THREADS - 1:
         os.sched_yield()
     io.let_go.set()
     for thread in threads:
@@ -300,7 +300,7 @@ def test_the_index_lies_beside_the_database(store: SqliteStore, quick_path: Path
     assert ["1.sqlite"] == [path.name for path in (quick_path / "chats.db.index").glob("*.sqlite")]
     session.close()
     store.delete(TENANT, "session")
-    assert [] == list((quick_path / "chats.db.index").iterdir())
+    assert [] == list((quick_path / "chats.db.index").glob("*.sqlite*"))
     again = store.open(TENANT, "session")
     assert again.index.seq == 0
     again.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.sql.sqlite_io import SqliteIo
+from memci.archive.stores.sql.sqlite_database import SqliteIo
 from memci.errors import CorruptError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
@@ -83,7 +83,7 @@ def test_a_full_disk_can_be_mended(store: SqliteStore) -> None:
     """A commit for which there is no room writes nothing, and can be done again once there is."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
-    connection = store._database._process.connection
+    connection = store._database._connection
     assert connection is not None
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
