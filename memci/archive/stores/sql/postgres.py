@@ -6,19 +6,15 @@ The tables are ``memci_session``, ``memci_record``, ``memci_page``, ``memci_snap
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive import refusal
-from memci.archive.stores.sql.postgres_pool import PLACE, ConnectionLostError, PostgresIo, PostgresPool
+from memci.archive.stores.sql.postgres_pool import PLACE, PostgresIo, PostgresPool
 from memci.archive.stores.sql.postgres_url import split_options
 from memci.archive.stores.sql.rows import BEGIN, FIND, Found, Key, Place, Statement, checked_head, place_of
-from memci.archive.stores.sql.session import IndexFiles, SqlStore
+from memci.archive.stores.sql.session import SqlStore
 from memci.errors import UnavailableError
-
-if TYPE_CHECKING:
-    import os
 
 # What writes takes hold of the session's row, so that a deletion comes before or after it; no row means that it was deleted.
 _HERE = "SELECT id FROM memci_session WHERE id = %s FOR KEY SHARE"
@@ -71,20 +67,18 @@ class _PostgresRows:
         again cannot double it, as its place in the journal is taken then.
         """
         if row is None:
-            return self.append(key, self._begun(key, expected), expected, lines)
-        values = (expected + len(lines), row, expected, expected, self.pool.token(), list(lines))
-        was_lost = False
-        try:
-            done = self.pool.run_once([(_APPEND, values)], key.session_id)
-        except ConnectionLostError:
-            was_lost = True
-            done = self.pool.run_once([(_APPEND, values)], key.session_id)
-        if done[0]:
+            place = self._find(key)
+            if place is None and expected:
+                raise refusal.conflict(expected, 0)
+            begin = (BEGIN, (key.tenant, key.name, key.session_id.encode()))
+            row = place.row if place else int(self.change(key, None, [begin])[0][0][0])
+        token = self.pool.token()
+        if self.pool.run(_APPEND, (expected + len(lines), row, expected, expected, token, list(lines)), key.session_id):
             return row
         place = self._find(key)
         if place is None or place.row != row:
             raise refusal.deleted(key.session_id)
-        if was_lost and [(values[4],)] == self.pool.run(_COMMIT, (row, expected + 1), key.session_id):
+        if [(token,)] == self.pool.run(_COMMIT, (row, expected + 1), key.session_id):
             return row
         head = checked_head(key, place)
         if head != expected:
@@ -92,23 +86,14 @@ class _PostgresRows:
         message = f"{PLACE}: session {key.session_id!r} changed while it was written to: do it again"
         raise UnavailableError(message)
 
+    def _find(self, key: Key) -> Place | None:
+        return place_of(self.read(FIND, (key.tenant, key.name), key.session_id))
+
     def check(self) -> None:
         pass  # the server checks its pages itself
 
     def close(self) -> None:
         self.pool.close()
-
-    def _find(self, key: Key) -> Place | None:
-        return place_of(self.read(FIND, (key.tenant, key.name), key.session_id))
-
-    def _begun(self, key: Key, expected: int) -> int:
-        """Return the row of a session, which is made if that is where the journal should begin."""
-        place = self._find(key)
-        if place is not None:
-            return place.row
-        if expected:
-            raise refusal.conflict(expected, 0)
-        return int(self.pool.run(_spelled(BEGIN), (key.tenant, key.name, key.session_id.encode()), key.session_id)[0][0])
 
 
 class PostgresStore(SqlStore):
@@ -118,36 +103,23 @@ class PostgresStore(SqlStore):
 
     Args:
         url: ``postgresql://user:password@host:5432/database``, with libpq's parameters, and of memci's own ``memci_pool``, the
-            most connections that a process opens, and ``memci_index``, the same as *index_dir*.
+            most connections that a process opens, and ``memci_index``, a directory of this machine for the indexes of sessions;
+            without it, an index lives in memory, and is built anew by every opening that asks for it.
         durability: ``fsync``: what is acknowledged survives a loss of power of the server. ``flush``: it survives the end of
             the server's processes; a loss of power may take the last commits, and nothing else (``synchronous_commit = off``).
-        index_dir: Directory of this machine for the indexes of sessions; without it, an index lives in memory, and is built anew
-            by every opening that asks for it.
         io: The server, to count its calls or to make them fail.
-
-    Attributes:
-        durability: As given.
-        io: As given; its counts tell what was done.
 
     Raises:
         ConfigError: A parameter of memci's own is not what it should be.
     """
 
-    def __init__(
-        self,
-        url: str,
-        durability: str = "fsync",
-        *,
-        index_dir: "str | os.PathLike[str] | None" = None,
-        io: PostgresIo | None = None,
-    ) -> None:
-        rest, size, named_dir = split_options(url)
+    def __init__(self, url: str, durability: str = "fsync", *, io: PostgresIo | None = None) -> None:
+        rest, size, index_dir = split_options(url)
         self.io = io or PostgresIo()
         self._pool = PostgresPool(rest, size, self.io, synced=durability == "fsync")
-        directory = Path(index_dir or named_dir).absolute() if index_dir or named_dir else None
+        directory = Path(index_dir).absolute() if index_dir else None
         # Two databases may share a directory, and both have a row 1.
-        indexes = IndexFiles(lambda: directory and directory / self._pool.database_id())
-        super().__init__(_PostgresRows(self._pool), indexes, durability)
+        super().__init__(_PostgresRows(self._pool), lambda: directory and directory / self._pool.database_id(), durability)
 
 
 def _spelled(sql: str) -> str:

@@ -15,7 +15,7 @@ import attrs
 
 from memci.archive import refusal
 from memci.archive.disk import is_out_of_descriptors
-from memci.archive.stores.sql import postgres_schema
+from memci.archive.stores.sql import schema
 from memci.archive.stores.sql.rows import Found, Statement
 from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
 
@@ -57,7 +57,7 @@ _DELETED = "23503"
 _LOCKED = "55P03"
 
 
-class ConnectionLostError(UnavailableError):
+class _ConnectionLostError(UnavailableError):
     """The connection broke while a statement was on its way: nobody knows yet whether it was done."""
 
 
@@ -161,12 +161,8 @@ class PostgresPool:
 
         One round trip, unless the connection was lost. A ``LockedError``, where others kept rows locked, names the *session*.
         """
-        with suppress(ConnectionLostError):
-            return self.run_once(statements, session)
-        return self.run_once(statements, session)
-
-    def run_once(self, statements: Sequence[Statement], session: str) -> list[Found]:
-        """Run statements as ``run_all`` does, but raise ``ConnectionLostError`` where nobody knows whether they were done."""
+        with suppress(_ConnectionLostError), self.connection(session) as connection:
+            return self._io.execute_all(connection, statements)
         with self.connection(session) as connection:
             return self._io.execute_all(connection, statements)
 
@@ -253,7 +249,7 @@ class PostgresPool:
         if self._synced and settings[0][0] != "on":
             message = f"{PLACE}: the server runs with fsync = off and keeps no promise: switch it on, or ask for durability flush"
             raise UnavailableError(message)
-        process.database_id = process.database_id or postgres_schema.identity(run)
+        process.database_id = process.database_id or schema.postgres_id(run)
 
     @contextmanager
     def _mapped(self, connection: "psycopg.Connection | None", session: str = "") -> Iterator[None]:
@@ -270,7 +266,7 @@ class PostgresPool:
             reason = f"{PLACE}: {text}"
             if connection is not None and connection.closed:
                 message = f"{PLACE}: the connection was lost ({text}): do it again"
-                raise ConnectionLostError(message) from error
+                raise _ConnectionLostError(message) from error
             if error.sqlstate in _DAMAGE:
                 problem = f"{text}: restore it from a backup"
                 raise CorruptError(problem, session="", place=PLACE) from error

@@ -46,13 +46,7 @@ class SyncFailedError(UnavailableError):
 
 @attrs.frozen
 class Key:
-    """Which session is meant.
-
-    Attributes:
-        tenant: The tenant as ``file_name`` spells it: at most 180 bytes of ASCII, fit for any index and readable in a shell.
-        name: The session id, spelled alike.
-        session_id: The id itself.
-    """
+    """Which session is meant: tenant and id as ``file_name`` spells them, and the id itself."""
 
     tenant: str
     name: str
@@ -61,13 +55,7 @@ class Key:
 
 @attrs.frozen
 class Place:
-    """Where the journal of a session is.
-
-    Attributes:
-        row: Number of the session's row.
-        head: Where the row says that the journal ends.
-        last: Highest sequence number of a record, 0 for none; other than ``head`` only after damage.
-    """
+    """Where the journal of a session ends, by the session's *row* and by its *last* record; they differ only after damage."""
 
     row: int
     head: int
@@ -92,11 +80,8 @@ class Rows(Protocol):
     def change(self, key: Key, row: int | None, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
         """Run statements that may run twice in one transaction, and return what each returned.
 
-        Args:
-            key: The session that they are about.
-            row: Its row, if it has to be there.
-            statements: All of them are done, or none.
-            removes: The bytes that they take out are then in no file of the database, as far as it can say.
+        With a *row*, that session has to be there. With *removes*, the bytes that they take out are in no file of the database
+        when it returns, as far as it can say.
 
         Raises:
             UnavailableError: The session was deleted, or it is not known to be done; call again.
@@ -104,12 +89,10 @@ class Rows(Protocol):
         ...
 
     def append(self, key: Key, row: int | None, expected: int, lines: Sequence[bytes]) -> int:
-        """Write lines after the record *expected* in one transaction; return the session's row, which is made if need be.
+        """Write lines after the record *expected* as ``Journal.append`` does; return the session's row, which is made if need be.
 
         Raises:
-            ConflictError: The head is not *expected*; nothing was written.
             CorruptError: The last record is missing, or there is one after the head; nothing was written.
-            UnavailableError: The session was deleted, or the lines are not safe.
         """
         ...
 
@@ -133,11 +116,7 @@ def place_of(found: Found) -> Place | None:
 
 
 def checked_head(key: Key, place: Place | None) -> int:
-    """Return the head, 0 before the session began.
-
-    Raises:
-        CorruptError: Row and records do not agree on it.
-    """
+    """Return the head, 0 before the session began. Raises ``CorruptError`` where row and records do not agree on it."""
     if place is None:
         return 0
     if place.head != place.last:
@@ -152,11 +131,7 @@ def corrupt(key: Key, place: str, problem: str, seq: int | None = None) -> Corru
 
 
 def listed_id(name: object, session_id: object) -> str:
-    """Return the id of a session by its row.
-
-    Raises:
-        CorruptError: The id is damaged, and the name does not spell it.
-    """
+    """Return the id of a session by its row. Raises ``CorruptError`` where it is damaged, and the name does not spell it."""
     identifier = data_of(session_id).decode(errors="replace")
     if identifier and file_name(identifier) == name:
         return identifier

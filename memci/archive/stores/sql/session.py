@@ -8,7 +8,7 @@ from weakref import WeakSet
 import attrs
 
 from memci.archive import disk, refusal
-from memci.archive.stores.contract import NewRecord, Record
+from memci.archive.stores.contract import NewRecord, Record, SessionStore
 from memci.archive.stores.names import check_identifier, check_page_name, file_name
 from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body, redacted_meanwhile
 from memci.archive.stores.sql.rows import (
@@ -335,72 +335,33 @@ class _Blobs:
             opening.sweep()
 
 
-@attrs.frozen
-class IndexFiles:
-    """The derived indexes of sessions, which are not part of the database: one file a session.
+class _Session:
+    """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
-    Attributes:
-        directory: Returns where they lie, ``None`` for in memory.
-    """
-
-    directory: Callable[[], Path | None]
-
-    def open(self, row: int | None, *, read_only: bool) -> "PageIndex":
-        """Open the index of a session; without a row it is an empty one in memory."""
-        directory = None if row is None else self.directory()
-        try:
-            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
-
-            if directory is None:
-                return PageIndex(None)
-            path = str(directory / f"{row}.sqlite")
-            disk.refuse_links(str(directory.parent), str(directory))
-            if read_only:
-                return PageIndex(path, read_only=True)
-            with disk.locked(str(directory)):
-                return PageIndex(path)
-        except OSError as error:
-            raise refusal.unavailable(error, "the directory of the indexes") from error
-
-    def remove(self, row: int) -> None:
-        """Delete the index of a session, if there is one."""
-        from memci.archive.catalogue import index_file  # noqa: PLC0415 (few need it)
-
-        directory = self.directory()
-        if directory is not None:
-            index_file.remove(str(directory / f"{row}.sqlite"))
-
-
-class SqlSession:
-    """Implements ``memci.archive.stores.contract.SessionStore`` on rows. For one thread at a time."""
-
-    def __init__(self, opening: _Opening, codec: LineCodec, indexes: IndexFiles, durability: str) -> None:
+    def __init__(self, store: "SqlStore", opening: _Opening, codec: LineCodec) -> None:
         self.journal = _Journal(opening, codec)
         self.pages = _Pages(opening)
         self.snapshots = _Snapshots(opening, codec)
         self.blobs = _Blobs(opening)
-        self.durability = durability
+        self.durability = store.durability
         self._opening = opening
-        self._indexes = indexes
+        self._open_index = store.open_index
         self._index: PageIndex | None = None
 
     @property
     def index(self) -> "PageIndex":
-        """Page facts and search, opened when first asked for."""
         self._opening.check_open()
         if self._index is None:
             read_only = self._opening.read_only
             row = self._opening.find_row() if read_only else self._opening.begin()
-            self._index = self._indexes.open(row, read_only=read_only)
+            self._index = self._open_index(row, read_only=read_only)
         return self._index
 
     def indexed_seq(self) -> int:
-        """Return 0: the index tells nothing of the journal."""
         self._opening.check_open()
-        return 0
+        return 0  # the index is not kept together with the journal
 
     def close(self) -> None:
-        """Let go of the session. May be called twice."""
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -410,24 +371,29 @@ class SqlSession:
 class SqlStore:
     """Implements ``memci.archive.stores.contract.Store`` on rows.
 
-    Attributes:
+    Args:
+        rows: The database.
+        index_directory: Returns where the indexes of sessions lie, a file each, or ``None`` for in memory; they are derived.
         durability: ``fsync`` or ``flush``.
+
+    Attributes:
+        durability: As given.
     """
 
-    def __init__(self, rows: Rows, indexes: IndexFiles, durability: str) -> None:
+    def __init__(self, rows: Rows, index_directory: Callable[[], Path | None], durability: str) -> None:
         self.durability = durability
         self._rows = rows
-        self._indexes = indexes
-        self._opened: WeakSet[SqlSession] = WeakSet()
+        self._index_directory = index_directory
+        self._opened: WeakSet[_Session] = WeakSet()
 
-    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> SqlSession:
+    def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionStore:
         """Open what is stored of a session; nothing is read or written before it is asked for.
 
         Raises:
             InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
         """
         opening = _Opening(self._rows, _key(tenant, session_id), read_only)
-        session = SqlSession(opening, LineCodec(tenant, session_id), self._indexes, self.durability)
+        session = _Session(self, opening, LineCodec(tenant, session_id))
         self._opened.add(session)
         return session
 
@@ -449,17 +415,41 @@ class SqlStore:
         if row is None:
             self._rows.change(opening.key, None, [], removes=True)  # ends a deletion that could not be finished
             return
-        self._indexes.remove(row)  # first: once the row is gone nobody would know of it
+        self._remove_index(row)  # first: once the row is gone nobody would know of it
         used, _ = self._rows.change(opening.key, None, [(_IS_USING, (row,)), (_DELETE, (row,))], removes=True)
         if used:
             opening.sweep()
-        self._indexes.remove(row)
+        self._remove_index(row)
+
+    def open_index(self, row: int | None, *, read_only: bool) -> "PageIndex":
+        """Open the index of the session in a row; without one it is an empty one in memory."""
+        directory = None if row is None else self._index_directory()
+        try:
+            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+
+            if directory is None:
+                return PageIndex(None)
+            path = str(directory / f"{row}.sqlite")
+            disk.refuse_links(str(directory.parent), str(directory))
+            if read_only:
+                return PageIndex(path, read_only=True)
+            with disk.locked(str(directory)):
+                return PageIndex(path)
+        except OSError as error:
+            raise refusal.unavailable(error, "the directory of the indexes") from error
 
     def close(self) -> None:
         """Give back what the sessions that are still open hold, and the connections. May be called twice."""
         for session in list(self._opened):
             session.close()
         self._rows.close()
+
+    def _remove_index(self, row: int) -> None:
+        from memci.archive.catalogue import index_file  # noqa: PLC0415 (few need it)
+
+        directory = self._index_directory()
+        if directory is not None:
+            index_file.remove(str(directory / f"{row}.sqlite"))
 
 
 def _key(tenant: str, session_id: str) -> Key:

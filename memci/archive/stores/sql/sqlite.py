@@ -15,8 +15,9 @@ import attrs
 
 from memci.archive import refusal
 from memci.archive.stores.sql.rows import BEGIN, FIND, Found, Key, Statement, checked_head, place_of
-from memci.archive.stores.sql.session import IndexFiles, SqlStore
-from memci.archive.stores.sql.sqlite_database import Run, SqliteDatabase, SqliteIo
+from memci.archive.stores.sql.schema import Run
+from memci.archive.stores.sql.session import SqlStore
+from memci.archive.stores.sql.sqlite_database import SqliteDatabase, SqliteIo
 
 if TYPE_CHECKING:
     import os
@@ -87,17 +88,13 @@ class SqliteStore(SqlStore):
         durability: ``fsync``: what is acknowledged survives a loss of power (``synchronous = EXTRA``). ``flush``: it survives
             the end of the process; a loss of power may take the last commits, but leaves the database whole (``NORMAL``).
         io: The library, to count its calls or to make them fail.
-
-    Attributes:
-        durability: As given.
-        io: As given; its counts tell what was done.
     """
 
     def __init__(self, path: "str | os.PathLike[str]", durability: str = "fsync", *, io: SqliteIo | None = None) -> None:
         self.io = io or SqliteIo()
         self._database = SqliteDatabase(str(Path(path).absolute()), self.io, synced=durability == "fsync")
         indexes = Path(f"{self._database.path}.index")
-        super().__init__(_SqliteRows(self._database), IndexFiles(lambda: indexes), durability)
+        super().__init__(_SqliteRows(self._database), lambda: indexes, durability)
 
     @property
     def journal_mode(self) -> str:

@@ -11,17 +11,15 @@ from weakref import WeakSet
 import attrs
 
 from memci.archive import disk, refusal
-from memci.archive.stores.sql import sqlite_schema
+from memci.archive.stores.sql import schema
 from memci.archive.stores.sql.rows import Found, SyncFailedError
+from memci.archive.stores.sql.schema import Run
 from memci.errors import CorruptError, LockedError, MemciError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     import sqlite3
 
 T = TypeVar("T")
-Run = Callable[..., Found]
-"""Runs a statement with its values and returns its rows."""
-
 _CHECKED_BYTES = 1 << 26
 """A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second."""
 
@@ -257,7 +255,7 @@ class SqliteDatabase:
         connection = self._opened(create=True)
         assert connection is not None
         # What is written goes where a damaged page says that there is room: over what is stored there.
-        if self._damage is not None or sqlite_schema.size_bytes(connection) <= _CHECKED_BYTES:
+        if self._damage is not None or schema.sqlite_bytes(connection) <= _CHECKED_BYTES:
             self._check_whole()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -272,7 +270,7 @@ class SqliteDatabase:
     def _check_whole(self) -> None:
         if self._damage is None:
             assert self._connection is not None
-            self._damage = sqlite_schema.problem_of(self._connection, "1")
+            self._damage = schema.sqlite_problem(self._connection, "1")
         if self._damage:
             raise self._damaged(self._damage)
 
@@ -295,7 +293,7 @@ class SqliteDatabase:
         connection.execute("PRAGMA fullfsync = ON")  # macOS: into the drive, as its plain sync is not
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
-        version = sqlite_schema.version_of(connection)
+        version = schema.sqlite_version(connection)
         if not version and not create:
             return False
         is_safe = is_wal_safe(self._io.version())
@@ -307,10 +305,10 @@ class SqliteDatabase:
             self._mode = _mode(connection, "= TRUNCATE")
             if self._mode == "wal":
                 raise self._unsafe()
-        if version < len(sqlite_schema.MIGRATIONS):
-            sqlite_schema.migrate(connection)
+        if version < len(schema.SQLITE):
+            schema.migrate_sqlite(connection)
         # A session whose row cannot be found is so told from one that there is not. O(sessions).
-        problem = sqlite_schema.problem_of(connection, "session")
+        problem = schema.sqlite_problem(connection, "session")
         if problem:
             raise self._damaged(problem)
         return True

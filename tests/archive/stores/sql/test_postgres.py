@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from memci.archive.stores.sql import postgres_schema
+from memci.archive.stores.sql import schema
 from memci.archive.stores.sql.postgres import PostgresStore
 from memci.archive.stores.sql.postgres_pool import PostgresIo
 from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, StoreError, UnavailableError
@@ -365,7 +365,7 @@ def test_an_older_schema_is_migrated(url: str) -> None:
 
     def migrate(*steps: tuple[str, ...]) -> None:
         with psycopg.connect(url, autocommit=True) as connection:
-            postgres_schema.migrate(lambda sql, values=None: PostgresIo().execute(connection, sql, values or ()), steps)
+            schema.migrate_postgres(lambda sql, values=None: PostgresIo().execute(connection, sql, values or ()), steps)
 
     migrate(first)
     with pytest.raises(psycopg.errors.SyntaxError):

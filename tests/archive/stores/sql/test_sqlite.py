@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from memci.archive.stores.sql import sqlite_schema
+from memci.archive.stores.sql import schema
 from memci.archive.stores.sql.sqlite import SqliteStore
 from memci.archive.stores.sql.sqlite_database import SqliteIo, is_wal_safe
 from memci.errors import ConflictError, StoreError, UnavailableError
@@ -326,13 +326,13 @@ def test_an_older_database_is_migrated(tmp_path: Path) -> None:
         ("ALTER TABLE a ADD COLUMN y", "INSERT INTO a VALUES (1, 2)"),
         ("CREATE nothing",),
     )
-    sqlite_schema.migrate(connection, [first])
+    schema.migrate_sqlite(connection, [first])
     with pytest.raises(sqlite3.OperationalError):
-        sqlite_schema.migrate(connection, [first, second, broken])
+        schema.migrate_sqlite(connection, [first, second, broken])
     assert [] == connection.execute("SELECT * FROM a").fetchall()
     for _ in range(2):
-        sqlite_schema.migrate(connection, [first, second])
-    sqlite_schema.migrate(connection, [first])
+        schema.migrate_sqlite(connection, [first, second])
+    schema.migrate_sqlite(connection, [first])
     assert [(1, 2)] == connection.execute("SELECT x, y FROM a").fetchall()
     assert (2,) == connection.execute("PRAGMA user_version").fetchone()
     connection.close()
@@ -343,7 +343,7 @@ def test_an_older_database_is_migrated(tmp_path: Path) -> None:
     [
         (["CREATE TABLE other (x)"], "not one of memci"),
         (["PRAGMA user_version = 1"], "not one of memci"),
-        ([f"PRAGMA application_id = {sqlite_schema.APPLICATION_ID}", "PRAGMA user_version = 99"], "newer memci"),
+        ([f"PRAGMA application_id = {schema.APPLICATION_ID}", "PRAGMA user_version = 99"], "newer memci"),
     ],
 )
 def test_other_databases_are_refused(tmp_path: Path, statements: list[str], text: str) -> None:
