@@ -7,8 +7,6 @@ The tables are ``memci_session``, ``memci_record``, ``memci_page``, ``memci_snap
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
-
 from memci.archive import refusal
 from memci.archive.stores.sql.postgres_pool import PLACE, PostgresIo, PostgresPool
 from memci.archive.stores.sql.postgres_url import split_options
@@ -17,23 +15,21 @@ from memci.archive.stores.sql.session import SqlStore
 from memci.errors import UnavailableError
 
 # What writes takes hold of the session's row, so that a deletion comes before or after it; no row means that it was deleted.
-_HERE = "SELECT id FROM memci_session WHERE id = %s FOR KEY SHARE"
+_HERE = "SELECT id FROM memci_session WHERE id = ? FOR KEY SHARE"
 # The row of the session is locked by its update, so that appends to it come one after the other.
 _APPEND = """
 WITH moved AS (
-    UPDATE memci_session SET head = %s WHERE id = %s AND head = %s
+    UPDATE memci_session SET head = ? WHERE id = ? AND head = ?
     AND (head = 0 OR EXISTS (SELECT FROM memci_record WHERE session = id AND seq = head)) RETURNING id
 ) INSERT INTO memci_record (session, seq, line, token)
-SELECT moved.id, %s + number, line, %s FROM moved, unnest(%s::bytea[]) WITH ORDINALITY AS new (line, number) RETURNING session
+SELECT moved.id, ? + number, line, ? FROM moved, unnest(?::bytea[]) WITH ORDINALITY AS new (line, number) RETURNING session
 """
-_COMMIT = "SELECT token FROM memci_record WHERE session = %s AND seq = %s"
+_COMMIT = "SELECT token FROM memci_record WHERE session = ? AND seq = ?"
 
 
-@attrs.frozen
-class _PostgresRows:
+class _PostgresRows(PostgresPool):
     """Implements ``Rows``."""
 
-    pool: PostgresPool
     # Each putting changes the row of the blob, so that a sweep which began before leaves it alone: it compares the row as it was.
     put_blob = """
     INSERT INTO memci_blob AS blob (tenant, name, body, puts) VALUES (?, ?, ?, 1) ON CONFLICT (tenant, name) DO UPDATE
@@ -47,15 +43,11 @@ class _PostgresRows:
     )
     """
 
-    def read(self, sql: str, values: Sequence[object], session: str = "") -> Found:
-        return self.pool.run(_spelled(sql), values, session)
-
     def change(self, key: Key, row: int | None, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
         del removes  # the server does that in its own time
-        spelled = [(_spelled(sql), values) for sql, values in statements]
         if row is None:
-            return self.pool.run_all(spelled, key.session_id) if spelled else []
-        here, *done = self.pool.run_all([(_HERE, (row,)), *spelled], key.session_id)
+            return self.run(statements, key.session_id) if statements else []
+        here, *done = self.run([(_HERE, (row,)), *statements], key.session_id)
         if not here:
             raise refusal.deleted(key.session_id)
         return done
@@ -70,15 +62,15 @@ class _PostgresRows:
             place = self._find(key)
             if place is None and expected:
                 raise refusal.conflict(expected, 0)
-            begin = (BEGIN, (key.tenant, key.name, key.session_id.encode()))
-            row = place.row if place else int(self.change(key, None, [begin])[0][0][0])
-        token = self.pool.token()
-        if self.pool.run(_APPEND, (expected + len(lines), row, expected, expected, token, list(lines)), key.session_id):
+            begin = (key.tenant, key.name, key.session_id.encode())
+            row = place.row if place else int(self.read(BEGIN, begin, key.session_id)[0][0])
+        token = self.token()
+        if self.read(_APPEND, (expected + len(lines), row, expected, expected, token, list(lines)), key.session_id):
             return row
         place = self._find(key)
         if place is None or place.row != row:
             raise refusal.deleted(key.session_id)
-        if [(token,)] == self.pool.run(_COMMIT, (row, expected + 1), key.session_id):
+        if [(token,)] == self.read(_COMMIT, (row, expected + 1), key.session_id):
             return row
         head = checked_head(key, place)
         if head != expected:
@@ -86,14 +78,11 @@ class _PostgresRows:
         message = f"{PLACE}: session {key.session_id!r} changed while it was written to: do it again"
         raise UnavailableError(message)
 
-    def _find(self, key: Key) -> Place | None:
-        return place_of(self.read(FIND, (key.tenant, key.name), key.session_id))
-
     def check(self) -> None:
         pass  # the server checks its pages itself
 
-    def close(self) -> None:
-        self.pool.close()
+    def _find(self, key: Key) -> Place | None:
+        return place_of(self.read(FIND, (key.tenant, key.name), key.session_id))
 
 
 class PostgresStore(SqlStore):
@@ -116,11 +105,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, durability: str = "fsync", *, io: PostgresIo | None = None) -> None:
         rest, size, index_dir = split_options(url)
         self.io = io or PostgresIo()
-        self._pool = PostgresPool(rest, size, self.io, synced=durability == "fsync")
+        self._pool = _PostgresRows(rest, size, self.io, synced=durability == "fsync")
         directory = Path(index_dir).absolute() if index_dir else None
         # Two databases may share a directory, and both have a row 1.
-        super().__init__(_PostgresRows(self._pool), lambda: directory and directory / self._pool.database_id(), durability)
-
-
-def _spelled(sql: str) -> str:
-    return sql.replace("{}", "memci_").replace("?", "%s")
+        super().__init__(self._pool, lambda: directory and directory / self._pool.database_id(), durability)

@@ -152,19 +152,20 @@ class PostgresPool:
         self._synced = synced
         self._processes: dict[int, _Process] = {}
 
-    def run(self, sql: str, values: Sequence[object] = (), session: str = "") -> Found:
-        """Run a statement that may run twice, and return its rows; see ``run_all``."""
-        return self.run_all([(sql, values)], session)[0]
+    def read(self, sql: str, values: Sequence[object] = (), session: str = "") -> Found:
+        """Run a statement that may run twice, and return its rows; see ``run``."""
+        return self.run([(sql, values)], session)[0]
 
-    def run_all(self, statements: Sequence[Statement], session: str) -> list[Found]:
+    def run(self, statements: Sequence[Statement], session: str) -> list[Found]:
         """Run statements that may run twice as one transaction, and return the rows of each.
 
         One round trip, unless the connection was lost. A ``LockedError``, where others kept rows locked, names the *session*.
         """
+        spelled = [(sql.replace("{}", "memci_").replace("?", "%s"), values) for sql, values in statements]
         with suppress(_ConnectionLostError), self.connection(session) as connection:
-            return self._io.execute_all(connection, statements)
+            return self._io.execute_all(connection, spelled)
         with self.connection(session) as connection:
-            return self._io.execute_all(connection, statements)
+            return self._io.execute_all(connection, spelled)
 
     def database_id(self) -> str:
         """Return what tells this database from all others."""
@@ -177,7 +178,7 @@ class PostgresPool:
     def token(self) -> str:
         """Return a text that was never returned before, in no process. A round trip for the first."""
         process = self._process()
-        process.writer = process.writer or int(self.run("SELECT nextval('memci_writer')")[0][0])
+        process.writer = process.writer or int(self.read("SELECT nextval('memci_writer')")[0][0])
         return f"{process.writer}.{next(process.tokens)}"
 
     def close(self) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import attrs
-
 from memci.archive import refusal
 from memci.archive.stores.sql.rows import BEGIN, FIND, Found, Key, Statement, checked_head, place_of
 from memci.archive.stores.sql.schema import Run
@@ -23,11 +21,9 @@ if TYPE_CHECKING:
     import os
 
 
-@attrs.frozen
-class _SqliteRows:
+class _SqliteRows(SqliteDatabase):
     """Implements ``Rows``."""
 
-    database: SqliteDatabase
     put_blob = """
     INSERT INTO blob (tenant, name, body) VALUES (?, ?, ?) ON CONFLICT (tenant, name) DO UPDATE SET body = excluded.body
     WHERE blob.body IS NOT excluded.body
@@ -39,42 +35,32 @@ class _SqliteRows:
     )
     """
 
-    def read(self, sql: str, values: Sequence[object], session: str = "") -> Found:
-        return self.database.read(lambda run: run(_spelled(sql), values), [], session)
-
     def change(self, key: Key, row: int | None, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
         def work(run: Run) -> list[Found]:
             if row is not None and not run("SELECT id FROM session WHERE id = ?", (row,)):
                 raise refusal.deleted(key.session_id)
-            return [run(_spelled(sql), values) for sql, values in statements]
+            return [run(sql, values) for sql, values in statements]
 
-        done = self.database.write(work, key.session_id) if statements else []
+        done = self.write(work, key.session_id) if statements else []
         if removes:
-            self.database.clean()
+            self.clean()
         return done
 
     def append(self, key: Key, row: int | None, expected: int, lines: Sequence[bytes]) -> int:
         def work(run: Run) -> int:
-            place = place_of(run(_spelled(FIND), (key.tenant, key.name)))
+            place = place_of(run(FIND, (key.tenant, key.name)))
             if row is not None and (place is None or place.row != row):
                 raise refusal.deleted(key.session_id)
             head = checked_head(key, place)
             if head != expected:
                 raise refusal.conflict(expected, head)
-            begin = (key.tenant, key.name, key.session_id.encode())
-            found = int(run(_spelled(BEGIN), begin)[0][0]) if place is None else place.row
+            found = place.row if place else int(run(BEGIN, (key.tenant, key.name, key.session_id.encode()))[0][0])
             for seq, line in enumerate(lines, start=expected + 1):
                 run("INSERT INTO record (session, seq, line) VALUES (?, ?, ?)", (found, seq, line))
             run("UPDATE session SET head = ? WHERE id = ?", (expected + len(lines), found))
             return found
 
-        return self.database.write(work, key.session_id)
-
-    def check(self) -> None:
-        self.database.check()
-
-    def close(self) -> None:
-        self.database.close()
+        return self.write(work, key.session_id)
 
 
 class SqliteStore(SqlStore):
@@ -92,15 +78,11 @@ class SqliteStore(SqlStore):
 
     def __init__(self, path: "str | os.PathLike[str]", durability: str = "fsync", *, io: SqliteIo | None = None) -> None:
         self.io = io or SqliteIo()
-        self._database = SqliteDatabase(str(Path(path).absolute()), self.io, synced=durability == "fsync")
+        self._database = _SqliteRows(str(Path(path).absolute()), self.io, synced=durability == "fsync")
         indexes = Path(f"{self._database.path}.index")
-        super().__init__(_SqliteRows(self._database), lambda: indexes, durability)
+        super().__init__(self._database, lambda: indexes, durability)
 
     @property
     def journal_mode(self) -> str:
         """``wal`` where the database was made by a library that is safe with it, else ``truncate``, a rollback journal."""
         return self._database.mode()
-
-
-def _spelled(sql: str) -> str:
-    return sql.replace("{}", "")

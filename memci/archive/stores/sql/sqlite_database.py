@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import sqlite3
 
 T = TypeVar("T")
+
 _CHECKED_BYTES = 1 << 26
 """A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second."""
-
 
 _WAL_FIXED = (3, 51, 3)
 _WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
@@ -131,19 +131,23 @@ class SqliteDatabase:
 
     def mode(self) -> str:
         """Return the journal mode, ``wal`` or ``truncate``; of a database that is not there yet, the one it would get."""
-        found = self.read(lambda _: self._mode, "")
-        return found or ("wal" if is_wal_safe(self._io.version()) else "truncate")
+        found = self.read("PRAGMA journal_mode")
+        return str(found[0][0]) if found else "wal" if is_wal_safe(self._io.version()) else "truncate"
 
-    def read(self, work: Callable[[Run], T], absent: T, session: str = "") -> T:
-        """Run statements that only read, and return what *work* returns, or *absent* where there is no database.
+    def read(self, sql: str, values: Sequence[object] = (), session: str = "", *, whole: bool = False) -> Found:
+        """Run a statement that only reads; it finds nothing where there is no database.
 
-        A ``LockedError``, where others kept it locked for too long, names the *session*.
+        A ``LockedError``, where others kept it locked for too long, names the *session*. If *whole*, all is looked at before.
         """
         self._take_turn(session, self._io.wait_s)
         try:
             with self._mapped(session):
                 connection = self._opened(create=False)
-                return absent if connection is None else work(self._run_on(connection))
+                if connection is None:
+                    return []
+                if whole:
+                    self._check_whole()
+                return self._run_on(connection)(sql, values)
         finally:
             self._end_turn()
 
@@ -184,15 +188,12 @@ class SqliteDatabase:
 
     def check(self) -> None:
         """Raise ``CorruptError`` where tables or indexes are not whole. O(database), once in the life of a connection."""
-        self.read(lambda _: self._check_whole(), None)
+        self.read("SELECT 1", whole=True)
 
     def clean(self) -> None:
         """Bring what the write-ahead log holds into the database and empty it, so that no removed bytes are left in it."""
-
-        def checkpoint(run: Run) -> bool:
-            return self._mode == "wal" and bool(run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
-
-        if self.read(checkpoint, absent=False):
+        found = self.read("PRAGMA wal_checkpoint(TRUNCATE)")
+        if found and found[0][0]:
             message = f"{self._name}: removed bytes are still in the write-ahead log, as others read there: do it again"
             raise UnavailableError(message)
 
@@ -229,7 +230,7 @@ class SqliteDatabase:
             self._turn.notify_all()
 
     def _run_on(self, connection: "sqlite3.Connection") -> Run:
-        return lambda sql, values=(): self._io.execute(connection, sql, values)
+        return lambda sql, values=(): self._io.execute(connection, sql.replace("{}", ""), values)
 
     def _commit_all(self, jobs: Sequence[_Job[Any]]) -> None:
         """Do the jobs in one transaction; what a job raises is its own error."""

@@ -284,8 +284,8 @@ def test_a_server_without_syncs_keeps_no_promise(url: str) -> None:
 def test_a_commit_waits_for_the_disk(url: str, durability: str, asked: str, found: str) -> None:
     """A commit is synced unless the weaker durability was asked for, whatever the server's default; stronger ones are kept."""
     store = PostgresStore(f"{url}%20-csynchronous_commit%3D{asked}", durability)
-    assert [(found,)] == store._pool.run("SHOW synchronous_commit")
-    assert [("1min",)] == store._pool.run("SHOW statement_timeout")
+    assert [(found,)] == store._pool.read("SHOW synchronous_commit")
+    assert [("1min",)] == store._pool.read("SHOW statement_timeout")
     store.close()
 
 
