@@ -52,9 +52,6 @@ _ADVICE = {
     "53300": "close connections, lower memci_pool, or raise max_connections",
     "57014": "it took too long, or somebody cancelled it: do it again, or raise statement_timeout",
 }
-_DAMAGE = {"23505", "XX001", "XX002"}  # 23505: a record is where the journal does not go yet
-_DELETED = "23503"
-_LOCKED = "55P03"
 
 
 class _ConnectionLostError(UnavailableError):
@@ -84,11 +81,7 @@ class PostgresIo:
         self.round_trips = 0
 
     def connect(self, url: str) -> "psycopg.Connection":
-        """Open a connection on which every statement is a transaction, unless it is said otherwise.
-
-        Raises:
-            ConfigError: The driver cannot read the URL.
-        """
+        """Open a connection on which every statement is a transaction, unless it is said otherwise."""
         import psycopg  # noqa: PLC0415 loads only when a store connects
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 as above
 
@@ -118,35 +111,23 @@ class PostgresIo:
 
 @attrs.define(eq=False)
 class _Process:
-    """What belongs to one process; a forked child begins with a new one.
+    """What belongs to one process; a forked child begins with a new one."""
 
-    Attributes:
-        slots: As many as there may be connections; those that nobody uses, and ``None`` for those that are not open.
-        tokens: Counts tokens that were given out.
-        database_id: Known once the tables were looked at.
-        writer: A number that no other process has, taken with the first token.
-    """
-
-    slots: "LifoQueue[psycopg.Connection | None]" = attrs.field(factory=LifoQueue)
-    tokens: Iterator[int] = attrs.field(factory=count)
-    database_id: str = ""
-    writer: int = 0
+    slots: "LifoQueue[psycopg.Connection | None]" = attrs.field(factory=LifoQueue)  # those not in use; None: it is not open
+    tokens: Iterator[int] = attrs.field(factory=count)  # counts those that were given out
+    database_id: str = ""  # known once the tables were looked at
+    writer: int = 0  # a number that no other process has, taken with the first token
 
 
 class PostgresPool:
     """At most *size* connections a process, opened when they are needed.
 
-    A connection that a fork has inherited is never used; the driver does not close it either.
-
-    Args:
-        url: What libpq takes; it may hold a password, so it is shown nowhere.
-        size: Most connections.
-        io: The server.
-        synced: A commit survives a loss of power of the server; otherwise only the end of its processes.
+    A connection that a fork has inherited is never used; the driver does not close it either. If *synced*, a commit survives a
+    loss of power of the server; otherwise only the end of its processes.
     """
 
     def __init__(self, url: str, size: int, io: PostgresIo, *, synced: bool) -> None:
-        self._url = url
+        self._url = url  # it may hold a password, so it is shown nowhere
         self._size = size
         self._io = io
         self._synced = synced
@@ -206,14 +187,18 @@ class PostgresPool:
             raise UnavailableError(message) from None
         kept = None
         try:
-            connection = connection or self._connect(process)
+            if connection is None:
+                with self._mapped(None):
+                    connection = self._io.connect(self._url)
+                with self._mapped(connection):
+                    self._prepare(process, connection)
+            kept = connection
             with self._mapped(connection, session):
                 yield connection
-            kept = connection
-        except StoreError:
-            kept = None if connection is None or connection.closed else connection
+        except BaseException as error:  # one that was interrupted is not kept: an answer may still be on its way
+            kept = kept if isinstance(error, StoreError) and kept and not kept.closed else None
             raise
-        finally:  # one that was interrupted is not kept: an answer may still be on its way
+        finally:
             process.slots.put(kept)
             if kept is None and connection is not None:
                 if connection.closed:
@@ -228,17 +213,6 @@ class PostgresPool:
                 process.slots.put(None)
             self._processes.setdefault(pid, process)
         return self._processes[pid]
-
-    def _connect(self, process: _Process) -> "psycopg.Connection":
-        with self._mapped(None):
-            connection = self._io.connect(self._url)
-        try:
-            with self._mapped(connection):
-                self._prepare(process, connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     def _prepare(self, process: _Process, connection: "psycopg.Connection") -> None:
         """Set a new connection up, and the tables with the first one of the process."""
@@ -268,13 +242,14 @@ class PostgresPool:
             if connection is not None and connection.closed:
                 message = f"{PLACE}: the connection was lost ({text}): do it again"
                 raise _ConnectionLostError(message) from error
-            if error.sqlstate in _DAMAGE:
-                problem = f"{text}: restore it from a backup"
-                raise CorruptError(problem, session="", place=PLACE) from error
-            if error.sqlstate == _DELETED:
-                raise refusal.deleted(session) from error
-            if error.sqlstate == _LOCKED:
-                raise refusal.locked(reason, session) from error
+            match error.sqlstate:
+                case "23505" | "XX001" | "XX002":  # the first: a record is where the journal does not go yet
+                    problem = f"{text}: restore it from a backup"
+                    raise CorruptError(problem, session="", place=PLACE) from error
+                case "23503":
+                    raise refusal.deleted(session) from error
+                case "55P03":
+                    raise refusal.locked(reason, session) from error
             other = refusal.MORE_DESCRIPTORS if is_out_of_descriptors() else "see to the server, then do it again"
             message = f"{reason}: {_ADVICE.get(error.sqlstate or '', other)}"
             raise UnavailableError(message) from error

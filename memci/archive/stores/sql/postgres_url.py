@@ -4,11 +4,8 @@ import re
 
 from memci.errors import ConfigError
 
-OPTIONS = ("memci_index", "memci_pool")
-"""Parameters of memci's own; they are taken as they are, without percent-decoding."""
-
-POOL = 4
-"""Connections that a process opens at most, where nothing is said."""
+# Parameters of memci's own, which are taken as they are, without percent-decoding; and what they are where nothing is said.
+_OPTIONS = {"memci_index": "", "memci_pool": "4"}
 
 _HOST = r"(?:\[[^\]@/?]*\]|[^@/?:,\[\]]*)(?::[0-9]{0,5})?"
 _PARAMETERS = r"(?:[^=&@?/]+=[^&{0}]*(?:&[^=&@?/]+=[^&{0}]*)*)?"
@@ -44,12 +41,12 @@ def split_options(url: str) -> tuple[str, int, str]:
     place, _, query = url.partition("?")
     parameters = [parameter.partition("=") for parameter in query.split("&") if parameter]
     own = {name: value for name, _, value in parameters if name.startswith("memci_")}
-    if not own.keys() <= set(OPTIONS):
-        message = f"a parameter of memci's own is none of {', '.join(OPTIONS)}: the URL takes these, and what libpq knows"
+    if not own.keys() <= _OPTIONS.keys():
+        message = f"a parameter of memci's own is none of {', '.join(_OPTIONS)}: the URL takes these, and what libpq knows"
         raise ConfigError(message, path="store")
-    size = own.get("memci_pool", str(POOL))
+    index, size = ({**_OPTIONS, **own}[name] for name in _OPTIONS)
     if not (size.isascii() and size.isdecimal() and int(size[:9]) > 0):
         message = "memci_pool is no number: give how many connections a process opens at most, from 1"
         raise ConfigError(message, path="store")
     others = "&".join("".join(parameter) for parameter in parameters if parameter[0] not in own)
-    return f"{place}?{others}" if others else place, int(size), own.get("memci_index", "")
+    return f"{place}?{others}" if others else place, int(size), index

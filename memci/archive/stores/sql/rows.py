@@ -31,13 +31,11 @@ FIND = """
 SELECT id, head, coalesce((SELECT max(seq) FROM {}record WHERE session = owner.id), 0)
 FROM {}session AS owner WHERE tenant = ? AND name = ?
 """
-"""Finds a ``Place``."""
-
+# Makes the row of a session if there is none, and returns it.
 BEGIN = """
 INSERT INTO {}session AS owner (tenant, name, session_id, head) VALUES (?, ?, ?, 0)
 ON CONFLICT (tenant, name) DO UPDATE SET head = owner.head RETURNING id
 """
-"""Returns the row of a session, which is made if there is none."""
 
 
 class SyncFailedError(UnavailableError):
@@ -63,15 +61,10 @@ class Place:
 
 
 class Rows(Protocol):
-    """The tables of one database.
+    """The tables of one database."""
 
-    Attributes:
-        put_blob: Statement that puts a blob with the values tenant, name and body, over one that is damaged.
-        sweep: Statement that deletes the blobs of a tenant that no session refers to. O(blobs of the tenant).
-    """
-
-    put_blob: str
-    sweep: str
+    put_blob: str  # statement that puts a blob with the values tenant, name and body, over one that is damaged
+    sweep: str  # statement that deletes the blobs of a tenant that no session refers to; O(blobs of the tenant)
 
     def read(self, sql: str, values: Sequence[object], session: str = "") -> Found:
         """Run a query; it finds nothing where there is no database yet."""
@@ -80,19 +73,15 @@ class Rows(Protocol):
     def change(self, key: Key, row: int | None, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
         """Run statements that may run twice in one transaction, and return what each returned.
 
-        With a *row*, that session has to be there. With *removes*, the bytes that they take out are in no file of the database
-        when it returns, as far as it can say.
-
-        Raises:
-            UnavailableError: The session was deleted, or it is not known to be done; call again.
+        With a *row*, that session has to be there still. With *removes*, the bytes that they take out are in no file of the
+        database when it returns, as far as it can say; else call again.
         """
         ...
 
     def append(self, key: Key, row: int | None, expected: int, lines: Sequence[bytes]) -> int:
         """Write lines after the record *expected* as ``Journal.append`` does; return the session's row, which is made if need be.
 
-        Raises:
-            CorruptError: The last record is missing, or there is one after the head; nothing was written.
+        It raises ``CorruptError``, and writes nothing, where the last record is missing, or there is one after the head.
         """
         ...
 
@@ -121,22 +110,14 @@ def checked_head(key: Key, place: Place | None) -> int:
         return 0
     if place.head != place.last:
         problem = f"the session's row says {place.head} and the last record is {place.last}: restore it from a backup"
-        raise corrupt(key, "head", problem, min(place.head, place.last) + 1)
+        raise CorruptError(problem, session=key.session_id, place="head", seq=min(place.head, place.last) + 1)
     return place.head
-
-
-def corrupt(key: Key, place: str, problem: str, seq: int | None = None) -> CorruptError:
-    """Make the error of rows that are not what was written."""
-    return CorruptError(problem, session=key.session_id, place=place, seq=seq)
 
 
 def listed_id(name: object, session_id: object) -> str:
     """Return the id of a session by its row. Raises ``CorruptError`` where it is damaged, and the name does not spell it."""
-    identifier = data_of(session_id).decode(errors="replace")
-    if identifier and file_name(identifier) == name:
-        return identifier
-    spelled = find_identifier(name) if isinstance(name, str) else None
-    if spelled is None:
+    identifier = find_identifier(str(name)) or data_of(session_id).decode(errors="replace")
+    if not identifier or file_name(identifier) != name:
         problem = "the session's id is not the one that its row is named after: restore it from a backup"
         raise CorruptError(problem, session="", place=f"row of {name}")
-    return spelled
+    return identifier

@@ -86,13 +86,10 @@ def sqlite_version(connection: "sqlite3.Connection") -> int:
         CorruptError: It has tables and no version.
         StoreError: It is another program's, or a newer memci's.
     """
-    connection.execute("BEGIN")  # all of one moment: another process may be making the tables
-    try:
-        tables = _number(connection, "SELECT count(*) FROM sqlite_master")
-        version = _number(connection, "PRAGMA user_version")
-        owner = _number(connection, "PRAGMA application_id")
-    finally:
-        connection.execute("ROLLBACK")
+    # In one query, so that all is of one moment: another process may be making the tables.
+    version, owner, tables = connection.execute(
+        "SELECT *, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version, pragma_application_id"
+    ).fetchone()
     if owner == APPLICATION_ID and tables and not version:
         message = "its version is gone"
         raise CorruptError(message, session="", place="the database")
@@ -106,7 +103,7 @@ def migrate_sqlite(connection: "sqlite3.Connection", steps: Steps = SQLITE) -> N
     """Bring a database to the newest version in one transaction; nothing happens where it is there. Safe for many at once."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _number(connection, "PRAGMA user_version")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version < len(steps):  # else another process was faster
             for statement in chain.from_iterable(steps[version:]):
                 connection.execute(statement)
@@ -129,11 +126,6 @@ def sqlite_problem(connection: "sqlite3.Connection", what: str) -> str:
             return "its tables are not those that were made"
     found = str(connection.execute(f"PRAGMA integrity_check({what})").fetchone()[0])
     return "" if found == "ok" else found.splitlines()[-1]
-
-
-def sqlite_bytes(connection: "sqlite3.Connection") -> int:
-    """Return the size of a database."""
-    return _number(connection, "PRAGMA page_count") * _number(connection, "PRAGMA page_size")
 
 
 def postgres_id(run: Run) -> str:
@@ -164,7 +156,3 @@ def migrate_postgres(run: Run, steps: Steps = POSTGRES) -> None:
             run(statement)
         run("UPDATE memci_schema SET version = %s", (len(steps),))
     run("COMMIT")
-
-
-def _number(connection: "sqlite3.Connection", sql: str) -> int:
-    return int(connection.execute(sql).fetchone()[0])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import attrs
@@ -21,22 +21,18 @@ from memci.archive.stores.sql.rows import (
     Statement,
     SyncFailedError,
     checked_head,
-    corrupt,
     data_of,
     listed_id,
     place_of,
 )
 from memci.archive.stores.thinning import superfluous
-from memci.errors import UnavailableError
+from memci.errors import CorruptError, UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
-BATCH_RECORDS = 500
-"""Most records that one query reads."""
-
-BATCH_BYTES = 4_000_000
-"""A query stops before the record that begins after so many bytes, so that memory is bounded by the largest record."""
+# What one query reads at most; it stops before the record that begins after so many bytes, so that the largest bounds memory.
+_BATCH_RECORDS, _BATCH_BYTES = 500, 4_000_000
 
 _LIST = """
 SELECT name, session_id FROM {}session AS owner
@@ -49,6 +45,7 @@ SELECT record.seq, record.line FROM {}record AS record JOIN (
 ) AS sized ON record.seq = sized.seq
 WHERE record.session = ? AND sized.before < ? ORDER BY record.seq
 """
+_PICK = "SELECT line FROM {}record WHERE session = ? AND seq = ?"
 # A record that was replaced already, by a call whose answer was lost, is replaced again.
 _REPLACE = "UPDATE {}record SET line = ? WHERE session = ? AND seq = ? AND line IN (?, ?) RETURNING seq"
 _PUT_PAGE = """
@@ -132,10 +129,6 @@ class _Opening:
         if self.find_row() is not None:
             self.change([(sql, (self.row, *each)) for each in values], removes=True)
 
-    def sweep(self) -> None:
-        """Delete the blobs that nobody refers to."""
-        self.rows.change(self.key, None, [(self.rows.sweep, (self.key.tenant,))], removes=True)
-
 
 @attrs.define(eq=False)
 class _Journal:
@@ -171,19 +164,19 @@ class _Journal:
         bound = end if until is None else min(until, end)
         seq = max(after, 0)
         while seq < bound:
-            values = (place.row, seq, min(bound, seq + BATCH_RECORDS), place.row, BATCH_BYTES)
+            values = (place.row, seq, min(bound, seq + _BATCH_RECORDS), place.row, _BATCH_BYTES)
             lines = self.opening.read(_READ, *values)
             for found, line in lines:
                 seq += 1
                 if found != seq or seq > place.head:
                     checked_head(self.opening.key, place)
-                    self._missing(seq)
+                    raise self._corrupt(seq)
                 header, body, redacted = self._decoded(seq, data_of(line))
                 if seq == place.head and header.left:
-                    self._missing(seq + 1)
+                    raise self._corrupt(seq + 1)
                 yield Record(seq, header.kind, header.version, body, redacted)
             if not lines:
-                self._missing(seq + 1)
+                raise self._corrupt(seq + 1)
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         for body in bodies.values():
@@ -194,8 +187,11 @@ class _Journal:
         for seq in bodies:
             if not 1 <= seq <= head:
                 raise refusal.no_record(seq, head)
-        lines = self._pick(list(bodies))
-        for seq in bodies:
+        lines = {}
+        for seq, found in zip(bodies, opening.change([(_PICK, (opening.row, seq)) for seq in bodies]), strict=True):
+            if not found:
+                raise self._corrupt(seq)
+            lines[seq] = data_of(found[0][0])
             self._decoded(seq, lines[seq])
         expected = former or {}
         new = {seq: self.codec.redact(lines[seq], body, expected.get(seq)) for seq, body in bodies.items()}
@@ -207,31 +203,18 @@ class _Journal:
     def close(self) -> None:
         self.opening.is_closed = True
 
-    def _pick(self, seqs: Sequence[int]) -> dict[int, bytes]:
-        """Return the lines of records. One query for each ``BATCH_RECORDS``."""
-        lines: dict[int, bytes] = {}
-        for start in range(0, len(seqs), BATCH_RECORDS):
-            batch = seqs[start : start + BATCH_RECORDS]
-            marks = ", ".join("?" * len(batch))
-            sql = f"SELECT seq, line FROM {{}}record WHERE session = ? AND seq IN ({marks})"  # noqa: S608 (marks only)
-            lines |= {seq: data_of(line) for seq, line in self.opening.read_own(sql, *batch)}
-        for seq in seqs:
-            if seq not in lines:
-                self._missing(seq)
-        return lines
-
     def _decoded(self, seq: int, line: bytes) -> tuple[Header, bytes, bool]:
         try:
             header = self.codec.decode_header(line)
             body, redacted = self.codec.decode_body(line, header)
         except DamagedLineError as error:
-            raise corrupt(self.opening.key, f"record {seq}", str(error), seq) from error
+            raise self._corrupt(seq, str(error)) from error
         if header.seq != seq:
-            raise corrupt(self.opening.key, f"record {seq}", f"the line is that of record {header.seq}", seq)
+            raise self._corrupt(seq, f"the line is that of record {header.seq}")
         return header, body, redacted
 
-    def _missing(self, seq: int) -> NoReturn:
-        raise corrupt(self.opening.key, f"record {seq}", "it is missing", seq)
+    def _corrupt(self, seq: int, problem: str = "it is missing") -> CorruptError:
+        return CorruptError(problem, session=self.opening.key.session_id, place=f"record {seq}", seq=seq)
 
 
 @attrs.frozen
@@ -332,7 +315,7 @@ class _Blobs:
         opening = self.opening
         opening.remove("DELETE FROM {}blob_use WHERE session = ? AND name = ? AND seq <= ?", [(name, seq) for name in names])
         if opening.row is not None:
-            opening.sweep()
+            opening.rows.change(opening.key, None, [(opening.rows.sweep, (opening.key.tenant,))], removes=True)
 
 
 class _Session:
@@ -371,13 +354,7 @@ class _Session:
 class SqlStore:
     """Implements ``memci.archive.stores.contract.Store`` on rows.
 
-    Args:
-        rows: The database.
-        index_directory: Returns where the indexes of sessions lie, a file each, or ``None`` for in memory; they are derived.
-        durability: ``fsync`` or ``flush``.
-
-    Attributes:
-        durability: As given.
+    The indexes of sessions, which are derived, are files in what *index_directory* returns, and in memory where that is ``None``.
     """
 
     def __init__(self, rows: Rows, index_directory: Callable[[], Path | None], durability: str) -> None:
@@ -418,7 +395,7 @@ class SqlStore:
         self._remove_index(row)  # first: once the row is gone nobody would know of it
         used, _ = self._rows.change(opening.key, None, [(_IS_USING, (row,)), (_DELETE, (row,))], removes=True)
         if used:
-            opening.sweep()
+            self._rows.change(opening.key, None, [(self._rows.sweep, (opening.key.tenant,))], removes=True)
         self._remove_index(row)
 
     def open_index(self, row: int | None, *, read_only: bool) -> "PageIndex":

@@ -24,6 +24,7 @@ T = TypeVar("T")
 _CHECKED_BYTES = 1 << 26
 """A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second."""
 
+_BYTES = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 _WAL_FIXED = (3, 51, 3)
 _WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
 
@@ -107,10 +108,7 @@ class SqliteDatabase:
     piece after a savepoint of its own, so that writers of many sessions share what a commit costs, and none is harmed by
     another's conflict. A fork waits for the turn that is on, and finds the connection closed: a child must inherit none.
 
-    Args:
-        path: The file; its directory is made with it.
-        synced: A commit survives a loss of power; otherwise only the end of the process, though the database stays whole.
-        io: The library.
+    If *synced*, a commit survives a loss of power; otherwise only the end of the process, though the database stays whole.
     """
 
     def __init__(self, path: str, io: SqliteIo, *, synced: bool) -> None:
@@ -171,18 +169,15 @@ class SqliteDatabase:
             finally:
                 if job in self._waiting:
                     self._waiting.remove(job)
+        outcome: StoreError | None = UnavailableError(f"{self._name}: the writing thread was interrupted: do it again")
         try:
             self._commit_all(jobs)
+            outcome = None
         except StoreError as error:
-            for other in jobs:
-                other.error = error
-        except BaseException:
-            for other in jobs:
-                other.error = UnavailableError(f"{self._name}: the writing thread was interrupted: do it again")
-            raise
+            outcome = error
         finally:
             for other in jobs:
-                other.done = True
+                other.error, other.done = outcome or other.error, True
             self._end_turn()
         return job.result()
 
@@ -235,38 +230,36 @@ class SqliteDatabase:
     def _commit_all(self, jobs: Sequence[_Job[Any]]) -> None:
         """Do the jobs in one transaction; what a job raises is its own error."""
         try:
-            with self._mapped(), self._transaction() as connection:
-                for job in jobs:
-                    connection.execute("SAVEPOINT job")
-                    try:
-                        job.value = job.work(self._run_on(connection))
-                    except MemciError as error:
-                        connection.execute("ROLLBACK TO job")
-                        job.error = error
-                    connection.execute("RELEASE job")
-                if any(job.error is None for job in jobs):
-                    self._io.commit(connection)
+            with self._mapped():
+                connection = self._opened(create=True)
+                assert connection is not None
+                # What is written goes where a damaged page says that there is room: over what is stored there.
+                if self._damage is not None or connection.execute(_BYTES).fetchone()[0] <= _CHECKED_BYTES:
+                    self._check_whole()
+                try:
+                    self._transact(connection, jobs)
+                finally:
+                    if connection.in_transaction:  # a full disk may have ended it already
+                        connection.execute("ROLLBACK")
         except SyncFailedError:
             self._disconnect()  # what it holds in memory may not be what is on the disk
             raise
 
-    @contextmanager
-    def _transaction(self) -> "Iterator[sqlite3.Connection]":
-        """Begin to write, and roll back what was not committed."""
-        connection = self._opened(create=True)
-        assert connection is not None
-        # What is written goes where a damaged page says that there is room: over what is stored there.
-        if self._damage is not None or schema.sqlite_bytes(connection) <= _CHECKED_BYTES:
-            self._check_whole()
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            # Nobody changes the mode of a database that is in use but by hand, or with a library that this one is too old for.
-            if self._mode != "wal" and _mode(connection) == "wal":
-                raise self._unsafe()
-            yield connection
-        finally:
-            if connection.in_transaction:  # a full disk may have ended it already
-                connection.execute("ROLLBACK")
+    def _transact(self, connection: "sqlite3.Connection", jobs: Sequence[_Job[Any]]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        # Nobody changes the mode of a database that is in use but by hand, or with a library that this one is too old for.
+        if self._mode != "wal" and _mode(connection) == "wal":
+            raise self._unsafe()
+        for job in jobs:
+            connection.execute("SAVEPOINT job")
+            try:
+                job.value = job.work(self._run_on(connection))
+            except MemciError as error:
+                connection.execute("ROLLBACK TO job")
+                job.error = error
+            connection.execute("RELEASE job")
+        if any(job.error is None for job in jobs):
+            self._io.commit(connection)
 
     def _check_whole(self) -> None:
         if self._damage is None:
@@ -277,7 +270,16 @@ class SqliteDatabase:
 
     def _opened(self, *, create: bool) -> "sqlite3.Connection | None":
         """Return the connection, opened if need be; ``None`` where there is no database and none is to be made."""
-        if self._connection is None and self._is_there(create=create):
+        if self._connection is None:
+            try:
+                if create:
+                    disk.make_directories(str(Path(self.path).parent))
+                    disk.make_database(self.path, follow_link=True)  # as the store itself may be one
+                disk.check_database(self.path, follow_link=True)
+            except OSError as error:
+                if isinstance(error, FileNotFoundError) and not create:
+                    return None
+                raise refusal.unavailable(error, Path(error.filename or self.path).name) from error
             connection = self._io.connect(f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'rw'}")
             try:
                 if self._prepare(connection, create=create):
@@ -312,20 +314,6 @@ class SqliteDatabase:
         problem = schema.sqlite_problem(connection, "session")
         if problem:
             raise self._damaged(problem)
-        return True
-
-    def _is_there(self, *, create: bool) -> bool:
-        """Return whether there is a file, which is made if that is wanted. It may be a link, as the store itself may."""
-        try:
-            if create:
-                disk.make_directories(str(Path(self.path).parent))
-                disk.make_database(self.path, follow_link=True)
-            else:
-                disk.check_database(self.path, follow_link=True)
-        except OSError as error:
-            if not create and isinstance(error, FileNotFoundError):
-                return False
-            raise refusal.unavailable(error, Path(error.filename or self.path).name) from error
         return True
 
     def _disconnect(self) -> None:
@@ -392,9 +380,9 @@ _paused: list[SqliteDatabase] = []
 
 def _before_fork() -> None:
     _forking.acquire()
-    for database in list(_databases):
+    _paused.extend(_databases)
+    for database in _paused:
         database.before_fork()
-        _paused.append(database)
 
 
 def _after_fork(*, in_child: bool) -> None:
