@@ -1,7 +1,7 @@
 """Sessions in a PostgreSQL database, for many workers on many machines.
 
-The tables are ``memci_session``, ``memci_record``, ``memci_page``, ``memci_snapshot``, ``memci_blob``, ``memci_blob_use`` and
-``memci_schema``, in the schema that comes first in the search path. Each call is a transaction of its own, in one round trip.
+The tables, whose names begin with ``memci_``, are in the schema that comes first in the search path. Each call is a transaction
+of its own, in one round trip.
 """
 
 from collections.abc import Sequence

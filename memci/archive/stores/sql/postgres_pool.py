@@ -7,6 +7,7 @@ cannot to its log, and lets whoever waits find out nothing but that time is over
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from queue import Empty, LifoQueue
 from typing import TYPE_CHECKING
@@ -68,8 +69,7 @@ class PostgresIo:
         round_trips: Times that something was sent and answered; all but the first of a connection are a transaction of their own,
             unless they stand between BEGIN and COMMIT, which count too.
         wait_s: How long a call waits for a free connection of the pool.
-        lock_s: How long a statement may wait for a lock, where the server or the URL say nothing.
-        statement_s: How long the server may work on a statement, likewise.
+        lock_s, statement_s: How long a statement may wait for a lock, and take, where the server or the URL say nothing.
     """
 
     wait_s = 30.0
@@ -216,10 +216,7 @@ class PostgresPool:
 
     def _prepare(self, process: _Process, connection: "psycopg.Connection") -> None:
         """Set a new connection up, and the tables with the first one of the process."""
-
-        def run(sql: str, values: Sequence[object] = ()) -> Found:
-            return self._io.execute(connection, sql, values)
-
+        run = partial(self._io.execute, connection)
         settings = run(_SETTINGS, (not self._synced, f"{self._io.statement_s}s", f"{self._io.lock_s}s"))
         if self._synced and settings[0][0] != "on":
             message = f"{PLACE}: the server runs with fsync = off and keeps no promise: switch it on, or ask for durability flush"

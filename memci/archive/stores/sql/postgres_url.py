@@ -28,9 +28,7 @@ def is_clear(url: str) -> bool:
 def split_options(url: str) -> tuple[str, int, str]:
     """Return the URL without memci's own parameters, the most connections of a process, and the directory of the indexes.
 
-    Raises:
-        ConfigError: One of them is not known or no number, or the URL is not clear. The text shows nothing of it: it may hold a
-            password.
+    The text of a ``ConfigError`` shows nothing of a URL that cannot be used: it may hold a password.
     """
     if not is_clear(url):
         message = (

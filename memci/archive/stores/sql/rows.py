@@ -18,14 +18,10 @@ from typing import Any, Protocol
 
 import attrs
 
-from memci.archive.stores.names import file_name, find_identifier
 from memci.errors import CorruptError, UnavailableError
 
-Found = list[tuple[Any, ...]]
-"""Rows that a statement returned."""
-
-Statement = tuple[str, Sequence[Any]]
-"""A statement and its values."""
+Found = list[tuple[Any, ...]]  # rows that a statement returned
+Statement = tuple[str, Sequence[Any]]  # with its values
 
 FIND = """
 SELECT id, head, coalesce((SELECT max(seq) FROM {}record WHERE session = owner.id), 0)
@@ -94,11 +90,6 @@ class Rows(Protocol):
         ...
 
 
-def data_of(value: object) -> bytes:
-    """Return the bytes that a column holds; none where damage made something else of them."""
-    return value if isinstance(value, bytes) else b""
-
-
 def place_of(found: Found) -> Place | None:
     """Return what ``FIND`` found. A damaged number is -1, which no head is."""
     return Place(*(value if isinstance(value, int) else -1 for value in found[0])) if found else None
@@ -112,12 +103,3 @@ def checked_head(key: Key, place: Place | None) -> int:
         problem = f"the session's row says {place.head} and the last record is {place.last}: restore it from a backup"
         raise CorruptError(problem, session=key.session_id, place="head", seq=min(place.head, place.last) + 1)
     return place.head
-
-
-def listed_id(name: object, session_id: object) -> str:
-    """Return the id of a session by its row. Raises ``CorruptError`` where it is damaged, and the name does not spell it."""
-    identifier = find_identifier(str(name)) or data_of(session_id).decode(errors="replace")
-    if not identifier or file_name(identifier) != name:
-        problem = "the session's id is not the one that its row is named after: restore it from a backup"
-        raise CorruptError(problem, session="", place=f"row of {name}")
-    return identifier

@@ -14,13 +14,11 @@ if TYPE_CHECKING:
 Run = Callable[..., Found]
 """Runs a statement with its values and returns its rows."""
 
-Steps = Sequence[Sequence[str]]
-"""The statements that lead from each version to the next; the version of a database is the number of those it went through."""
-
 APPLICATION_ID = 0x6D656D63
 """``memc``: what tells an SQLite database of memci from others (``PRAGMA application_id``), and the lock in PostgreSQL."""
 
-# The number of a deleted session is never given to another one. SQLite keeps this text, and a database is compared with it.
+# The statements that lead from each version to the next; the version of a database is the number of those steps. The number of a
+# deleted session is never given to another one. SQLite keeps this text, and a database is compared with it.
 _TABLES = (
     (
         """CREATE TABLE {}session (
@@ -99,7 +97,7 @@ def sqlite_version(connection: "sqlite3.Connection") -> int:
     return _checked_version(version)
 
 
-def migrate_sqlite(connection: "sqlite3.Connection", steps: Steps = SQLITE) -> None:
+def migrate_sqlite(connection: "sqlite3.Connection", steps: Sequence[Sequence[str]] = SQLITE) -> None:
     """Bring a database to the newest version in one transaction; nothing happens where it is there. Safe for many at once."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -138,7 +136,7 @@ def postgres_id(run: Run) -> str:
     return str(found[0][1])
 
 
-def migrate_postgres(run: Run, steps: Steps = POSTGRES) -> None:
+def migrate_postgres(run: Run, steps: Sequence[Sequence[str]] = POSTGRES) -> None:
     """Bring the tables to the newest version in one transaction; nothing happens where they are there. Safe for many at once.
 
     Whoever catches an error closes the connection, which undoes the transaction.

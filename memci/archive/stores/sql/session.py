@@ -9,7 +9,7 @@ import attrs
 
 from memci.archive import disk, refusal
 from memci.archive.stores.contract import NewRecord, Record, SessionStore
-from memci.archive.stores.names import check_identifier, check_page_name, file_name
+from memci.archive.stores.names import check_identifier, check_page_name, file_name, find_identifier
 from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body, redacted_meanwhile
 from memci.archive.stores.sql.rows import (
     BEGIN,
@@ -21,8 +21,6 @@ from memci.archive.stores.sql.rows import (
     Statement,
     SyncFailedError,
     checked_head,
-    data_of,
-    listed_id,
     place_of,
 )
 from memci.archive.stores.thinning import superfluous
@@ -61,7 +59,6 @@ DO UPDATE SET seq = CASE WHEN used.seq > excluded.seq THEN used.seq ELSE exclude
 """
 _IS_USING = "SELECT name FROM {}blob_use WHERE session = ? LIMIT 1"
 _DELETE = "DELETE FROM {}session WHERE id = ?"
-_ANY_SEQ = 2**63 - 1
 
 
 @attrs.define(eq=False)
@@ -171,7 +168,7 @@ class _Journal:
                 if found != seq or seq > place.head:
                     checked_head(self.opening.key, place)
                     raise self._corrupt(seq)
-                header, body, redacted = self._decoded(seq, data_of(line))
+                header, body, redacted = self._decoded(seq, _data(line))
                 if seq == place.head and header.left:
                     raise self._corrupt(seq + 1)
                 yield Record(seq, header.kind, header.version, body, redacted)
@@ -187,16 +184,16 @@ class _Journal:
         for seq in bodies:
             if not 1 <= seq <= head:
                 raise refusal.no_record(seq, head)
-        lines = {}
-        for seq, found in zip(bodies, opening.change([(_PICK, (opening.row, seq)) for seq in bodies]), strict=True):
+        statements = []
+        picked = opening.change([(_PICK, (opening.row, seq)) for seq in bodies])
+        for (seq, body), found in zip(bodies.items(), picked, strict=True):
             if not found:
                 raise self._corrupt(seq)
-            lines[seq] = data_of(found[0][0])
-            self._decoded(seq, lines[seq])
-        expected = former or {}
-        new = {seq: self.codec.redact(lines[seq], body, expected.get(seq)) for seq, body in bodies.items()}
-        statements = [(_REPLACE, (line, opening.row, seq, lines[seq], line)) for seq, line in new.items()]
-        for seq, done in zip(new, opening.change(statements, removes=True), strict=True):
+            line = _data(found[0][0])
+            self._decoded(seq, line)
+            new = self.codec.redact(line, body, (former or {}).get(seq))
+            statements.append((_REPLACE, (new, opening.row, seq, line, new)))
+        for seq, done in zip(bodies, opening.change(statements, removes=True), strict=True):
             if not done:
                 raise redacted_meanwhile(seq)
 
@@ -233,7 +230,7 @@ class _Pages:
     def find(self, name: str) -> bytes | None:
         self.opening.check_open()
         found = self.opening.read_own("SELECT body FROM {}page WHERE session = ? AND name = ?", check_page_name(name))
-        return data_of(found[0][0]) if found else None
+        return _data(found[0][0]) if found else None
 
     def names(self) -> Iterator[str]:
         found = self.opening.read_own("SELECT name FROM {}page WHERE session = ?")
@@ -261,10 +258,7 @@ class _Snapshots:
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
         """Return the newest undamaged state up to *at_most*. One query, and one for each damaged one."""
-        for seq, body in self._newest_first(at_most):
-            if isinstance(body, bytes):
-                return seq, body
-        return None
+        return next(((seq, body) for seq, body in self._newest_first(at_most) if isinstance(body, bytes)), None)
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each damaged snapshot, newest first. O(database), once in a process."""
@@ -278,11 +272,11 @@ class _Snapshots:
         self.opening.remove("DELETE FROM {}snapshot WHERE session = ?", [()])
 
     def _newest_first(self, at_most: int | None) -> Iterator[tuple[int, bytes | DamagedLineError]]:
-        bound = _ANY_SEQ if at_most is None else at_most
+        bound = 2**63 - 1 if at_most is None else at_most
         while found := self.opening.read_own(_NEWEST, bound):
             seq, line = found[0]
             try:
-                yield seq, self.codec.decode_snapshot(data_of(line), seq)
+                yield seq, self.codec.decode_snapshot(_data(line), seq)
             except DamagedLineError as error:
                 yield seq, error
             bound = seq - 1
@@ -305,7 +299,7 @@ class _Blobs:
 
     def find(self, name: str) -> bytes | None:
         found = self.opening.read("SELECT body FROM {}blob WHERE tenant = ? AND name = ?", self.opening.key.tenant, name)
-        return data_of(found[0][0]) if found else None
+        return _data(found[0][0]) if found else None
 
     def names(self) -> Iterator[str]:
         found = self.opening.read_own("SELECT name FROM {}blob_use WHERE session = ?")
@@ -377,15 +371,16 @@ class SqlStore:
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order. One query for all of them."""
         for name, session_id in self._rows.read(_LIST, (file_name(check_identifier(tenant, "tenant")),)):
-            yield listed_id(name, session_id)
+            identifier = find_identifier(str(name)) or _data(session_id).decode(errors="replace")
+            if not identifier or file_name(identifier) != name:
+                problem = "the session's id is not the one that its row is named after: restore it from a backup"
+                raise CorruptError(problem, session="", place=f"row of {name}")
+            yield identifier
 
     def delete(self, tenant: str, session_id: str) -> None:
-        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
+        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns; else call again.
 
         Whoever has it open gets an ``UnavailableError`` from the next write. Of the indexes, that of this machine is removed.
-
-        Raises:
-            UnavailableError: It is not known to be gone; call again.
         """
         opening = _Opening(self._rows, _key(tenant, session_id))
         row = opening.find_row()
@@ -427,6 +422,10 @@ class SqlStore:
         directory = self._index_directory()
         if directory is not None:
             index_file.remove(str(directory / f"{row}.sqlite"))
+
+
+def _data(value: object) -> bytes:
+    return value if isinstance(value, bytes) else b""  # damage made something else of it
 
 
 def _key(tenant: str, session_id: str) -> Key:

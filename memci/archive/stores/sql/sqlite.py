@@ -15,7 +15,7 @@ from memci.archive import refusal
 from memci.archive.stores.sql.rows import BEGIN, FIND, Found, Key, Statement, checked_head, place_of
 from memci.archive.stores.sql.schema import Run
 from memci.archive.stores.sql.session import SqlStore
-from memci.archive.stores.sql.sqlite_database import SqliteDatabase, SqliteIo
+from memci.archive.stores.sql.sqlite_database import SqliteDatabase, SqliteIo, is_wal_safe
 
 if TYPE_CHECKING:
     import os
@@ -85,4 +85,5 @@ class SqliteStore(SqlStore):
     @property
     def journal_mode(self) -> str:
         """``wal`` where the database was made by a library that is safe with it, else ``truncate``, a rollback journal."""
-        return self._database.mode()
+        found = self._database.read("PRAGMA journal_mode")
+        return str(found[0][0]) if found else "wal" if is_wal_safe(self.io.version()) else "truncate"

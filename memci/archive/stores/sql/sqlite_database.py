@@ -25,7 +25,6 @@ _CHECKED_BYTES = 1 << 26
 """A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second."""
 
 _BYTES = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-_WAL_FIXED = (3, 51, 3)
 _WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
 
 
@@ -36,7 +35,7 @@ def is_wal_safe(version: Sequence[int]) -> bool:
     what follows them in their branches (https://sqlite.org/wal.html#walresetbug).
     """
     major, minor, patch = version[:3]
-    return (major, minor, patch) >= _WAL_FIXED or patch >= _WAL_FIXED_BRANCHES.get((major, minor), patch + 1)
+    return (major, minor, patch) >= (3, 51, 3) or patch >= _WAL_FIXED_BRANCHES.get((major, minor), patch + 1)
 
 
 class SqliteIo:
@@ -127,11 +126,6 @@ class SqliteDatabase:
         self._mode = ""  # journal mode of the connection
         self._damage: str | None = None  # what was found when all was looked at, empty for nothing; None before
 
-    def mode(self) -> str:
-        """Return the journal mode, ``wal`` or ``truncate``; of a database that is not there yet, the one it would get."""
-        found = self.read("PRAGMA journal_mode")
-        return str(found[0][0]) if found else "wal" if is_wal_safe(self._io.version()) else "truncate"
-
     def read(self, sql: str, values: Sequence[object] = (), session: str = "", *, whole: bool = False) -> Found:
         """Run a statement that only reads; it finds nothing where there is no database.
 
@@ -144,7 +138,7 @@ class SqliteDatabase:
                 if connection is None:
                     return []
                 if whole:
-                    self._check_whole()
+                    self._check_whole(connection)
                 return self._run_on(connection)(sql, values)
         finally:
             self._end_turn()
@@ -235,7 +229,7 @@ class SqliteDatabase:
                 assert connection is not None
                 # What is written goes where a damaged page says that there is room: over what is stored there.
                 if self._damage is not None or connection.execute(_BYTES).fetchone()[0] <= _CHECKED_BYTES:
-                    self._check_whole()
+                    self._check_whole(connection)
                 try:
                     self._transact(connection, jobs)
                 finally:
@@ -261,10 +255,9 @@ class SqliteDatabase:
         if any(job.error is None for job in jobs):
             self._io.commit(connection)
 
-    def _check_whole(self) -> None:
+    def _check_whole(self, connection: "sqlite3.Connection") -> None:
         if self._damage is None:
-            assert self._connection is not None
-            self._damage = schema.sqlite_problem(self._connection, "1")
+            self._damage = schema.sqlite_problem(connection, "1")
         if self._damage:
             raise self._damaged(self._damage)
 
@@ -380,9 +373,9 @@ _paused: list[SqliteDatabase] = []
 
 def _before_fork() -> None:
     _forking.acquire()
-    _paused.extend(_databases)
-    for database in _paused:
+    for database in list(_databases):
         database.before_fork()
+        _paused.append(database)
 
 
 def _after_fork(*, in_child: bool) -> None:

@@ -289,6 +289,39 @@ def test_a_commit_waits_for_the_disk(url: str, durability: str, asked: str, foun
     store.close()
 
 
+def test_what_is_put_together_is_there_together_or_not_at_all(store: PostgresStore) -> None:
+    """Where one statement of a change fails, nothing is done of those before it, and the next change goes through."""
+    session = store.open(TENANT, "session")
+    append_each(session.journal, "a")
+    page = "INSERT INTO {}page (session, name, body) VALUES (?, ?, ?)"
+    values = [(1, "usr-1", b"page"), (1, "usr-2", b"page"), (1, "usr-1", b"page")]
+    with pytest.raises(CorruptError):
+        store._pool.run([(page, each) for each in values], "session")
+    assert [] == list(session.pages.names())
+    session.pages.put({"usr-1": b"page"})
+    assert ["usr-1"] == list(session.pages.names())
+
+
+def test_a_blob_that_is_put_again_survives_a_sweep_that_began_before(store: PostgresStore, url: str) -> None:
+    """Who drops the last reference to a blob waits for another session that is just putting it, and leaves it alone."""
+    one, two = store.open(TENANT, "one"), store.open(TENANT, "two")
+    name = "a" * 64
+    for session in (one, two):
+        append_each(session.journal, "a")
+    one.blobs.put({name: b"blob"}, 1)
+    with psycopg.connect(url) as other:
+        other.execute("UPDATE memci_blob SET puts = puts + 1")
+        other.execute("INSERT INTO memci_blob_use SELECT id, %s, 1 FROM memci_session WHERE name = 'two'", [name])
+        thread = threading.Thread(target=one.blobs.drop, args=([name], 1))
+        thread.start()
+        while not run(url, "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'memci'"):
+            pass
+        other.commit()
+        thread.join()
+    assert ([], [name]) == (list(one.blobs.names()), list(two.blobs.names()))
+    assert b"blob" == two.blobs.find(name)
+
+
 def test_a_statement_that_takes_too_long_is_ended(url: str) -> None:
     """An append that waits for a lock longer than the timeout is an error, and nothing of it is written."""
     store = PostgresStore(f"{url}%20-cstatement_timeout%3D50")

@@ -292,6 +292,22 @@ def test_a_reader_keeps_the_log(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_deletion_can_be_ended(tmp_path: Path) -> None:
+    """A deletion that could not empty the log is done to its end by doing it again, though the session is gone."""
+    store = SqliteStore(tmp_path / "chats.db", io=SafeIo())
+    append_each(store.open(TENANT, "session").journal, "moonshine")
+    reader = sqlite3.connect(tmp_path / "chats.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM record").fetchall()
+    with pytest.raises(UnavailableError, match="write-ahead log"):
+        store.delete(TENANT, "session")
+    reader.close()
+    assert [] == list(store.sessions(TENANT))
+    store.delete(TENANT, "session")
+    assert b"moonshine" not in files_of(tmp_path)
+    store.close()
+
+
 def test_the_index_lies_beside_the_database(store: SqliteStore, quick_path: Path) -> None:
     """Each session has an index file of its own, which goes with the session; the next one of that id has another."""
     session = store.open(TENANT, "session")
