@@ -59,7 +59,7 @@ class _PostgresRows(PostgresPool):
         again cannot double it, as its place in the journal is taken then.
         """
         if row is None:
-            place = self._find(key)
+            place = self._find(key) if expected else None
             if place is None and expected:
                 raise refusal.conflict(expected, 0)
             begin = (key.tenant, key.name, key.session_id.encode())
