@@ -104,8 +104,12 @@ class PostgresIo:
         if len(statements) == 1:
             return [self.execute(connection, *statements[0])]
         self.round_trips += 1
-        with connection.pipeline():  # what is sent together is a transaction, without BEGIN and COMMIT
-            cursors = [connection.cursor(binary=True).execute(sql, values) for sql, values in statements]
+        try:
+            with connection.pipeline():  # what is sent together is a transaction, without BEGIN and COMMIT
+                cursors = [connection.cursor(binary=True).execute(sql, values) for sql, values in statements]
+        finally:
+            if connection.info.pipeline_status:  # it broke so that it cannot be left
+                connection.close()
         return [_rows(cursor) for cursor in cursors]
 
 
@@ -150,11 +154,8 @@ class PostgresPool:
 
     def database_id(self) -> str:
         """Return what tells this database from all others."""
-        process = self._process()
-        if not process.database_id:
-            with self.connection():
-                pass
-        return process.database_id
+        with self.connection():  # the first one asks
+            return self._process().database_id
 
     def token(self) -> str:
         """Return a text that was never returned before, in no process. A round trip for the first."""

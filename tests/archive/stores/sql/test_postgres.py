@@ -6,6 +6,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from memci.archive.stores.sql import schema
 from memci.archive.stores.sql.postgres import PostgresStore
 from memci.archive.stores.sql.postgres_pool import PostgresIo
+from memci.archive.stores.sql.rows import Found, Statement
 from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.sql.postgres_server import PostgresServer, running_server
@@ -27,6 +29,7 @@ class LosingIo(PostgresIo):
     Attributes:
         before: How often it is lost before the statement is done.
         after: How often once it is done, so that nobody hears of it.
+        changes: How often it is lost before several statements that belong together are done.
         meanwhile: What others do before the writer hears that it lost the connection.
     """
 
@@ -36,6 +39,7 @@ class LosingIo(PostgresIo):
         super().__init__()
         self.before = 0
         self.after = 0
+        self.changes = 0
         self.meanwhile: Callable[[], object] = lambda: None
 
     def execute(self, connection: psycopg.Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -47,6 +51,12 @@ class LosingIo(PostgresIo):
             self.after -= 1
             self._lose(connection)
         return rows
+
+    def execute_all(self, connection: psycopg.Connection, statements: Sequence[Statement]) -> list[Found]:
+        if len(statements) > 1 and self.changes:
+            self.changes -= 1
+            self._lose(connection)
+        return super().execute_all(connection, statements)
 
     def _lose(self, connection: psycopg.Connection) -> None:
         connection.close()
@@ -191,6 +201,38 @@ def test_a_connection_that_is_lost_twice_is_said(store: PostgresStore) -> None:
     with pytest.raises(UnavailableError, match="lost"):
         session.journal.append(1, [new_record("b")])
     assert 2 == session.journal.append(session.journal.head(), [new_record("b")])
+
+
+def test_a_change_is_done_again_once(store: PostgresStore) -> None:
+    """Whoever loses the connection while something else than records is written does not notice, unless it is lost again."""
+    assert isinstance(store.io, LosingIo)
+    session = store.open(TENANT, "session")
+    append_each(session.journal, "a")
+    store.io.changes = 1
+    session.pages.put({"usr-1": b"page", "usr-2": b"page"})
+    store.io.changes = 2
+    with pytest.raises(UnavailableError, match="lost"):
+        session.pages.remove(["usr-1"])
+    assert ["usr-1", "usr-2"] == sorted(session.pages.names())
+
+
+def test_a_connection_that_breaks_amid_a_change_is_not_used_again(store: PostgresStore, url: str) -> None:
+    """When the server ends connections while they are written to, calls go on with new ones."""
+    session = store.open(TENANT, "session")
+    append_each(session.journal, "a")
+
+    def write() -> None:
+        for _ in range(100):
+            with suppress(UnavailableError):
+                session.pages.put({f"usr-{number}": b"page" * 1_000 for number in range(20)})
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        end_connections(url)
+    writer.join()
+    session.pages.put({"usr-1": b"last"})
+    assert b"last" == session.pages.find("usr-1")
 
 
 def test_a_deletion_meanwhile_is_told(store: PostgresStore, url: str) -> None:
