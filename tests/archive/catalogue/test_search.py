@@ -56,7 +56,7 @@ def test_page_text_holds_time_and_entries() -> None:
     text = page_text([("user", "My bikes", at), ("tool", "", at), ("assistant", "Two!", "2023-05-09T00:00:00Z")])
     expected = " 8 may 2023 13 56 2023 05 08 9 may 2023 2023 05 09 §user §tool §assistant \n my bik \n \n two "
     assert PageText(" my bik ", expected, "") == text
-    assert (3, 3) == text.size()
+    assert 3 == text.terms()
 
 
 def test_page_text_keeps_a_time_of_another_form() -> None:

@@ -1,8 +1,10 @@
-"""Which pages may answer a search."""
+"""What a search in a page index is asked, and what it answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
+
+from memci.archive.catalogue.page_facts import PageState
 
 
 @attrs.frozen(kw_only=True)
@@ -27,11 +29,27 @@ class Filter:
             return False
         return self.where is None or self.where(index)
 
-    @property
-    def looks_closer(self) -> bool:
-        """Whether the database cannot tell which pages are admitted."""
-        return self.roles is not None or self.where is not None
-
 
 ANY_PAGE = Filter()
 """All pages."""
+
+
+@attrs.frozen(kw_only=True)
+class ExtraPage:
+    """A page to be searched that is not in the index yet, such as the open one; entries are position, role and text."""
+
+    index: str
+    state: PageState
+    turn: int
+    entries: Sequence[tuple[int, str, str]]
+
+
+@attrs.frozen(kw_only=True)
+class IndexHit:
+    """A page that was found: position (from 1) and passage of its best entry; scores are comparable within one answer."""
+
+    index: str
+    entry: int
+    score: float
+    snippet: str
+    state: PageState
