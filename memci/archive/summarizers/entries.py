@@ -1,14 +1,15 @@
 """Reads the messages of a page as passages: who speaks, which tool answers, with which words."""
 
+import json
 import re
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import attrs
 
 from memci.archive.summarizers.estimate import estimate
-from memci.archive.summarizers.passage import atoms
+from memci.archive.summarizers.passage import SCANNED_CHARACTERS, atoms
 from memci.archive.summarizers.selection import Passage
-from memci.archive.summarizers.structure import FlatText, flat
 from memci.messages.base64_runs import described
 from memci.messages.message import Call, Message
 from memci.messages.parts import PartKind, parts
@@ -18,23 +19,26 @@ _LONGEST_NAME = 64
 _CALL_WORTH = 0.8
 _IMAGE_WORTH = 0.3
 _UNNAMED = re.compile("[^\\w.:/-]+")
+_LONGEST_PAIR = 60
+_DEEPEST = 32
+_NAMES = {None: "null", True: "true", False: "false"}
+
+
+class FlatText(NamedTuple):
+    """Text that may have been structured data: *pairs* are start and end of its keys and short ``key: value`` pairs, in order."""
+
+    text: str
+    pairs: tuple[tuple[int, int], ...] = ()
 
 
 @attrs.define(eq=False)
 class Entry:
-    """One message as a summariser sees it.
-
-    Attributes:
-        role: Who speaks: ``user``, ``assistant``, ``tool`` …
-        passages: What is said, in order.
-        calls: The calls that it makes, in order.
-        results: The answered calls, each with the beginning of its result.
-    """
+    """One message as a summariser sees it; *results* are the calls it answers, each with the beginning of its result."""
 
     role: str
-    passages: list[Passage]
-    calls: list[Call]
-    results: list[tuple[Call | None, str]]
+    passages: list[Passage] = attrs.field(factory=list)
+    calls: list[Call] = attrs.field(factory=list)
+    results: list[tuple[Call | None, str]] = attrs.field(factory=list)
 
 
 def read_entries(messages: Sequence[Message]) -> list[Entry]:
@@ -43,59 +47,89 @@ def read_entries(messages: Sequence[Message]) -> list[Entry]:
     unanswered: dict[str, list[Call]] = {}
     named: set[str] = set()
     for number, message in enumerate(messages):
-        entry = Entry(clean_name(message.speaker) or "message", [], [], [])
+        entry = Entry(clean_name(message.speaker) or "message")
+        role = entry.role
         value = message.value()
         for part in parts(value):
             if part.kind is PartKind.CALL and part.call is not None:
                 entry.calls.append(part.call)
                 unanswered.setdefault(part.call.id, []).append(part.call)
-                entry.passages.append(_call_passage(number, entry, part.call, named))
+                name = clean_name(part.call.name) or "call"
+                source = flat(described(part.call.arguments), "=")
+                lead = f" → {name}("
+                _add(entry, number, "call", (role + lead, lead, ")"), source, _CALL_WORTH / 4 if name in named else _CALL_WORTH)
+                named.add(name)
             elif part.kind is PartKind.RESULT:
                 waiting = unanswered.get(part.answers or "")
                 call = waiting.pop() if waiting else None
                 text = described(part.text)
                 entry.results.append((call, text[:200]))
                 name = call.name if call else str(value.get("name") or "")
-                entry.passages.append(_result_passage(number, entry, name, text))
+                lead = f"tool {clean_name(name)}: " if name else "tool: "
+                _add(entry, number, "tool", (lead, f" | {lead}", ""), flat(text))
             elif part.kind is PartKind.TEXT and part.text.strip():
-                entry.passages.append(_passage(number, entry, entry.role, f"{entry.role}: ", " ", flat(described(part.text))))
+                _add(entry, number, role, (f"{role}: ", " ", ""), flat(described(part.text)))
             elif part.kind is PartKind.IMAGE:
-                opening = f"{entry.role}: [image"
-                entry.passages.append(
-                    _passage(number, entry, entry.role, opening, " [image", FlatText(""), closing="]", worth=_IMAGE_WORTH)
-                )
+                _add(entry, number, role, (f"{role}: [image", " [image", "]"), FlatText(""), _IMAGE_WORTH)
         entries.append(entry)
     return entries
 
 
-def _call_passage(number: int, entry: Entry, call: Call, named: set[str]) -> Passage:
-    name = clean_name(call.name) or "call"
-    worth = _CALL_WORTH if name not in named else _CALL_WORTH / 4
-    named.add(name)
-    text = flat(described(call.arguments), "=")
-    return _passage(number, entry, "call", f"{entry.role} → {name}(", f" → {name}(", text, closing=")", worth=worth)
-
-
-def _result_passage(number: int, entry: Entry, name: str, text: str) -> Passage:
-    opening = f"tool {clean_name(name)}: " if name else "tool: "
-    return _passage(number, entry, "tool", opening, f" | {opening}", flat(text))
-
-
-def _passage(  # noqa: PLR0913, PLR0917 (each part of a line)
-    number: int,
-    entry: Entry,
-    speaker: str,
-    opening: str,
-    following: str,
-    source: FlatText,
-    *,
-    closing: str = "",
-    worth: float = 0.0,
-) -> Passage:
-    cost = estimate((following if entry.passages else opening) + closing) + (0.0 if entry.passages else _LINE_TOKENS)
-    return Passage(number, speaker, source.text, atoms(source.text, source.pairs), opening, following, closing, cost, worth)
+def _add(entry: Entry, number: int, speaker: str, around: tuple[str, str, str], source: FlatText, worth: float = 0.0) -> None:  # noqa: PLR0913, PLR0917 (each part of a line)
+    opening, following, closing = around
+    cost = estimate(following + closing) if entry.passages else estimate(opening + closing) + _LINE_TOKENS
+    found = atoms(source.text, source.pairs)
+    entry.passages.append(Passage(number, speaker, source.text, found, opening, following, closing, cost, worth))
 
 
 def clean_name(name: str) -> str:
     """Return a tool's name as it may stand on a line: without spaces, marks and line breaks, and not endless."""
     return _UNNAMED.sub("_", name)[:_LONGEST_NAME]
+
+
+def flat(text: str, equals: str = ": ") -> FlatText:
+    """Write a JSON object or array as ``key: value, key: value``; any other text comes back as it is. O(its length).
+
+    Numbers stay as they are written. Data nested deeper than 32 levels or longer than ``SCANNED_CHARACTERS`` counts as text.
+    """
+    if len(text) > SCANNED_CHARACTERS or text.lstrip()[:1] not in ("{", "["):
+        return FlatText(text)
+    try:
+        value = json.loads(text, parse_float=str, parse_int=str)
+        writer = _Writer(equals)
+        writer.write(value, 0)
+    except (ValueError, RecursionError):
+        return FlatText(text)
+    return FlatText("".join(writer.pieces), tuple(writer.pairs))
+
+
+@attrs.define(eq=False)
+class _Writer:
+    equals: str
+    pieces: list[str] = attrs.field(factory=list)
+    pairs: list[tuple[int, int]] = attrs.field(factory=list)
+    length: int = 0
+
+    def write(self, value: Any, depth: int) -> None:  # noqa: ANN401 (any JSON value)
+        if depth > _DEEPEST:
+            raise RecursionError
+        if not isinstance(value, dict | list):
+            self._append(value if isinstance(value, str) else _NAMES.get(value, ""))
+            return
+        start = self.length
+        for key, item in value.items() if isinstance(value, dict) else ((None, item) for item in value):
+            if self.length > start:
+                self._append(", ")
+            begin = self.length
+            nested = isinstance(item, dict | list)
+            if key is not None:
+                self._append(key + (" " if nested else self.equals))
+                if nested and 0 < self.length - 1 - begin <= _LONGEST_PAIR:
+                    self.pairs.append((begin, self.length - 1))
+            self.write(item, depth + 1)
+            if key is not None and not nested and self.length - begin <= _LONGEST_PAIR:
+                self.pairs.append((begin, self.length))
+
+    def _append(self, piece: str) -> None:
+        self.pieces.append(piece)
+        self.length += len(piece)

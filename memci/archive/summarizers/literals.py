@@ -6,44 +6,41 @@ in the text whatever it holds.
 
 import re
 from collections.abc import Iterator
-from enum import IntEnum
+from enum import Enum
 from operator import itemgetter
 from typing import NamedTuple
 
 from memci.archive.summarizers.estimate import CJK
 
 
-class LiteralKind(IntEnum):
-    """The kinds of literal value that a summary tells apart.
+class LiteralKind(Enum):
+    """The kinds of literal value that a summary tells apart, each with a worth; a rare word has 1.
 
     A ``BLOB`` is a value too long to be of use on a line; a ``PAIR`` is a key with its value, or a key alone, of structured data
     (``literals`` finds none: whoever reads the structure knows them).
     """
 
-    URL = 1
-    EMAIL = 2
-    PATH = 3
-    ERROR = 4
-    NAME = 5
-    QUOTE = 6
-    DATE = 7
-    TIME = 8
-    PHONE = 9
-    MONEY = 10
-    QUANTITY = 11
-    NUMBER = 12
-    BLOB = 13
-    PAIR = 14
+    URL = "url", 1.8
+    EMAIL = "email", 2.0
+    PATH = "path", 1.6
+    ERROR = "error", 2.2
+    NAME = "name", 1.8
+    QUOTE = "quote", 1.8
+    DATE = "date", 1.6
+    TIME = "time", 1.4
+    PHONE = "phone", 2.2
+    MONEY = "money", 1.8
+    QUANTITY = "quantity", 1.4
+    NUMBER = "number", 0.9
+    BLOB = "blob", 0.1
+    PAIR = "pair", 1.0
+
+    def __init__(self, _: str, worth: float) -> None:
+        self.worth = worth
 
 
 class Literal(NamedTuple):
-    """A literal value where it stands in its text.
-
-    Attributes:
-        start: Position of its first character.
-        end: Position after its last character.
-        kind: What it is.
-    """
+    """A literal value where it stands in its text: from *start* to before *end*."""
 
     start: int
     end: int
@@ -70,32 +67,21 @@ _TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
 # The characters that a match can begin with come first: most places of a text are passed over at once.
 _NUMERIC = re.compile(
     "(?=(?<![A-Za-z0-9_])[0-9]|[+(JFMASONDUEGCRHIN$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-])(?:"
-    f"(?P<date>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
+    f"(?P<DATE>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
     "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
     "|[0-9]{1,2}([-/.])[0-9]{1,2}\\3(?:[0-9]{4}|[0-9]{2})(?![0-9])"
     "|[0-9]{2,4}年(?:[0-9]{1,2}月(?:[0-9]{1,2}[日号])?)?|[0-9]{1,2}月[0-9]{1,2}[日号]"
     f"|[0-9]{{1,2}}(?:st|nd|rd|th|\\.)?\\s(?:of\\s)?{_MONTH}\\b\\.?(?:,?\\s[0-9]{{4}})?))"
-    f"|(?P<month>\\b{_MONTH}\\b\\.?\\s[0-9]{{1,2}}(?:st|nd|rd|th)?\\b(?!:[0-9])(?:,?\\s(?:19|20)[0-9]{{2}}\\b)?|\\b{_MONTH}\\s(?:19|20)[0-9]{{2}}\\b)"
-    f"|(?P<time>{_BEFORE}(?:{_CLOCK}(?:{_TO}{_CLOCK})?|[0-9]{{1,2}}\\s?[AaPp]\\.?[Mm]\\b\\.?))"
-    f"|(?P<money>{_BEFORE}{_CURRENCY}\\s?{_AMOUNT}(?:{_TO}{_CURRENCY}?\\s?{_AMOUNT})?(?:\\s?(?:k|K|M|bn|million|billion|万|亿)\\b)?)"
-    f"|(?P<quantity>{_BEFORE}[-+]?{_AMOUNT}(?:{_TO}{_AMOUNT})?\\s?(?:{_UNIT}))"
-    "|(?P<phone>(?<![A-Za-z0-9_.-])(?:\\+[0-9]{1,3}[ -]?)?(?:\\([0-9]{2,5}\\)[ -]?|[0-9]{2,4}[ -])[0-9]{3,8}"
+    f"|(?P<DATE_month>\\b{_MONTH}\\b\\.?\\s[0-9]{{1,2}}(?:st|nd|rd|th)?\\b(?!:[0-9])(?:,?\\s(?:19|20)[0-9]{{2}}\\b)?|\\b{_MONTH}\\s(?:19|20)[0-9]{{2}}\\b)"
+    f"|(?P<TIME>{_BEFORE}(?:{_CLOCK}(?:{_TO}{_CLOCK})?|[0-9]{{1,2}}\\s?[AaPp]\\.?[Mm]\\b\\.?))"
+    f"|(?P<MONEY>{_BEFORE}{_CURRENCY}\\s?{_AMOUNT}(?:{_TO}{_CURRENCY}?\\s?{_AMOUNT})?(?:\\s?(?:k|K|M|bn|million|billion|万|亿)\\b)?)"
+    f"|(?P<QUANTITY>{_BEFORE}[-+]?{_AMOUNT}(?:{_TO}{_AMOUNT})?\\s?(?:{_UNIT}))"
+    "|(?P<PHONE>(?<![A-Za-z0-9_.-])(?:\\+[0-9]{1,3}[ -]?)?(?:\\([0-9]{2,5}\\)[ -]?|[0-9]{2,4}[ -])[0-9]{3,8}"
     "(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_]))"
-    "|(?P<ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)\\b)"
-    "|(?P<hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
-    "|(?P<week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?))"
+    "|(?P<QUANTITY_ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)\\b)"
+    "|(?P<QUANTITY_hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
+    "|(?P<DATE_week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?))"
 )
-_KIND_OF_GROUP = {
-    "date": LiteralKind.DATE,
-    "month": LiteralKind.DATE,
-    "time": LiteralKind.TIME,
-    "phone": LiteralKind.PHONE,
-    "money": LiteralKind.MONEY,
-    "quantity": LiteralKind.QUANTITY,
-    "ordinal": LiteralKind.QUANTITY,
-    "hanzi": LiteralKind.QUANTITY,
-    "week": LiteralKind.DATE,
-}
 _PHONE_DIGITS = range(7, 16)
 
 _URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
@@ -143,10 +129,7 @@ def literals(text: str) -> list[Literal]:
 
 
 def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Literal]:
-    """Yield the literal values that have no space inside, in order: the cheap part of ``literals``, for long texts.
-
-    O(end - start).
-    """
+    """Yield the literal values that have no space inside, in order: the cheap part of ``literals``, for long texts."""
     for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
         token = match[1]
         if token is None:
@@ -167,12 +150,10 @@ def _candidates(text: str) -> Iterator[Literal]:
     if "://" in text:
         for match in _URL.finditer(text):
             url = _without_sentence_end(match.group())
-            yield Literal(
-                match.start(), match.start() + len(url), LiteralKind.URL if len(url) <= _LONGEST_URL else LiteralKind.BLOB
-            )
+            kind = LiteralKind.URL if len(url) <= _LONGEST_URL else LiteralKind.BLOB
+            yield Literal(match.start(), match.start() + len(url), kind)
     for match in _NUMERIC.finditer(text):
-        group = match.lastgroup or ""
-        kind = _KIND_OF_GROUP[group]
+        kind = LiteralKind[(match.lastgroup or "").partition("_")[0]]
         if kind is LiteralKind.PHONE and sum(character.isdigit() for character in match.group()) not in _PHONE_DIGITS:
             continue
         yield Literal(match.start(), match.end(), kind)
@@ -183,7 +164,7 @@ def _candidates(text: str) -> Iterator[Literal]:
 
 
 def _without_sentence_end(url: str) -> str:
-    """Leave out the punctuation behind a URL, and brackets that close what was opened before it."""
+    """Leave out the punctuation after a URL, and brackets that close what was opened before it."""
     stray = max(0, url.count(")") - url.count("(")) + max(0, url.count("]") - url.count("["))
     end = len(url)
     while end and (url[end - 1] in _SENTENCE_END or (stray and url[end - 1] in ")]")):
@@ -192,28 +173,23 @@ def _without_sentence_end(url: str) -> str:
     return url[:end]
 
 
-def _kind(token: str) -> LiteralKind | None:
+def _kind(token: str) -> LiteralKind | None:  # noqa: PLR0911 (a table of rules, the first that fits)
     digits = _DIGIT.search(token) is not None
-    kind: LiteralKind | None = None
     if len(token) > _LONGEST_TOKEN:
-        kind = LiteralKind.BLOB
-    elif _ERROR.fullmatch(token):
-        kind = LiteralKind.ERROR
-    elif token.isalnum():
-        kind = LiteralKind.NUMBER if digits and _NUMBER.fullmatch(token) else _name(token, digits=digits)
-    elif "@" in token and _EMAIL.fullmatch(token):
-        kind = LiteralKind.EMAIL
-    elif digits and _NUMBER.fullmatch(token):
-        kind = LiteralKind.NUMBER
-    elif "/" in token or "\\" in token:
-        kind = LiteralKind.PATH if _is_path(token) else None
-    elif not token.startswith(".") and token.rpartition(".")[2].lower() in _EXTENSIONS and "." in token:
-        kind = LiteralKind.PATH
-    elif _DOTTED.fullmatch(token):
-        kind = LiteralKind.NAME
-    else:
-        kind = _name(token, digits=digits)
-    return kind
+        return LiteralKind.BLOB
+    if _ERROR.fullmatch(token):
+        return LiteralKind.ERROR
+    if digits and _NUMBER.fullmatch(token):
+        return LiteralKind.NUMBER
+    if token.isalnum():
+        return _name(token, digits=digits)
+    if "@" in token and _EMAIL.fullmatch(token):
+        return LiteralKind.EMAIL
+    if "/" in token or "\\" in token:
+        return LiteralKind.PATH if _is_path(token) else None
+    if "." in token and not token.startswith(".") and token.rpartition(".")[2].lower() in _EXTENSIONS:
+        return LiteralKind.PATH
+    return LiteralKind.NAME if _DOTTED.fullmatch(token) else _name(token, digits=digits)
 
 
 def _is_path(token: str) -> bool:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 import attrs
@@ -22,25 +23,9 @@ _MIDDLE_CONTEXT = 60
 TELLING_KEY = re.compile(
     "(?:^|[_ -])(?:id|uuid|number|code|email|name|status|reference|ref|title)(?:: |=)$|[a-z](?:Id|ID|Name|Number|Code)(?:: |=)$"
 )
-"""Ends of keys, with the mark behind them, whose value is one to look up: an id, a name, a number, a status."""
-_LITERAL_WORTH = {
-    LiteralKind.URL: 1.8,
-    LiteralKind.EMAIL: 2.0,
-    LiteralKind.PATH: 1.6,
-    LiteralKind.ERROR: 2.2,
-    LiteralKind.NAME: 1.8,
-    LiteralKind.QUOTE: 1.8,
-    LiteralKind.DATE: 1.6,
-    LiteralKind.TIME: 1.4,
-    LiteralKind.PHONE: 2.2,
-    LiteralKind.MONEY: 1.8,
-    LiteralKind.QUANTITY: 1.4,
-    LiteralKind.NUMBER: 0.9,
-    LiteralKind.BLOB: 0.1,
-    LiteralKind.PAIR: 1.0,
-}
+"""Ends of keys, with the mark after them, whose value is one to look up: an id, a name, a number, a status."""
 _LIST_NUMBER_WORTH = 0.1
-_BEHIND_LIST_NUMBER = frozenset(".:)|\t、")
+_AFTER_LIST_NUMBER = frozenset(".:)|\t、")
 _TELLING_DIGITS = 3
 _KEY_SHARE = 0.3
 _PAIR_MARK = re.compile(": |=|$")
@@ -49,6 +34,7 @@ _CHARACTER_WORTH = 0.24
 _LONGEST_GAP = 6
 _LONGEST_RAW_GAP = 120
 _LONGEST_RUN = 400
+_BETWEEN_UNITS = range(0, 1 << 30, 2)  # how many of their bounds stand before what is in none of them
 
 _SPACED = (  # no space, control, punctuation, arrow or line, and nothing of a script without spaces
     "[^\\s\\x00-/:-@\\[-`{-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20"
@@ -75,50 +61,34 @@ _Gap: TypeAlias = "tuple[str | None, float, bool]"
 
 @attrs.define(eq=False)
 class Atom:
-    """The smallest piece of a text that a line shows: it is shown whole or not at all.
-
-    Attributes:
-        start: Position of its first character in the text.
-        end: Position after its last character.
-        words: How many words it has.
-        forms: What it says, in lower case, each with its worth where it is said for the first time.
-        cost: Estimated tokens.
-        gap: What stands between this atom and the one before, cleaned; ``None`` where the two cannot be shown as one run.
-        gap_cost: Estimated tokens of the gap.
-        opens: It is the first of a sentence or line.
-        kind: The kind of literal value that it is, if it is one.
-        worth: How much it tells here; set once the whole page is known.
-    """
+    """The smallest piece of a text that a line shows: it is shown whole or not at all."""
 
     start: int
     end: int
     words: int
     forms: Told
-    cost: float
-    gap: str | None
+    cost: float  # estimated tokens
+    gap: str | None  # what stands before it, cleaned; None where it cannot be shown as one run with the atom before
     gap_cost: float
-    opens: bool
+    opens: bool  # whether it is the first of a sentence or line
     kind: LiteralKind | None = None
-    worth: float = 0.0
+    worth: float = 0.0  # how much it tells here; set once the whole page is known
 
 
 def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
-    """Cut a text into atoms, in order.
+    """Cut a text into atoms, in order; *units* are stretches, as start and end, that are shown whole or not at all.
 
     Of a text longer than twice ``READ_CHARACTERS`` only both ends are cut, and the surroundings of the rarest literal values
     between them, as far as ``SCANNED_CHARACTERS`` reach. O(length of the text), with a small share for what is only scanned.
-
-    Args:
-        text: The text.
-        units: Stretches that are shown whole or not at all, in order, as start and end.
     """
     found: list[Atom] = []
     for start, end in _regions(text):
         inside = units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
         if inside and inside[-1][1] > end:
             inside = inside[:-1]
-        cut = _cut(text, start, end, inside)
-        found += _joined(text, cut, inside) if inside else cut
+        cut = _cut(text, start, end, inside, _START_GAP)
+        _stress(cut, [(match.start(), match.end(), match["error"]) for match in _TELLING_LINE.finditer(text[start:end])], start)
+        found += cut
     return found
 
 
@@ -135,9 +105,7 @@ def _regions(text: str) -> list[tuple[int, int]]:
         form = text[literal.start : literal.end]
         counts[form] += 1
         places.setdefault(form, literal)
-    rarest = sorted(places, key=lambda form: (-_LITERAL_WORTH[places[form].kind] / counts[form], places[form].start))[
-        :_MIDDLE_LITERALS
-    ]
+    rarest = sorted(places, key=lambda form: (-places[form].kind.worth / counts[form], places[form].start))[:_MIDDLE_LITERALS]
     regions = [(0, head)]
     for literal in sorted((places[form] for form in rarest), key=lambda literal: literal.start):
         start = max(regions[-1][1], _edge(text, literal.start - _MIDDLE_CONTEXT))
@@ -160,7 +128,7 @@ def _edge(text: str, position: int) -> int:
 def _gap(raw: str) -> _Gap:
     """Return what stands between two words in one line and without marks of layout; ``None`` where it is too much to show.
 
-    With its estimated tokens, and whether a sentence or line begins behind it.
+    With its estimated tokens, and whether a sentence or line begins after it.
     """
     opens = _SENTENCE_GAP.search(raw, 0, _LONGEST_RAW_GAP) is not None
     if len(raw) > _LONGEST_RAW_GAP:
@@ -178,16 +146,20 @@ def _gap(raw: str) -> _Gap:
 _COMMON_GAPS = {raw: _gap(raw) for raw in (" ", ", ", ". ", "! ", "? ", ": ", "\n", "，", "。", "、")}
 
 
-def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]]) -> list[Atom]:
-    """Cut a region into words, runs of characters and literal values; no value reaches over the end of a unit."""
+def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap: str) -> list[Atom]:
+    """Cut a region into words, runs of characters, units, and the literal values that stand between units."""
     region = text[start:end]
     found: list[Atom] = []
     gaps = dict(_COMMON_GAPS)
-    gap = _START_GAP
     place = 0
     bounds = [bound - start for unit in units for bound in unit]
-    values = [value for value in literals(region) if bisect_right(bounds, value.start) == bisect_left(bounds, value.end)]
-    for first, last, kind in (*values, (len(region), 0, None)):
+    values: list[tuple[int, int, LiteralKind | None]] = [
+        value
+        for value in literals(region)
+        if not bounds or bisect_right(bounds, value.start) == bisect_left(bounds, value.end) in _BETWEEN_UNITS
+    ]
+    values += [(first - start, last - start, LiteralKind.PAIR) for first, last in units]
+    for first, last, kind in (*sorted(values, key=itemgetter(0)), (len(region), 0, None)):
         position = start + place - len(gap)
         pieces = _WORD.split(gap + region[place:first])
         gap = pieces[-1]
@@ -208,15 +180,15 @@ def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]]) -> l
             position = end
         if kind is not None:
             facts = gaps.get(gap) or gaps.setdefault(gap, _gap(gap))
-            found.append(_whole(region[first : last + 1], start + first, start + last, kind, facts))
+            make = _pair if kind is LiteralKind.PAIR else _whole
+            found.append(make(text, start + first, start + last, kind, facts))
             gap = ""
             place = last
-    _stress(found, [(start + match.start(), start + match.end(), match["error"]) for match in _TELLING_LINE.finditer(region)])
     return found
 
 
 def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
-    """Cut a run of a script without spaces before and behind the characters that join words."""
+    """Cut a run of a script without spaces before and after the characters that join words."""
     before = ""
     for chunk in chunks(run):
         seen = before + chunk
@@ -228,61 +200,36 @@ def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
         gap = ("", 0.0, False)
 
 
-def _whole(shown: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
-    """Make the atom of a literal value; *shown* holds the character behind it too."""
-    behind = shown[end - start :]
-    shown = shown[: end - start]
-    worth = _LITERAL_WORTH[kind]
-    if kind is LiteralKind.NUMBER and gap[2] and behind in _BEHIND_LIST_NUMBER:
+def _whole(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
+    """Make the atom of a literal value."""
+    worth = kind.worth
+    if kind is LiteralKind.NUMBER and gap[2] and text[end : end + 1] in _AFTER_LIST_NUMBER:
         worth = _LIST_NUMBER_WORTH
-    elif kind is LiteralKind.NUMBER and len(shown) < _TELLING_DIGITS:
+    elif kind is LiteralKind.NUMBER and end - start < _TELLING_DIGITS:
         worth /= 2
+    shown = text[start:end]
     return Atom(start, end, shown.count(" ") + 1, ((shown.lower(), worth),), estimate(shown), *gap, kind)
 
 
-def _stress(atoms: Sequence[Atom], lines: Sequence[tuple[int, int, str | None]]) -> None:
-    """Raise what the atoms of telling lines say."""
+def _pair(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
+    """Make the atom of a key with its value: the value says what it does in any text, the key a share, since keys repeat."""
+    mark = _PAIR_MARK.search(text, start, end)
+    value = mark.end() if mark is not None else end
+    parts = _cut(text, start, end, (), " ")
+    forms = [(form, worth if part.start >= value else worth * _KEY_SHARE) for part in parts for form, worth in part.forms]
+    if value < end and TELLING_KEY.search(text[start:value]):
+        forms.append((text[value:end].lower(), _TELLING_VALUE_WORTH))
+    return Atom(start, end, max(1, len(forms)), tuple(forms), estimate(text[start:end]), *gap, kind)
+
+
+def _stress(atoms: Sequence[Atom], lines: Sequence[tuple[int, int, str | None]], place: int) -> None:
+    """Raise what the atoms of telling lines say, whose text begins at *place*."""
     number = 0
-    for start, end, error in lines:
+    for first, last, error in lines:
+        start, end = place + first, place + last
         factor = _ERROR_LINE_FACTOR if error else _SIGNATURE_FACTOR
         while number < len(atoms) and atoms[number].start < end:
             atom = atoms[number]
             if atom.start >= start:
                 atom.forms = tuple([(form, worth * factor) for form, worth in atom.forms])
             number += 1
-
-
-def _joined(text: str, atoms: list[Atom], units: Sequence[tuple[int, int]]) -> list[Atom]:
-    """Make one atom of the atoms of each unit. O(atoms)."""
-    found: list[Atom] = []
-    number = 0
-    for start, end in (*units, (len(text) + 1, 0)):
-        while number < len(atoms) and atoms[number].start < start:
-            found.append(_behind(text, found, atoms, number, atoms[number]))
-            number += 1
-        first = number
-        while number < len(atoms) and atoms[number].end <= end:
-            number += 1
-        if first < number:
-            forms = _pair_forms(text[start:end], start, atoms[first:number])
-            gap = atoms[first].gap, atoms[first].gap_cost, atoms[first].opens
-            pair = Atom(start, end, max(1, len(forms)), forms, estimate(text[start:end]), *gap, LiteralKind.PAIR)
-            found.append(_behind(text, found, atoms, first, pair))
-    return found
-
-
-def _behind(text: str, found: list[Atom], atoms: list[Atom], number: int, atom: Atom) -> Atom:
-    """Correct what stands before an atom made of ``atoms[number]``, where it or the one before it has become longer."""
-    if atom.gap is not None and (atom.start < atoms[number].start or found[-1].end > atoms[number - 1].end):
-        atom.gap, atom.gap_cost, atom.opens = _gap(text[found[-1].end : atom.start])
-    return atom
-
-
-def _pair_forms(shown: str, start: int, parts: Sequence[Atom]) -> Told:
-    """Return what a key with its value says: the value as in any text, the key for a share, since keys repeat."""
-    mark = _PAIR_MARK.search(shown)
-    value = mark.end() if mark is not None else len(shown)
-    forms = [(form, worth if part.start >= start + value else worth * _KEY_SHARE) for part in parts for form, worth in part.forms]
-    if value < len(shown) and TELLING_KEY.search(shown, 0, value):
-        forms.append((shown[value:].lower(), _TELLING_VALUE_WORTH))
-    return tuple(forms)

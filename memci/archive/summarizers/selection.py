@@ -31,33 +31,21 @@ _APART = float("inf")
 
 @attrs.define(eq=False)
 class Passage:
-    """A stretch of source text that may stand on an entry's line.
+    """A stretch of source text that may stand on an entry's line."""
 
-    Attributes:
-        entry: Number of its entry in the page, from 0.
-        speaker: ``user``, ``assistant``, ``tool`` for a result, ``call`` for a call, or another role.
-        text: The source.
-        atoms: Its atoms, in order, their worth set.
-        opening: What stands before it at the beginning of the line, such as ``user: ``.
-        following: What stands before it behind another passage of the same line.
-        closing: What stands behind it.
-        opening_cost: Estimated tokens of both, with the line's own where it opens the line.
-        opening_worth: What the opening tells by itself, such as the name of a tool.
-    """
-
-    entry: int
-    speaker: str
+    entry: int  # number of its entry in the page, from 0
+    speaker: str  # user, assistant, tool for a result, call for a call, or another role
     text: str
-    atoms: list[Atom]
-    opening: str
-    following: str
+    atoms: list[Atom]  # in order, their worth set
+    opening: str  # what stands before it at the beginning of the line, such as "user: "
+    following: str  # what stands before it after another passage of the same line
     closing: str
-    opening_cost: float
-    opening_worth: float
+    opening_cost: float  # estimated tokens of opening or following and closing, with the line's own where it opens the line
+    opening_worth: float  # what the opening tells by itself, such as the name of a tool
 
 
 Run = tuple[int, int]
-"""A run of atoms: the number of its first, and the number behind its last."""
+"""A run of atoms: the number of its first, and the number after its last."""
 
 
 def choose(passages: Sequence[Passage], room: float) -> list[list[Run] | None]:
@@ -67,7 +55,10 @@ def choose(passages: Sequence[Passage], room: float) -> list[list[Run] | None]:
     O(atoms · log atoms).
     """
     chosen = _Choice(passages, room, loners=True).make()
-    return chosen if _mostly_runs(passages, chosen) else _Choice(passages, room, loners=False).make()
+    runs = zip(passages, chosen, strict=True)
+    sizes = [sum(atom.words for atom in passage.atoms[first:last]) for passage, each in runs for first, last in each or ()]
+    alone = sum(size for size in sizes if size < _FEWEST_WORDS)
+    return chosen if 2 * alone <= sum(sizes) else _Choice(passages, room, loners=False).make()
 
 
 def shown(passage: Passage, runs: Sequence[Run]) -> str:
@@ -79,22 +70,11 @@ def shown(passage: Passage, runs: Sequence[Run]) -> str:
         for atom in atoms[1:]:
             pieces += (atom.gap or "", passage.text[atom.start : atom.end])
         end = atoms[-1].end
-        behind = passage.text[end : end + 1]
-        if behind in _ASKING or (behind in _CLOSING and _CLOSING[behind] in "".join(pieces)):
-            pieces.append(behind)
+        mark = passage.text[end : end + 1]
+        if mark in _ASKING or (mark in _CLOSING and _CLOSING[mark] in "".join(pieces)):
+            pieces.append(mark)
         texts.append("".join(pieces))
     return JOIN.join(texts)
-
-
-def _mostly_runs(passages: Sequence[Passage], chosen: Sequence[list[Run] | None]) -> bool:
-    """Whether at least half of the chosen words stand in runs of two words and more."""
-    words = alone = 0
-    for passage, runs in zip(passages, chosen, strict=True):
-        for first, last in runs or ():
-            size = sum(atom.words for atom in passage.atoms[first:last])
-            words += size
-            alone += size if size < _FEWEST_WORDS else 0
-    return 2 * alone <= words
 
 
 class _Choice:
@@ -217,37 +197,37 @@ class _Choice:
     def _span(self, atom: int) -> Run:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
         this = self.atoms[atom]
-        before, behind = self.joins[atom] != _APART, self.joins[atom + 1] != _APART
+        before, after = self.joins[atom] != _APART, self.joins[atom + 1] != _APART
         if (
             this.words >= _FEWEST_WORDS
-            or not (before or behind)
+            or not (before or after)
             or (before and self.taken[atom - 1])
-            or (behind and self.taken[atom + 1])
+            or (after and self.taken[atom + 1])
             or (self.loners and this.kind not in _NO_LONERS)
         ):
             return atom, atom + 1
-        if not (before and behind):
+        if not (before and after):
             return (atom - 1, atom + 1) if before else (atom, atom + 2)
-        left, right = this.worth + self.worths[atom - 1], this.worth + self.worths[atom + 1]
-        left_cost, right_cost = self.costs[atom - 1] + self.joins[atom], self.costs[atom + 1] + self.joins[atom + 1]
-        if self.joins[atom - 1] != _APART:
-            left += _BEYOND_SHARE * self.worths[atom - 2]
-            left_cost += self.joins[atom - 1] - JOIN_TOKENS if self.taken[atom - 2] else 0.0
-        if self.joins[atom + 2] != _APART:
-            right += _BEYOND_SHARE * self.worths[atom + 2]
-            right_cost += self.joins[atom + 2] - JOIN_TOKENS if self.taken[atom + 2] else 0.0
+        left, left_cost = self._beside(atom - 1, atom - 2, self.joins[atom], self.joins[atom - 1])
+        right, right_cost = self._beside(atom + 1, atom + 2, self.joins[atom + 1], self.joins[atom + 2])
         alone = this.cost + JOIN_TOKENS
-        return (atom - 1, atom + 1) if left * (alone + right_cost) > right * (alone + left_cost) else (atom, atom + 2)
+        better = (this.worth + left) * (alone + right_cost) > (this.worth + right) * (alone + left_cost)
+        return (atom - 1, atom + 1) if better else (atom, atom + 2)
+
+    def _beside(self, near: int, beyond: int, join: float, next_join: float) -> tuple[float, float]:
+        """Return worth and cost of a neighbour, with a share of what the one beyond it is worth."""
+        worth, cost = self.worths[near], self.costs[near] + join
+        if next_join != _APART:
+            worth += _BEYOND_SHARE * self.worths[beyond]
+            cost += next_join - JOIN_TOKENS if self.taken[beyond] else 0.0
+        return worth, cost
 
     def _added(self, first: int, last: int) -> float:
         """Return how many tokens it adds to show one atom, or two, that are not shown yet."""
-        cost = JOIN_TOKENS + self.costs[first]
-        if last > first + 1:
-            cost += self.joins[first + 1] + self.costs[first + 1]
-        if self.taken[first - 1] and self.joins[first] != _APART:
-            cost += self.joins[first] - JOIN_TOKENS
-        if self.taken[last] and self.joins[last] != _APART:
-            cost += self.joins[last] - JOIN_TOKENS
+        cost = JOIN_TOKENS + sum(self.costs[first:last]) + sum(self.joins[first + 1 : last])
+        for taken, join in ((self.taken[first - 1], self.joins[first]), (self.taken[last], self.joins[last])):
+            if taken and join != _APART:
+                cost += join - JOIN_TOKENS
         return cost
 
     def _take(self, first: int, last: int, cost: float, number: int) -> None:

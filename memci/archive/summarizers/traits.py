@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from memci.archive.summarizers.entries import Entry, clean_name
+from memci.archive.summarizers.entries import Entry, clean_name, flat
 from memci.archive.summarizers.literals import LiteralKind, literals
 from memci.archive.summarizers.passage import TELLING_KEY, Atom
 from memci.archive.summarizers.rarity import is_function_character
 from memci.archive.summarizers.selection import JOIN_TOKENS, Passage, choose, shown
-from memci.archive.summarizers.structure import flat
 
 _KEYWORDS = 12
 _ENTITIES = 16
@@ -19,8 +18,6 @@ _CHANGE_CHARACTERS = 120
 _SHORTEST_WORD = 2
 _RARE_WORD_WORTH = 0.8
 _RARE_CHARACTERS_WORTH = 0.24
-_FULL_ENTITIES = 8
-_FULL_KEYWORDS = 12
 _READING_VERBS_TABLE = """
 analyze ask browse calc calculate calculator cat check compare compute convert count describe diff display evaluate explain
 fetch find get glob goto grep has head help inspect is list load locate look lookup ls match open peek ping preview print query
@@ -35,7 +32,7 @@ _FAILED = re.compile("\\s*[{\\[(\"']{0,3}(?:error|failed|failure|exception|trace
 
 
 def keywords(passages: Sequence[Passage]) -> tuple[str, ...]:
-    """Return at most twelve rare words of a page as they were written first, most telling first. O(atoms · log atoms)."""
+    """Return at most twelve rare words of a page as they were written first, most telling first."""
     found: dict[str, tuple[float, str]] = {}
     for passage in passages:
         for atom in passage.atoms:
@@ -48,10 +45,7 @@ def keywords(passages: Sequence[Passage]) -> tuple[str, ...]:
 
 
 def spans(passages: Sequence[Passage]) -> tuple[str, ...]:
-    """Return short runs of a page's words, about thirty tokens together, most telling for its tokens first.
-
-    O(atoms · log atoms).
-    """
+    """Return short runs of a page's words, about thirty tokens together, most telling for its tokens first."""
     found: list[tuple[float, str]] = []
     for passage, runs in zip(passages, choose(passages, _SPANS_TOKENS), strict=True):
         for run in runs or ():
@@ -79,7 +73,7 @@ def entities(passages: Sequence[Passage]) -> tuple[str, ...]:
 def state_changes(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Return the calls that changed something, as ``name(arguments)``: those whose name begins with no verb of reading.
 
-    A call whose result begins with an error is left out. At most sixteen, the last ones. O(size of the calls).
+    A call whose result begins with an error is left out. At most sixteen, the last ones.
     """
     failed = {id(call) for entry in entries for call, text in entry.results if call is not None and _FAILED.match(text)}
     changes = []
@@ -97,8 +91,7 @@ def state_changes(entries: Sequence[Entry]) -> tuple[str, ...]:
 
 def importance(keyword_count: int, entity_count: int, change_count: int) -> float:
     """Return 0 to 1: half for eight literal values, three tenths for twelve rare words (less for fewer), a fifth for a change."""
-    values = min(1.0, entity_count / _FULL_ENTITIES)
-    words = min(1.0, keyword_count / _FULL_KEYWORDS)
+    values, words = min(1.0, entity_count / 8), min(1.0, keyword_count / 12)
     return round(0.5 * values + 0.3 * words + (0.2 if change_count else 0.0), 3)
 
 
