@@ -10,9 +10,8 @@ from benchmarks.bench import Bench
 from benchmarks.conftest import Open
 from benchmarks.opened import Opened
 from memci.archive.contents.contents_page import Directory
-from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 from memci.messages.message import Message
 
 pytestmark = pytest.mark.benchmark(timer=process_time, disable_gc=True)

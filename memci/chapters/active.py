@@ -1,8 +1,7 @@
 """The active chapter: the last pages, verbatim."""
 
-from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 
 
 class ActiveChapter(Chapter):

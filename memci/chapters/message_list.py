@@ -1,6 +1,7 @@
 """The doubly linked list of messages that a chapter owns."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -9,23 +10,13 @@ from memci.messages.message import Message
 
 @attrs.define(eq=False)
 class MessageNode:
-    """One link: a message and what the engine knows of it.
-
-    Attributes:
-        message: The message.
-        tokens: Its size as it is sent.
-        seq: Sequence number of the event that brought it.
-        stub_tokens: At most so many tokens has the stub that can stand for it; 0 where it is too small for one.
-        at: When the message came in, in UTC, as ISO 8601.
-        previous: The link before, ``None`` at the head.
-        next: The link after, ``None`` at the tail.
-    """
+    """One link: a message and what the engine knows of it; ``None`` stands before the head and after the tail."""
 
     message: Message
-    tokens: int
-    seq: int = 0
-    stub_tokens: int = 0
-    at: str = ""
+    tokens: int  # as it is sent
+    seq: int = 0  # of the event that brought it
+    stub_tokens: int = 0  # maximum size of the stub that can stand for it; 0 where it is too small for one
+    at: str = ""  # when it came in, in UTC, as ISO 8601
     previous: "MessageNode | None" = attrs.field(default=None, repr=False)
     next: "MessageNode | None" = attrs.field(default=None, repr=False)
 
@@ -38,6 +29,14 @@ class Run:
     tail: MessageNode | None = attrs.field(default=None, repr=False)
     length: int = 0
     tokens: int = 0
+
+
+def chain(left: Any, right: Any) -> None:  # noqa: ANN401 (two nodes, or two pages)
+    """Link two neighbours, either of which may be ``None``. O(1)."""
+    if left is not None:
+        left.next = right
+    if right is not None:
+        right.previous = left
 
 
 class MessageList:
@@ -66,7 +65,7 @@ class MessageList:
         return self._run.length
 
     def __iter__(self) -> Iterator[MessageNode]:
-        """Yield the nodes, oldest first. Runs behind the iterator may be unlinked meanwhile."""
+        """Yield the nodes, oldest first. Runs that the iterator has passed may be unlinked meanwhile."""
         node = self._run.head
         while node is not None:
             following = node.next
@@ -74,20 +73,16 @@ class MessageList:
             node = following
 
     def link(self, run: Run, *, after: MessageNode | None) -> None:
-        """Link a run of nodes behind *after*, or at the head when it is ``None``. O(1)."""
-        if run.head is None or run.tail is None:
+        """Link a run of nodes after *after*, or at the head when it is ``None``. O(1)."""
+        if run.head is None:
             return
-        before = self._run.head if after is None else after.next
-        run.head.previous = after
-        run.tail.next = before
+        following = self._run.head if after is None else after.next
+        chain(after, run.head)
+        chain(run.tail, following)
         if after is None:
             self._run.head = run.head
-        else:
-            after.next = run.head
-        if before is None:
+        if following is None:
             self._run.tail = run.tail
-        else:
-            before.previous = run.tail
         self._run.length += run.length
         self._run.tokens += run.tokens
 
@@ -95,27 +90,19 @@ class MessageList:
         """Take a run of nodes out and join its neighbours; the nodes stay linked to each other. O(1)."""
         if run.head is None or run.tail is None:
             return
-        before, behind = run.head.previous, run.tail.next
+        before, after = run.head.previous, run.tail.next
+        chain(before, after)
         if before is None:
-            self._run.head = behind
-        else:
-            before.next = behind
-        if behind is None:
+            self._run.head = after
+        if after is None:
             self._run.tail = before
-        else:
-            behind.previous = before
         run.head.previous = run.tail.next = None
         self._run.length -= run.length
         self._run.tokens -= run.tokens
 
     def _check(self) -> None:
         """Assert that links, count and sum agree. O(n)."""
-        count = tokens = 0
-        previous = None
-        for node in self:
-            assert node.previous is previous, (node, previous)
-            previous = node
-            count += 1
-            tokens += node.tokens
-        assert previous is self._run.tail
-        assert (count, tokens) == (self._run.length, self._run.tokens), (count, tokens, self._run)
+        nodes = list(self)
+        assert [node.previous for node in nodes] == [None, *nodes[:-1]][: len(nodes)]
+        assert (nodes[-1] if nodes else None) is self._run.tail
+        assert (len(nodes), sum(node.tokens for node in nodes)) == (self._run.length, self._run.tokens), self._run

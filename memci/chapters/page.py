@@ -1,20 +1,17 @@
-"""A page: a view on a run of nodes in a chapter's message list."""
+"""Pages, views on runs of nodes, and the chapter that owns their message list."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
-from memci.chapters.message_list import MessageNode, Run
+from memci.chapters.message_list import MessageList, MessageNode, Run, chain
 from memci.messages.message import Call
-
-if TYPE_CHECKING:
-    from memci.chapters.chapter import Chapter
 
 
 class Opening(StrEnum):
-    """Why a page was opened."""
+    """Why a page was opened: a turn of the user (or ``begin_page``), or the page before it having grown too long."""
 
     TURN = "turn"
     CONTINUATION = "continuation"
@@ -22,12 +19,7 @@ class Opening(StrEnum):
 
 @attrs.frozen
 class Entry:
-    """A handle on one message, addressed inside its page.
-
-    Attributes:
-        page: The page it belongs to.
-        position: Its place in the page, counted from 1, when the handle was made.
-    """
+    """A handle on one message, addressed inside its page: *position* counts from 1, and is of when the handle was made."""
 
     page: "Page"
     position: int
@@ -56,30 +48,18 @@ class Entry:
 
 @attrs.define(eq=False)
 class Page:
-    """One turn, or a part of a long turn. It copies nothing: it knows where its run of nodes begins and ends.
-
-    Attributes:
-        index: Such as ``usr-12``.
-        turn: The turn it was opened in.
-        opened_by: A turn of the user (or ``begin_page``), or the page before it having grown too long.
-        name: The name that ``begin_page`` gave it.
-        chapter: The chapter it stands in; ``None`` while it is detached.
-        previous: The page before it in its chapter.
-        next: The page after it in its chapter.
-        open_calls: For each call id, the nodes of this page whose call of that id has no result yet, oldest first.
-        pages: Of a root or a range of pages, the facts of the pages in it that are listed, oldest first; else empty.
-    """
+    """One turn, or a part of a long turn. It copies nothing: it knows where its run of nodes begins and ends."""
 
     index: str
-    turn: int
+    turn: int  # in which it was opened
     opened_by: Opening = Opening.TURN
-    name: str | None = None
+    name: str | None = None  # as begin_page gave it
     run: Run = attrs.field(factory=Run, repr=False)
-    chapter: "Chapter | None" = attrs.field(default=None, repr=False)
+    chapter: "Chapter | None" = attrs.field(default=None, repr=False)  # None while it is detached
     previous: "Page | None" = attrs.field(default=None, repr=False)
     next: "Page | None" = attrs.field(default=None, repr=False)
-    open_calls: dict[str, list[MessageNode]] = attrs.field(factory=dict, repr=False)
-    pages: tuple[Any, ...] = attrs.field(default=(), repr=False)
+    open_calls: dict[str, list[MessageNode]] = attrs.field(factory=dict, repr=False)  # by id, nodes whose call has no result yet
+    pages: tuple[Any, ...] = attrs.field(default=(), repr=False)  # of a root or a range, the facts of its listed pages
 
     @property
     def head(self) -> MessageNode | None:
@@ -132,17 +112,16 @@ class Page:
         return last is None or (last.message.from_user and not last.message.answers)
 
     def add(self, node: MessageNode, *, after: MessageNode | None = None) -> int:
-        """Add a node behind *after*, or at the end, and return its position. O(1) at the end.
-
-        A detached page only links the node to its own run.
-        """
-        at_end = after is None or after is self.run.tail
-        position = self.run.length + 1 if after is None else self.position_behind(after)
-        if self.chapter is None:
-            self._link(node, after if after is not None else self.run.tail)
-        else:
-            anchor = after if after is not None else self.run.tail
-            self.chapter.message_list.link(Run(node, node, 1, node.tokens), after=anchor or self.chapter.tail_before(self))
+        """Add a node after *after*, or at the end, and return its position. O(1) at the end."""
+        anchor = after or self.run.tail
+        at_end = anchor is self.run.tail
+        position = self.run.length + 1 if anchor is None else self.position_behind(anchor)
+        link = Run(node, node, 1, node.tokens)
+        if self.chapter is not None:
+            self.chapter.message_list.link(link, after=anchor or self.tail_before())
+        elif anchor is not None:
+            chain(node, anchor.next)
+            chain(anchor, node)
         if self.run.head is None:
             self.run.head = node
         if at_end:
@@ -154,17 +133,15 @@ class Page:
         return position
 
     def position_behind(self, node: MessageNode) -> int:
-        """Return the position that a message gets behind one of the page's nodes. O(1) behind the last, else O(entries)."""
+        """Return the position that a message gets after one of the page's nodes. O(1) after the last, else O(entries)."""
         if node is self.run.tail:
             return self.run.length + 1
         return 2 + next(number for number, other in enumerate(self.nodes()) if other is node)
 
     def join(self, node: MessageNode, answers: Sequence[tuple[str, int]]) -> int:
-        """Add a message and return its position: a result behind the call it answers, any other at the end.
+        """Add a message and return its position: a result after the call it answers, any other at the end.
 
-        Args:
-            node: The message.
-            answers: For each call that it answers: the id, and the ``seq`` of the message that made the call.
+        *answers* has, for each call that it answers, the id, and the ``seq`` of the message that made the call.
         """
         if not answers:
             return self.add(node)
@@ -174,7 +151,7 @@ class Page:
         return position
 
     def find_seq(self, seq: int) -> MessageNode:
-        """Return the node that came with the event *seq*. O(entries behind it).
+        """Return the node that came with the event *seq*. O(entries after it).
 
         Raises:
             ValueError: It is not in the page.
@@ -228,21 +205,26 @@ class Page:
         if not 1 <= position <= len(nodes):
             message = f"page {self.index} has {len(nodes)} entries, not {position}"
             raise ValueError(message)
-        dropped = nodes[position - 1 :]
+        kept, dropped = nodes[: position - 1], nodes[position - 1 :]
         run = Run(dropped[0], dropped[-1], len(dropped), sum(node.tokens for node in dropped))
         if self.chapter is not None:
             self.chapter.message_list.unlink(run)
-        elif run.head is not None and run.head.previous is not None:
-            run.head.previous.next = None
-        kept = nodes[: position - 1]
-        tail = kept[-1] if kept else None
-        self.run = Run(kept[0] if kept else None, tail, len(kept), self.run.tokens - run.tokens)
+        elif kept:
+            kept[-1].next = None
+        self.run = Run(kept[0] if kept else None, kept[-1] if kept else None, len(kept), self.run.tokens - run.tokens)
         self.open_calls = {}
         for node in kept:
             for answered in node.message.answers:
                 self.answer(answered)
             for call in node.message.calls:
                 self.open_calls.setdefault(call.id, []).append(node)
+
+    def tail_before(self) -> MessageNode | None:
+        """Return the last node of the chapter before this page. O(pages without entries before it), at most one."""
+        before = self.previous
+        while before is not None and before.tail is None:
+            before = before.previous
+        return before.tail if before is not None else None
 
     def detach(self) -> None:
         """Take the page out of its chapter. O(1), whatever the length of list and page.
@@ -252,10 +234,110 @@ class Page:
         if self.chapter is not None:
             self.chapter.remove_page(self)
 
-    def _link(self, node: MessageNode, after: MessageNode | None) -> None:
-        if after is None:
-            return
-        node.previous, node.next = after, after.next
-        if after.next is not None:
-            after.next.previous = node
-        after.next = node
+
+class Chapter:
+    """Owns one message list and the pages that view it. Adding, removing and finding a page is O(1)."""
+
+    def __init__(self) -> None:
+        self._list = MessageList()
+        self._pages: dict[str, Page] = {}
+        self._first: Page | None = None
+        self._last: Page | None = None
+
+    @property
+    def message_list(self) -> MessageList:
+        """The list itself, never a copy."""
+        return self._list
+
+    @property
+    def tokens(self) -> int:
+        """Sum of the tokens of its pages. O(1)."""
+        return self._list.tokens
+
+    @property
+    def first_page(self) -> Page | None:
+        """The oldest page."""
+        return self._first
+
+    @property
+    def last_page(self) -> Page | None:
+        """The newest page."""
+        return self._last
+
+    def __len__(self) -> int:
+        """Return the number of pages. O(1)."""
+        return len(self._pages)
+
+    def __bool__(self) -> bool:
+        """Return True: a chapter without pages is a chapter too."""
+        return True
+
+    def __contains__(self, index: object) -> bool:
+        """Return whether a page of this index stands in it. O(1)."""
+        return index in self._pages
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the pages, oldest first. Those given so far may be removed meanwhile."""
+        page = self._first
+        while page is not None:
+            following = page.next
+            yield page
+            page = following
+
+    def find_page(self, index: str) -> Page | None:
+        """Return the page of this index, or ``None``. O(1)."""
+        return self._pages.get(index)
+
+    def add_page(self, page: Page, *, before: Page | None = None) -> None:
+        """Attach a detached page at the end, or in front of *before*. O(1), whatever the length of list and page.
+
+        Raises:
+            ValueError: The page is attached already, its index stands here, or *before* is not a page of this chapter.
+        """
+        if page.chapter is not None or page.index in self._pages:
+            message = f"page {page.index} is attached already: detach it first"
+            raise ValueError(message)
+        if before is not None and before.chapter is not self:
+            message = f"page {before.index} is not a page of this chapter"
+            raise ValueError(message)
+        previous = self._last if before is None else before.previous
+        chain(previous, page)
+        chain(page, before)
+        if previous is None:
+            self._first = page
+        if before is None:
+            self._last = page
+        self._pages[page.index] = page
+        page.chapter = self
+        self._list.link(page.run, after=page.tail_before())
+
+    def remove_page(self, page: Page) -> None:
+        """Detach a page: its neighbours are joined, its own run stays linked. O(1), whatever the length of list and page.
+
+        Raises:
+            ValueError: It is not a page of this chapter.
+        """
+        if page.chapter is not self:
+            message = f"page {page.index} is not a page of this chapter"
+            raise ValueError(message)
+        self._list.unlink(page.run)
+        chain(page.previous, page.next)
+        if page.previous is None:
+            self._first = page.next
+        if page.next is None:
+            self._last = page.previous
+        page.previous = page.next = page.chapter = None
+        del self._pages[page.index]
+
+    def _check(self) -> None:
+        """Assert that pages and list agree: the pages' runs, one after the other, are the list. O(n)."""
+        self._list._check()  # noqa: SLF001 (the list's own invariants)
+        viewed = [node for page in self.pages() for node in page.nodes()]
+        assert list(map(id, self._list)) == list(map(id, viewed))
+        assert {page.index: page for page in self.pages()} == self._pages
+        for page in self.pages():
+            nodes = list(page.nodes())
+            assert page.chapter is self, page
+            assert (len(nodes), sum(node.tokens for node in nodes)) == (len(page), page.tokens), page
+            assert page.head is (nodes[0] if nodes else None), page
+            assert page.tail is (nodes[-1] if nodes else None), page

@@ -2,33 +2,21 @@
 
 import attrs
 
-from memci.chapters.chapter import Chapter
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 from memci.messages.message import Message
 
 
 @attrs.frozen(kw_only=True)
 class Attachment:
-    """How a recalled page stands in the window.
+    """How a recalled page stands in the window, as one message, *block*."""
 
-    Attributes:
-        anchor: Index of the page that was open when it was recalled; the block stands in front of that page.
-        turn: The turn it was recalled in, or renewed last.
-        block: The one message that shows the page.
-        tokens: Size of the block.
-        prefetched: Where nobody asked for it, the sequence number of the user's message that it matches, else 0. It then fades
-            with the next turn.
-        used_seq: The event that attached it, or renewed it last: the least recently used one fades first.
-        media: Whether the block carries the pictures, sound and files of the page.
-    """
-
-    anchor: str
-    turn: int
+    anchor: str  # index of the page that was open when it was recalled; the block stands in front of that page
+    turn: int  # in which it was recalled, or renewed last
     block: Message
     tokens: int
-    prefetched: int = 0
-    used_seq: int = 0
-    media: bool = False
+    prefetched: int = 0  # where nobody asked for it, seq of the user's message that it matches: it fades with the next turn
+    used_seq: int = 0  # of the event that attached it, or renewed it last: the least recently used one fades first
+    media: bool = False  # whether the block carries the pictures, sound and files of the page
 
 
 class RecallChapter(Chapter):

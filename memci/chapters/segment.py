@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import attrs
 
-from memci.chapters.chapter import Chapter
+from memci.chapters.page import Chapter
 
 
 class Permission(StrEnum):
@@ -17,16 +17,9 @@ class Permission(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Segment:
-    """A named group of chapters with a permission and a capacity.
+    """A named group of chapters with a permission and a capacity."""
 
-    Attributes:
-        name: The prefix of its page indexes, such as ``usr``.
-        permission: Who may change its pages.
-        capacity: Tokens it may hold in a window; ``None`` for what the budget leaves.
-        chapters: In the order in which they are rendered.
-    """
-
-    name: str
+    name: str  # the prefix of its page indexes, such as usr
     permission: Permission
-    capacity: int | None = None
-    chapters: tuple[Chapter, ...] = ()
+    capacity: int | None = None  # tokens it may hold in a window; None for what the budget leaves
+    chapters: tuple[Chapter, ...] = ()  # in the order in which they are rendered

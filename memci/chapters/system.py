@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from memci.chapters.chapter import Chapter
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 
 
 class SystemChapter(Chapter):

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 from memci.messages.message import Message
 
 MESSAGE = Message(raw=b"{}", role="assistant")

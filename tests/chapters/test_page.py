@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 from memci.chapters.recalled import Attachment, RecallChapter
 from memci.chapters.system import SystemChapter
 from memci.messages.formats import openai

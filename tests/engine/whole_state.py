@@ -6,9 +6,8 @@ from typing import Any
 
 import attrs
 
-from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageList, MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 from memci.engine.history.state import OpenTurn
 
 _LINKED = (Chapter, MessageList, MessageNode, Page)

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from itertools import filterfalse
 
-from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item
 from memci.chapters.address import is_range, page_number, segment_of
-from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 from memci.messages.message import Message
 
 
@@ -25,7 +24,7 @@ class ArchiveChapter(Chapter):
         self.root = root
         self.published: frozenset[str] = frozenset()
         self.shown_directories: tuple[Directory, ...] = ()
-        self._entries: dict[str, ContentsEntry | Directory] = {}
+        self._entries: dict[str, Item] = {}
 
     @property
     def contents(self) -> ContentsPage:
@@ -33,11 +32,11 @@ class ArchiveChapter(Chapter):
         return self.preview(self._entries.values())
 
     @property
-    def entries(self) -> tuple[ContentsEntry | Directory, ...]:
+    def entries(self) -> tuple[Item, ...]:
         """Its entries, oldest first. O(entries)."""
         return tuple(self._entries.values())
 
-    def preview(self, entries: Iterable[ContentsEntry | Directory]) -> ContentsPage:
+    def preview(self, entries: Iterable[Item]) -> ContentsPage:
         """Return the contents page as it would be with these entries."""
         entries = tuple(entries)
         return ContentsPage(index=self.root, entries=entries, tokens=sum(entry.contents_tokens for entry in entries))
@@ -53,10 +52,7 @@ class ArchiveChapter(Chapter):
         if isinstance(known, Directory):
             return known
         number = page_number(index)
-        for entry in self._entries.values():
-            if isinstance(entry, Directory) and entry.holds(number):
-                return entry
-        return None
+        return next((each for each in self._entries.values() if isinstance(each, Directory) and each.holds(number)), None)
 
     def ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the numbers of pages from one to another that are listed, or that the window shows, as ranges. O(entries)."""
@@ -73,35 +69,26 @@ class ArchiveChapter(Chapter):
         grouped = any(directory.holds(number) for directory in self.shown_directories)
         return index in self.published or (grouped and segment_of(index) == segment_of(self.root))
 
-    def put(self, entry: ContentsEntry | Directory) -> None:
+    def put(self, entry: Item) -> None:
         """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""
-        newest = next(reversed(self._entries.values()), None)
-        in_order = newest is None or page_number(newest.index) <= page_number(entry.index)
-        known = entry.index in self._entries
+        newest = next(reversed(self._entries), entry.index)
+        in_order = entry.index in self._entries or page_number(newest) <= page_number(entry.index)
         self._entries[entry.index] = entry
-        if not (known or in_order):
-            entries = sorted(self._entries.values(), key=lambda each: page_number(each.index))
-            self._entries = {each.index: each for each in entries}
+        if not in_order:
+            self.replace(sorted(self._entries.values(), key=lambda each: page_number(each.index)))
 
-    def drop(self, index: str) -> ContentsEntry | Directory | None:
+    def drop(self, index: str) -> Item | None:
         """Take an entry out and return it, or ``None`` where there is none. O(1)."""
         return self._entries.pop(index, None)
 
-    def replace(self, entries: Iterable[ContentsEntry | Directory]) -> None:
+    def replace(self, entries: Iterable[Item]) -> None:
         """Put these entries in the place of all there are. O(entries)."""
         self._entries = {entry.index: entry for entry in entries}
 
     def publish(
         self, message: Message | None, tokens: int, indexes: Iterable[str], directories: Iterable[Directory] = ()
     ) -> None:
-        """Show this message in the window as the contents page, ``None`` for no message. O(indexes).
-
-        Args:
-            message: The message.
-            tokens: Its size.
-            indexes: What it lists.
-            directories: Those of them that are directories.
-        """
+        """Show this message in the window, which lists these indexes; ``None`` for none. O(indexes)."""
         for page in self.pages():
             self.remove_page(page)
         self.published = frozenset(indexes)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
@@ -76,11 +76,6 @@ class ContentsEntry:
     shown_tokens: Mapping[Detail, int] = attrs.field(factory=dict)
 
     @property
-    def last_use_turn(self) -> int:
-        """The turn of the last recall, or the turn it was folded in when it was never recalled."""
-        return self.archived_turn if self.last_recall_turn is None else self.last_recall_turn
-
-    @property
     def contents_tokens(self) -> int:
         """Size of what it shows."""
         return self.shown_tokens.get(self.detail, 0)
@@ -90,13 +85,8 @@ class ContentsEntry:
         counts = f"{entries_text(self.entries)} · {tokens_text(self.tokens)}"
         recalls = f" · recalled {self.recall_count}×, last in turn {self.last_recall_turn}" if self.recall_count else ""
         head = f"[{self.index}] {one_line(self.title)} · {counts}{recalls}"
-        match self.detail:
-            case Detail.FULL:
-                below = [line for line in map(one_line, self.lines) if line]
-            case Detail.BRIEF:
-                below = [one_line(self.summary)] if self.summary else []
-            case Detail.BARE:
-                below = []
+        brief = [one_line(self.summary)] if self.summary and self.detail is Detail.BRIEF else []
+        below = filter(None, map(one_line, self.lines)) if self.detail is Detail.FULL else brief
         return "\n".join([head, *(f"  {line}" for line in below)])
 
     def to_mapping(self) -> dict[str, Any]:
@@ -134,20 +124,7 @@ class Directory:
     last_recall_turn: int | None = None
     shown_tokens: int = 0
 
-    @property
-    def pinned(self) -> bool:
-        """A directory holds no pinned page."""
-        return False
-
-    @property
-    def recall_count(self) -> int:
-        """Whether a page of it was ever recalled, as 0 or 1."""
-        return 0 if self.last_recall_turn is None else 1
-
-    @property
-    def last_use_turn(self) -> int:
-        """The turn of the last recall of a page of it, or the last turn in which one was folded."""
-        return self.archived_turn if self.last_recall_turn is None else self.last_recall_turn
+    pinned: ClassVar[bool] = False  # a directory holds no pinned page
 
     @property
     def contents_tokens(self) -> int:

@@ -5,7 +5,7 @@ from typing import TypeAlias, assert_never
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Directory
+from memci.archive.contents.contents_page import Item
 from memci.chapters.address import page_number
 
 
@@ -25,12 +25,7 @@ class Stale:
 
 @attrs.frozen(kw_only=True)
 class LeastRecentlyRecalled:
-    """Evicts the least recently recalled entries of a contents page that is over its tokens.
-
-    Attributes:
-        max_tokens: The contents page may hold so many.
-        low_share: Once it is over them, it is brought down to this share of them.
-    """
+    """Evicts the least recently recalled entries of a contents page of over *max_tokens*, down to the *low_share* of them."""
 
     max_tokens: int
     low_share: float
@@ -39,11 +34,8 @@ class LeastRecentlyRecalled:
 Policy: TypeAlias = ZeroRecall | Stale | LeastRecentlyRecalled
 
 
-def evictions(policies: Sequence[Policy], entries: Sequence[ContentsEntry | Directory], turn: int) -> list[tuple[str, str]]:
-    """Return what the policies evict, one after the other, as pairs of index and policy name. O(entries · policies).
-
-    Pinned entries stay.
-    """
+def evictions(policies: Sequence[Policy], entries: Sequence[Item], turn: int) -> list[tuple[str, str]]:
+    """Return what the policies evict, but for pinned entries, as pairs of index and policy name. O(entries · policies)."""
     gone: list[tuple[str, str]] = []
     left = list(entries)
     for policy in policies:
@@ -53,19 +45,19 @@ def evictions(policies: Sequence[Policy], entries: Sequence[ContentsEntry | Dire
     return gone
 
 
-def _evicted(policy: Policy, entries: Sequence[ContentsEntry | Directory], turn: int) -> list[str]:
+def _evicted(policy: Policy, entries: Sequence[Item], turn: int) -> list[str]:
     loose = [entry for entry in entries if not entry.pinned]
     match policy:
         case ZeroRecall(turns=turns):
-            return [entry.index for entry in loose if not entry.recall_count and turn - entry.archived_turn >= turns]
+            return [entry.index for entry in loose if entry.last_recall_turn is None and turn - entry.archived_turn >= turns]
         case Stale(turns=turns):
-            return [entry.index for entry in loose if turn - entry.last_use_turn >= turns]
+            return [entry.index for entry in loose if turn - _last_use(entry) >= turns]
         case LeastRecentlyRecalled(max_tokens=max_tokens, low_share=low_share):
             total = sum(entry.contents_tokens for entry in entries)
             if total <= max_tokens:
                 return []
             out = []
-            for entry in sorted(loose, key=lambda entry: (entry.last_use_turn, page_number(entry.index))):
+            for entry in sorted(loose, key=lambda entry: (_last_use(entry), page_number(entry.index))):
                 if total <= low_share * max_tokens:
                     break
                 out.append(entry.index)
@@ -73,3 +65,7 @@ def _evicted(policy: Policy, entries: Sequence[ContentsEntry | Directory], turn:
             return out
         case _:
             assert_never(policy)
+
+
+def _last_use(entry: Item) -> int:
+    return entry.archived_turn if entry.last_recall_turn is None else entry.last_recall_turn

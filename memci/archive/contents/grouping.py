@@ -29,13 +29,7 @@ _NUMBER_TOKENS = 1.0
 
 
 class Grouping:
-    """Makes directories, from the words of the pages themselves.
-
-    Args:
-        entries: The contents page, which tells how common words are.
-        count: Counts the tokens of a text.
-        has_pages: Whether any page has a number from one to another.
-    """
+    """Makes directories, from the words of the pages themselves; the contents page tells which of them are common."""
 
     def __init__(self, entries: Sequence[Item], count: Callable[[str], int], has_pages: Callable[[int, int], bool]) -> None:
         self._count = count
@@ -46,12 +40,7 @@ class Grouping:
         self._common = STOPWORDS | {word for word, items in counts.items() if items > most}
 
     def group(self, items: Sequence[Item], room: float = ROOMS[0]) -> Directory:
-        """Make one directory of entries and directories, oldest first. O(their words).
-
-        Args:
-            items: What is grouped.
-            room: What its lines may take for each page, in estimated tokens.
-        """
+        """Make one directory of items, oldest first; its lines take *room* estimated tokens for each page. O(their words)."""
         covers = self._joined(each for item in items for each in _covers(item))
         recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
         directory = Directory(
@@ -65,10 +54,7 @@ class Grouping:
         return self.thinned(directory, room)
 
     def thinned(self, directory: Directory, room: float) -> Directory:
-        """Return a directory with as many of its stretches as there is room for, the most telling ones. O(its words).
-
-        One at least, but where there is no room at all.
-        """
+        """Return a directory with the most telling of its stretches, as many as there is room for, one where there is any."""
         left = room * min(directory.pages, COUNTED_PAGES)
         kept: list[tuple[int, str]] = []
         said: set[int] = set()
@@ -102,8 +88,7 @@ class Grouping:
         return tuple(found)
 
     def _telling(self, item: Item) -> list[tuple[int, str]]:
-        trimmed = ((number, self._trimmed(span)) for number, span in spans(item))
-        return [(number, span) for number, span in trimmed if span]
+        return [(number, trimmed) for number, span in spans(item) if (trimmed := self._trimmed(span))]
 
     def _trimmed(self, span: str) -> str:
         """Return a span without the common words at both ends; empty where it holds no others."""
@@ -121,8 +106,7 @@ class Grouping:
         """Join ranges that meet, or that only numbers without a page lie between."""
         joined: list[tuple[int, int]] = []
         for first, last in sorted(covers):
-            between = (joined[-1][1] + 1, first - 1) if joined else (0, 0)
-            if joined and (between[0] > between[1] or not self._has_pages(*between)):
+            if joined and (joined[-1][1] + 1 >= first or not self._has_pages(joined[-1][1] + 1, first - 1)):
                 joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
             else:
                 joined.append((first, last))
@@ -143,7 +127,4 @@ def spans(item: Item) -> tuple[tuple[int, str], ...]:
 
 
 def _covers(item: Item) -> tuple[tuple[int, int], ...]:
-    if isinstance(item, Directory):
-        return item.covers
-    number = page_number(item.index)
-    return ((number, number),)
+    return item.covers if isinstance(item, Directory) else ((page_number(item.index),) * 2,)

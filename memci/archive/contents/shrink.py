@@ -24,18 +24,11 @@ _FEWEST_SHORT_PAGES = 4
 
 @attrs.define(kw_only=True)
 class Shrinkage:
-    """What changes in a contents page.
+    """What changes in a contents page, and what is left of it."""
 
-    Attributes:
-        details: New detail by index.
-        directories: New directories, and known ones with fewer words; what they group leaves.
-        evicted: Pairs of index and policy.
-        entries: What is left.
-    """
-
-    details: dict[str, Detail] = attrs.field(factory=dict)
-    directories: list[Directory] = attrs.field(factory=list)
-    evicted: list[tuple[str, str]] = attrs.field(factory=list)
+    details: dict[str, Detail] = attrs.field(factory=dict)  # new ones, by index
+    directories: list[Directory] = attrs.field(factory=list)  # new ones, and known ones with fewer words
+    evicted: list[tuple[str, str]] = attrs.field(factory=list)  # index and policy
     entries: list[Item]
 
 
@@ -136,9 +129,7 @@ class _Shrinking:
                 and entry.detail is Detail.FULL
                 and used + entry.contents_tokens > FULL_SHARE * goal
             ):
-                brief = attrs.evolve(entry, detail=Detail.BRIEF)
-                if brief.contents_tokens < entry.contents_tokens:
-                    entry = self.entries[place] = brief
+                entry = self.entries[place] = _shorter(entry, Detail.BRIEF)
             used += entry.contents_tokens
 
     def group_oldest(self, goal: float) -> None:
@@ -166,13 +157,12 @@ class _Shrinking:
         if len(chosen) < _FEWEST_PAGES:
             before = [entry for entry in self.entries[:place] if not entry.pinned]
             chosen = [*before[-1:], *chosen, *following[:1]][:_FEWEST_PAGES]
-        if len(chosen) < _FEWEST_PAGES:
-            return False
-        self._group(chosen)
-        return True
+        if len(chosen) >= _FEWEST_PAGES:
+            self._group(chosen)
+        return len(chosen) >= _FEWEST_PAGES
 
     def _around(self, entry: Item) -> Directory | None:
-        """Return the directory that has pages before and behind a page."""
+        """Return the directory that has pages before and after a page."""
         number = page_number(entry.index)
         return next((each for each in self.entries if isinstance(each, Directory) and each.encloses(number)), None)
 
@@ -195,18 +185,14 @@ class _Shrinking:
 
     def strip(self, limit: float) -> None:
         """Leave pinned and newest entries their title, then directories their range, the oldest first, until the page fits."""
-        for kind in (ContentsEntry, Directory):
+        for pages in (True, False):
             for place, entry in enumerate(self.entries):
                 if self.total <= limit:
                     return
-                if isinstance(entry, kind):
-                    self.entries[place] = self._least(entry)
-
-    def _least(self, entry: Item) -> Item:
-        if isinstance(entry, Directory):
-            return self._grouping.thinned(entry, 0.0)
-        bare = attrs.evolve(entry, detail=Detail.BARE)
-        return bare if bare.contents_tokens < entry.contents_tokens else entry
+                if pages and isinstance(entry, ContentsEntry):
+                    self.entries[place] = _shorter(entry, Detail.BARE)
+                elif not pages and isinstance(entry, Directory):
+                    self.entries[place] = self._grouping.thinned(entry, 0.0)
 
     def _group(self, items: Sequence[Item], room: float = ROOMS[0]) -> None:
         directory = self._grouping.group(items, room)
@@ -214,6 +200,12 @@ class _Shrinking:
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
         rest = [entry for entry in self.entries if entry.index not in grouped]
         self.entries = sorted([*rest, directory], key=lambda entry: page_number(entry.index))
+
+
+def _shorter(entry: ContentsEntry, detail: Detail) -> ContentsEntry:
+    """Return an entry with another detail, where that is shorter."""
+    changed = attrs.evolve(entry, detail=detail)
+    return changed if changed.contents_tokens < entry.contents_tokens else entry
 
 
 def _is_short(entry: Item) -> bool:

