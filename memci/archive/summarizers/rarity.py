@@ -99,10 +99,7 @@ _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m",
 def word_worth(word: str, plain: str, *, starts_sentence: bool) -> float:
     """Return how much a word that is not in ``KNOWN`` tells: 0 for nothing, 1 for a rare word, a little more for a name.
 
-    Args:
-        word: As it is written.
-        plain: The word in lower case.
-        starts_sentence: It is the first of a sentence, where a capital letter says nothing.
+    *plain* is the word in lower case; at the start of a sentence, a capital letter says nothing.
     """
     if not plain.isalpha():
         for suffix in _SUFFIXES:

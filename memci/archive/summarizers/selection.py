@@ -98,8 +98,7 @@ class _Choice:
         self.has_run = bytearray(len(passages))
         self.bases = list(accumulate((len(passage.atoms) for passage in passages), initial=0))
         self.densities = [-worth / cost for worth, cost in zip(self.worths, self.costs, strict=True)]
-        self.seeds: list[list[int]] = []
-        self.heap: list[tuple[float, int, int, int]] = []  # less worth a token, atom, passage, place among its seeds
+        self.heap: list[tuple[float, int, int]] = []  # less worth a token, atom (-1 opens the passage), passage
 
     def make(self) -> list[list[Run] | None]:
         whole = sum(self.costs) + sum([JOIN_TOKENS if join == _APART else join for join in self.joins[:-1]])
@@ -124,11 +123,7 @@ class _Choice:
         return runs
 
     def _spend(self) -> None:
-        for number, passage in enumerate(self.passages):
-            base = self.bases[number]
-            seeds = sorted(range(base, self.bases[number + 1]), key=self.densities.__getitem__)
-            self.seeds.append(seeds)
-            self.heap.append((self._opening_density(passage, seeds), -1, number, 0))
+        self.heap = [(self._opening_density(number), -1, number) for number in range(len(self.passages))]
         heapify(self.heap)
         for _ in range(2):
             self._fill()
@@ -153,12 +148,10 @@ class _Choice:
         """Take what tells most for its tokens, until nothing more fits."""
         misfits = 0
         while self.heap and self.left >= 1 and misfits < _MISFITS:
-            bound, atom, number, place = heappop(self.heap)
+            bound, atom, number = heappop(self.heap)
             if atom < 0:
                 self._open(number)
                 continue
-            if place >= 0:
-                self._push_seed(number, place + 1)
             if self.taken[atom]:
                 continue
             first, last = self._span(atom)
@@ -168,14 +161,14 @@ class _Choice:
                 continue
             density = -sum(self.worths[first:last]) / cost if cost > 0 else bound
             if self.heap and density > self.heap[0][0]:
-                heappush(self.heap, (density, atom, number, -1))
+                heappush(self.heap, (density, atom, number))
             else:
                 self._take(first, last, cost, number)
 
-    def _opening_density(self, passage: Passage, seeds: list[int]) -> float:
-        """Return, negative, about the best worth a token of the opening with the most telling atoms behind it."""
-        worth, cost = -passage.opening_worth, passage.opening_cost
-        for place in seeds:
+    def _opening_density(self, number: int) -> float:
+        """Return, negative, about the best worth a token of a passage's opening with its most telling atoms."""
+        worth, cost = -self.passages[number].opening_worth, self.passages[number].opening_cost
+        for place in sorted(range(*self.bases[number : number + 2]), key=self.densities.__getitem__):
             if self.densities[place] * cost >= worth:
                 break
             worth -= self.worths[place]
@@ -187,12 +180,8 @@ class _Choice:
         if passage.opening_cost + (0 if passage.opening_worth else _SMALLEST_RUN) <= self.left:
             self.is_open[number] = 1
             self.left -= passage.opening_cost
-            self._push_seed(number, 0)
-
-    def _push_seed(self, number: int, place: int) -> None:
-        seeds = self.seeds[number]
-        if place < len(seeds):
-            heappush(self.heap, (self.densities[seeds[place]], seeds[place], number, place))
+            for atom in range(*self.bases[number : number + 2]):
+                heappush(self.heap, (self.densities[atom], atom, number))
 
     def _span(self, atom: int) -> Run:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
@@ -242,4 +231,4 @@ class _Choice:
             if self.taken[beyond] and (cost := self._added(near, near + 1)) <= 0:
                 self._take(near, near + 1, cost, number)
             else:
-                heappush(self.heap, (self.densities[near], near, number, -1))
+                heappush(self.heap, (self.densities[near], near, number))

@@ -40,13 +40,9 @@ class Summarizer(Protocol):
     """Makes the short form of a page."""
 
     def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:
-        """Summarise the messages of one page.
+        """Summarise the messages of one page, oldest first. Cost: linear in the page.
 
-        Deterministic where it says so; the cost is linear in the page.
-
-        Args:
-            messages: The whole page, oldest first.
-            max_tokens: Room for the lines, in tokens by the summariser's own estimate; the title does not count.
+        *max_tokens* is the room for the lines, by the summariser's own estimate; the title does not count.
 
         Raises:
             SummaryError: It cannot; extracts take its place.

@@ -1,7 +1,8 @@
 """What a page holds, as short lists: rare words, literal values, changes that its tool calls made."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 
 from memci.archive.summarizers.entries import Entry, clean_name, flat
 from memci.archive.summarizers.literals import LiteralKind, literals
@@ -25,6 +26,8 @@ read recall render retrieve review scan scroll search select show stat status su
 translate validate verify view wait web
 """
 _READING_VERBS = frozenset(_READING_VERBS_TABLE.split())
+_NO_VALUES = frozenset({None, LiteralKind.BLOB, LiteralKind.NUMBER})
+_TELLING_DIGITS = 3
 _MARK = re.compile(": |=")
 _QUOTES = "\"'`“”‘’"
 _VERB = re.compile("[A-Za-z][a-z]*")
@@ -36,12 +39,11 @@ def keywords(passages: Sequence[Passage]) -> tuple[str, ...]:
     found: dict[str, tuple[float, str]] = {}
     for passage in passages:
         for atom in passage.atoms:
-            if atom.kind is None and atom.forms[-1][1] >= _RARE_CHARACTERS_WORTH and atom.forms[0][0] not in found:
+            if atom.kind is None and atom.forms[-1][1] >= _RARE_CHARACTERS_WORTH:
                 word = passage.text[atom.start : atom.end]
-                if _is_rare(atom, word):
-                    found[atom.forms[0][0]] = (atom.worth, word)
-    ranked = sorted(enumerate(found.values()), key=lambda item: (-item[1][0], item[0]))
-    return tuple(word for _, (_, word) in ranked[:_KEYWORDS])
+                if atom.forms[0][0] not in found and _is_rare(atom, word):
+                    found[atom.forms[0][0]] = (-atom.worth, word)
+    return tuple(word for _, word in sorted(found.values(), key=itemgetter(0))[:_KEYWORDS])
 
 
 def spans(passages: Sequence[Passage]) -> tuple[str, ...]:
@@ -61,13 +63,10 @@ def entities(passages: Sequence[Passage]) -> tuple[str, ...]:
         (-atom.worth, number, place)
         for number, passage in enumerate(passages)
         for place, atom in enumerate(passage.atoms)
-        if atom.kind is not None and _may_hold_value(passage, atom)
+        if atom.kind not in _NO_VALUES or (atom.kind is LiteralKind.NUMBER and atom.end - atom.start >= _TELLING_DIGITS)
     )
-    found: dict[str, None] = {}
-    for _, number, place in values[:_LOOKED_AT]:
-        passage = passages[number]
-        found.update(dict.fromkeys(_values(passage.text, passage.atoms[place])))
-    return tuple(found)[:_ENTITIES]
+    chosen = (_value(passages[number].text, passages[number].atoms[place]) for _, number, place in values[:_LOOKED_AT])
+    return tuple(dict.fromkeys(filter(None, chosen)))[:_ENTITIES]
 
 
 def state_changes(entries: Sequence[Entry]) -> tuple[str, ...]:
@@ -103,22 +102,11 @@ def _is_rare(atom: Atom, word: str) -> bool:
     return not is_function_character(word[0])
 
 
-def _may_hold_value(passage: Passage, atom: Atom) -> bool:
-    if atom.kind is LiteralKind.PAIR:
-        return _MARK.search(passage.text, atom.start, atom.end) is not None
-    return atom.kind is not LiteralKind.BLOB and not (atom.kind is LiteralKind.NUMBER and atom.end - atom.start < 3)  # noqa: PLR2004
-
-
-def _values(text: str, atom: Atom) -> Iterator[str]:
-    """Yield the value that an atom is, or the one that a pair of key and value ends with."""
+def _value(text: str, atom: Atom) -> str:
+    """Return the value that an atom is, or the one that a pair of key and value ends with; empty where it is none to keep."""
     if atom.kind is not LiteralKind.PAIR:
-        yield text[atom.start : atom.end].strip(_QUOTES)
-        return
+        return text[atom.start : atom.end].strip(_QUOTES)
     mark = _MARK.search(text, atom.start, atom.end)
     value = text[mark.end() : atom.end] if mark is not None else ""
-    for literal in literals(value):
-        if literal.start == 0 and literal.end == len(value) and literal.kind is not LiteralKind.NUMBER:
-            yield value
-            return
-    if mark is not None and TELLING_KEY.search(text[atom.start : mark.end()]):
-        yield value
+    whole = any(end - start == len(value) and kind is not LiteralKind.NUMBER for start, end, kind in literals(value))
+    return value if whole or (mark is not None and TELLING_KEY.search(text[atom.start : mark.end()])) else ""

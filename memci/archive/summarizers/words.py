@@ -59,8 +59,8 @@ def words(text: str) -> list[str]:
     """Return the words of a text, lower-cased, in order. O(length of the text).
 
     A run of characters from a script without spaces gives its overlapping pairs (``北京站`` gives ``北京`` and ``京站``), a
-    run of one character that character. Anything but letters and digits separates words: ``don't`` gives ``don`` and ``t``,
-    ``export_invoices`` gives ``export`` and ``invoices``. Full-width and other compatibility forms become the plain ones.
+    run of one character that character. Anything but letters and digits separates words: ``don't`` gives ``don`` and ``t``.
+    Full-width and other compatibility forms become the plain ones.
     """
     if text.isascii():
         return _ASCII_RUN.findall(text.lower())
@@ -68,6 +68,4 @@ def words(text: str) -> list[str]:
 
 
 def _pairs(run: str) -> list[str]:
-    if len(run) == 1:
-        return [run]
-    return [run[i : i + 2] for i in range(len(run) - 1)]
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
