@@ -24,8 +24,6 @@ _NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
 _FEWEST_WORDS = 2
 _SMALLEST_RUN = 2.5
 _MISFITS = 6
-_LEAST_WORTH = 0.05
-_BEYOND_SHARE = 0.5
 _APART = float("inf")
 
 
@@ -107,7 +105,7 @@ class _Choice:
             self.taken[:-1] = b"\1" * len(self.atoms)
             self.is_open[:] = b"\1" * len(self.is_open)
         else:
-            self._spend()
+            self._fill()
         return [self._runs(number) if self.is_open[number] else None for number in range(len(self.passages))]
 
     def _runs(self, number: int) -> list[Run]:
@@ -122,30 +120,10 @@ class _Choice:
             first = self.taken.find(1, last, stop)
         return runs
 
-    def _spend(self) -> None:
-        self.heap = [(self._opening_density(number), -1, number) for number in range(len(self.passages))]
-        heapify(self.heap)
-        for _ in range(2):
-            self._fill()
-            self._prune()
-
-    def _prune(self) -> None:
-        """Take back the words at both ends of longer runs that say nothing by themselves."""
-        for number in range(len(self.passages)):
-            base = self.bases[number]
-            for start, end in self._runs(number):
-                first, last = base + start, base + end
-                while last - first > _FEWEST_WORDS and self.worths[first] < _LEAST_WORTH:
-                    self.taken[first] = 0
-                    self.left += self.costs[first] + self.joins[first + 1]
-                    first += 1
-                while last - first > _FEWEST_WORDS and self.worths[last - 1] < _LEAST_WORTH:
-                    last -= 1
-                    self.taken[last] = 0
-                    self.left += self.costs[last] + self.joins[last]
-
     def _fill(self) -> None:
         """Take what tells most for its tokens, until nothing more fits."""
+        self.heap = [(self._opening_density(number), -1, number) for number in range(len(self.passages))]
+        heapify(self.heap)
         misfits = 0
         while self.heap and self.left >= 1 and misfits < _MISFITS:
             bound, atom, number = heappop(self.heap)
@@ -197,19 +175,9 @@ class _Choice:
             return atom, atom + 1
         if not (before and after):
             return (atom - 1, atom + 1) if before else (atom, atom + 2)
-        left, left_cost = self._beside(atom - 1, atom - 2, self.joins[atom], self.joins[atom - 1])
-        right, right_cost = self._beside(atom + 1, atom + 2, self.joins[atom + 1], self.joins[atom + 2])
-        alone = this.cost + JOIN_TOKENS
-        better = (this.worth + left) * (alone + right_cost) > (this.worth + right) * (alone + left_cost)
-        return (atom - 1, atom + 1) if better else (atom, atom + 2)
-
-    def _beside(self, near: int, beyond: int, join: float, next_join: float) -> tuple[float, float]:
-        """Return worth and cost of a neighbour, with a share of what the one beyond it is worth."""
-        worth, cost = self.worths[near], self.costs[near] + join
-        if next_join != _APART:
-            worth += _BEYOND_SHARE * self.worths[beyond]
-            cost += next_join - JOIN_TOKENS if self.taken[beyond] else 0.0
-        return worth, cost
+        left = (this.worth + self.worths[atom - 1]) * (this.cost + self.costs[atom + 1] + self.joins[atom + 1])
+        right = (this.worth + self.worths[atom + 1]) * (this.cost + self.costs[atom - 1] + self.joins[atom])
+        return (atom - 1, atom + 1) if left > right else (atom, atom + 2)
 
     def _added(self, first: int, last: int) -> float:
         """Return how many tokens it adds to show one atom, or two, that are not shown yet."""
