@@ -1,10 +1,10 @@
 """Cuts a text into atoms: words, runs of characters and whole literal values, each with its worth and its cost."""
 
+import heapq
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TypeAlias
 
 import attrs
@@ -45,14 +45,12 @@ _UNSPACED = re.compile(f"[{CJK}]")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
 _BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
 _MARKUP = str.maketrans(dict.fromkeys("*#|`", ""))
-_TELLING_LINE = re.compile(
-    "^[ \\t>]{0,40}(?:(?P<error>E {2,3}\\S|[\\w.]{0,60}(?:Error|Exception)\\b|\\S{0,80}:\\s?(?:fatal )?error"
-    "|[Ee]rror\\b|ERROR|FAILED|FAIL\\b|fatal\\b|panic\\b)"
-    "|(?:async )?(?:def|class|func|fn|function|interface|struct|trait|impl|public|export)\\s).{0,240}$",
+_ERROR_LINE = re.compile(
+    "^[ \\t>]{0,40}(?:E {2,3}\\S|[\\w.]{0,60}(?:Error|Exception)\\b|\\S{0,80}:\\s?(?:fatal )?error"
+    "|[Ee]rror\\b|ERROR|FAILED|FAIL\\b|fatal\\b|panic\\b).{0,240}$",
     re.MULTILINE,
 )
 _ERROR_LINE_FACTOR = 1.8
-_SIGNATURE_FACTOR = 1.2
 
 _START_GAP = "\n" * (_LONGEST_RAW_GAP + 1)
 
@@ -87,7 +85,10 @@ def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
         if inside and inside[-1][1] > end:
             inside = inside[:-1]
         cut = _cut(text, start, end, inside, _START_GAP)
-        _stress(cut, [(match.start(), match.end(), match["error"]) for match in _TELLING_LINE.finditer(text[start:end])], start)
+        for line in _ERROR_LINE.finditer(text, start, end):
+            first, last = (bisect_left(cut, place, key=attrgetter("start")) for place in line.span())
+            for atom in cut[first:last]:
+                atom.forms = tuple((form, worth * _ERROR_LINE_FACTOR) for form, worth in atom.forms)
         found += cut
     return found
 
@@ -97,17 +98,14 @@ def _regions(text: str) -> list[tuple[int, int]]:
         return [(0, len(text))]
     head = _edge(text, READ_CHARACTERS)
     tail = _edge(text, len(text) - READ_CHARACTERS)
-    counts: Counter[str] = Counter()
-    places: dict[str, Literal] = {}
+    places: dict[str, list[Literal]] = {}
     for literal in tokens(text, head, min(tail, SCANNED_CHARACTERS)):
-        if literal.kind in (LiteralKind.NUMBER, LiteralKind.BLOB):
-            continue
-        form = text[literal.start : literal.end]
-        counts[form] += 1
-        places.setdefault(form, literal)
-    rarest = sorted(places, key=lambda form: (-places[form].kind.worth / counts[form], places[form].start))[:_MIDDLE_LITERALS]
+        if literal.kind not in (LiteralKind.NUMBER, LiteralKind.BLOB):
+            places.setdefault(text[literal.start : literal.end], []).append(literal)
+    firsts = [(-same[0].kind.worth / len(same), same[0].start, same[0]) for same in places.values()]
+    rarest = [literal for *_, literal in heapq.nsmallest(_MIDDLE_LITERALS, firsts)]
     regions = [(0, head)]
-    for literal in sorted((places[form] for form in rarest), key=lambda literal: literal.start):
+    for literal in sorted(rarest, key=attrgetter("start")):
         start = max(regions[-1][1], _edge(text, literal.start - _MIDDLE_CONTEXT))
         end = min(tail, max(literal.end, _edge(text, literal.end + _MIDDLE_CONTEXT)))
         if start <= literal.start:
@@ -220,16 +218,3 @@ def _pair(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom
     if value < end and TELLING_KEY.search(text[start:value]):
         forms.append((text[value:end].lower(), _TELLING_VALUE_WORTH))
     return Atom(start, end, max(1, len(forms)), tuple(forms), estimate(text[start:end]), *gap, kind)
-
-
-def _stress(atoms: Sequence[Atom], lines: Sequence[tuple[int, int, str | None]], place: int) -> None:
-    """Raise what the atoms of telling lines say, whose text begins at *place*."""
-    number = 0
-    for first, last, error in lines:
-        start, end = place + first, place + last
-        factor = _ERROR_LINE_FACTOR if error else _SIGNATURE_FACTOR
-        while number < len(atoms) and atoms[number].start < end:
-            atom = atoms[number]
-            if atom.start >= start:
-                atom.forms = tuple([(form, worth * factor) for form, worth in atom.forms])
-            number += 1
