@@ -12,14 +12,7 @@ from memci.chapters.address import page_number
 FULL_SHARE = 0.6
 """Share of the room in which the newest entries keep all their lines."""
 
-LISTED_SHARE = 0.25
-"""Share of the room in which the newest entries stay, however short their pages are, until others are grouped."""
-
-SHORT_TOKENS = 128
-"""Pages of fewer tokens are grouped with neighbours of their kind before other entries lose detail: theirs is nearly as long."""
-
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
-_FEWEST_SHORT_PAGES = 4
 
 
 @attrs.define(kw_only=True)
@@ -59,8 +52,6 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
         return Shrinkage(entries=list(entries))
     shrinking = _Shrinking(entries, Grouping(entries, count, has_pages))
     goal = low_share * limit
-    if directories:
-        shrinking.group_short(goal)
     shrinking.coarsen(goal)
     if directories:
         shrinking.group_oldest(goal)
@@ -97,28 +88,6 @@ class _Shrinking:
             entries=self.entries,
         )
 
-    def group_short(self, goal: float) -> None:
-        """Group neighbouring entries of very short pages that were never recalled, where there are several, but the newest."""
-        older = self._older(LISTED_SHARE * goal)
-        run: list[Item] = []
-        for entry in [*self.entries[:older], None]:
-            if entry is not None and _is_short(entry) and self._around(entry) is None:
-                run.append(entry)
-                if len(run) < MOST_PAGES:
-                    continue
-            if run:
-                if len(run) >= _FEWEST_SHORT_PAGES:
-                    self._group(run)
-                run = []
-
-    def _older(self, room: float) -> int:
-        """Return how many entries are left without the newest ones that fit into some tokens."""
-        place = len(self.entries)
-        while place and self.entries[place - 1].contents_tokens <= room:
-            place -= 1
-            room -= self.entries[place].contents_tokens
-        return place
-
     def coarsen(self, goal: float) -> None:
         """Show less of each entry but the newest."""
         used = 0
@@ -135,7 +104,9 @@ class _Shrinking:
     def group_oldest(self, goal: float) -> None:
         """Group the oldest entries until the page is short enough, or nothing but directories and pinned entries is left."""
         while self.total > goal:
-            oldest = next((place for place, entry in enumerate(self.entries) if _is_loose(entry)), None)
+            oldest = next(
+                (place for place, entry in enumerate(self.entries) if isinstance(entry, ContentsEntry) and not entry.pinned), None
+            )
             if oldest is None or not self._group_from(oldest):
                 return
 
@@ -206,14 +177,6 @@ def _shorter(entry: ContentsEntry, detail: Detail) -> ContentsEntry:
     """Return an entry with another detail, where that is shorter."""
     changed = attrs.evolve(entry, detail=detail)
     return changed if changed.contents_tokens < entry.contents_tokens else entry
-
-
-def _is_short(entry: Item) -> bool:
-    return isinstance(entry, ContentsEntry) and entry.tokens < SHORT_TOKENS and not (entry.pinned or entry.recall_count)
-
-
-def _is_loose(entry: Item) -> bool:
-    return isinstance(entry, ContentsEntry) and not entry.pinned
 
 
 def _evict(result: Shrinkage, policy: LeastRecentlyRecalled, members: dict[str, list[str]], turn: int) -> None:
