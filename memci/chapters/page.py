@@ -128,9 +128,12 @@ class Page:
             self.run.tail = node
         self.run.length += 1
         self.run.tokens += node.tokens
+        self._open(node)
+        return position
+
+    def _open(self, node: MessageNode) -> None:
         for call in node.message.calls:
             self.open_calls.setdefault(call.id, []).append(node)
-        return position
 
     def position_behind(self, node: MessageNode) -> int:
         """Return the position that a message gets after one of the page's nodes. O(1) after the last, else O(entries)."""
@@ -151,11 +154,7 @@ class Page:
         return position
 
     def find_seq(self, seq: int) -> MessageNode:
-        """Return the node that came with the event *seq*. O(entries after it).
-
-        Raises:
-            ValueError: It is not in the page.
-        """
+        """Return the node that came with the event *seq*; ``ValueError`` where it is not in the page. O(entries after it)."""
         node, left = self.run.tail, self.run.length
         while node is not None and left and node.seq != seq:
             node, left = node.previous, left - 1
@@ -196,11 +195,7 @@ class Page:
         return None if node is self.run.tail else node.next
 
     def cut(self, position: int) -> None:
-        """Drop the entries from *position* on (counted from 1). O(entries).
-
-        Raises:
-            ValueError: The position is not in the page.
-        """
+        """Drop the entries from *position* on (counted from 1); ``ValueError`` where it is not in the page. O(entries)."""
         nodes = list(self.nodes())
         if not 1 <= position <= len(nodes):
             message = f"page {self.index} has {len(nodes)} entries, not {position}"
@@ -216,8 +211,7 @@ class Page:
         for node in kept:
             for answered in node.message.answers:
                 self.answer(answered)
-            for call in node.message.calls:
-                self.open_calls.setdefault(call.id, []).append(node)
+            self._open(node)
 
     def tail_before(self) -> MessageNode | None:
         """Return the last node of the chapter before this page. O(pages without entries before it), at most one."""
@@ -239,25 +233,15 @@ class Chapter:
     """Owns one message list and the pages that view it. Adding, removing and finding a page is O(1)."""
 
     def __init__(self) -> None:
-        self._list = MessageList()
+        self.message_list = MessageList()
         self._pages: dict[str, Page] = {}
         self._first: Page | None = None
         self._last: Page | None = None
 
     @property
-    def message_list(self) -> MessageList:
-        """The list itself, never a copy."""
-        return self._list
-
-    @property
     def tokens(self) -> int:
         """Sum of the tokens of its pages. O(1)."""
-        return self._list.tokens
-
-    @property
-    def first_page(self) -> Page | None:
-        """The oldest page."""
-        return self._first
+        return self.message_list.tokens
 
     @property
     def last_page(self) -> Page | None:
@@ -309,18 +293,14 @@ class Chapter:
             self._last = page
         self._pages[page.index] = page
         page.chapter = self
-        self._list.link(page.run, after=page.tail_before())
+        self.message_list.link(page.run, after=page.tail_before())
 
     def remove_page(self, page: Page) -> None:
-        """Detach a page: its neighbours are joined, its own run stays linked. O(1), whatever the length of list and page.
-
-        Raises:
-            ValueError: It is not a page of this chapter.
-        """
+        """Detach a page, or raise ``ValueError``: its neighbours are joined, its own run stays linked. O(1) as above."""
         if page.chapter is not self:
             message = f"page {page.index} is not a page of this chapter"
             raise ValueError(message)
-        self._list.unlink(page.run)
+        self.message_list.unlink(page.run)
         chain(page.previous, page.next)
         if page.previous is None:
             self._first = page.next
@@ -331,9 +311,9 @@ class Chapter:
 
     def _check(self) -> None:
         """Assert that pages and list agree: the pages' runs, one after the other, are the list. O(n)."""
-        self._list._check()  # noqa: SLF001 (the list's own invariants)
+        self.message_list._check()  # noqa: SLF001 (the list's own invariants)
         viewed = [node for page in self.pages() for node in page.nodes()]
-        assert list(map(id, self._list)) == list(map(id, viewed))
+        assert list(map(id, self.message_list)) == list(map(id, viewed))
         assert {page.index: page for page in self.pages()} == self._pages
         for page in self.pages():
             nodes = list(page.nodes())

@@ -76,9 +76,9 @@ def splice(chapter: Chapter) -> None:
 
 
 def measure(chapter: Chapter) -> None:
-    assert chapter.first_page is not None
+    assert chapter.last_page is not None
     assert chapter.tokens == 3 * len(chapter.message_list) == chapter.message_list.tokens
-    assert chapter.first_page.tokens == 3 * len(chapter.first_page)
+    assert chapter.last_page.tokens == 3 * len(chapter.last_page)
 
 
 @pytest.mark.parametrize("action", [append_node, detach_middle, detach_and_attach, splice, measure])

@@ -104,9 +104,8 @@ class _Shrinking:
     def group_oldest(self, goal: float) -> None:
         """Group the oldest entries until the page is short enough, or nothing but directories and pinned entries is left."""
         while self.total > goal:
-            oldest = next(
-                (place for place, entry in enumerate(self.entries) if isinstance(entry, ContentsEntry) and not entry.pinned), None
-            )
+            loose = (place for place, each in enumerate(self.entries) if isinstance(each, ContentsEntry) and not each.pinned)
+            oldest = next(loose, None)
             if oldest is None or not self._group_from(oldest):
                 return
 
