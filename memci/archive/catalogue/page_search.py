@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from memci.archive.catalogue.index_file import Database, damaged
-from memci.archive.catalogue.page_facts import PageState
 from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
 from memci.archive.catalogue.search import (
     LEAST_COSINE,
@@ -85,10 +84,9 @@ class PageSearch:
         for score, candidate in rank(candidates, self._weights, self._entry_terms, cosines):
             said = [1] if lines is None else lines[candidate.place]
             facts = self._facts(candidate.place)
-            if said and facts is not None and only.admits(facts[0], facts[2]):
-                index, state, _ = facts
-                entry, passage = self._passage(candidate.best or said[0], candidate.place, index, only.roles)
-                hits.append(IndexHit(index=index, entry=entry, score=score, snippet=passage, state=PageState(state)))
+            if said and facts is not None and only.admits(*facts):
+                entry, passage = self._passage(candidate.best or said[0], candidate.place, facts[0], only.roles)
+                hits.append(IndexHit(index=facts[0], entry=entry, score=score, snippet=passage))
                 if len(hits) == limit:
                     break
         return hits
@@ -105,11 +103,10 @@ class PageSearch:
         extra = {place: [text for _, _, text in page.entries] for place, page in self._extra.items()}
         return cosines(self._db, self._embedder, self._query, extra, UNLIKE_COSINE)
 
-    def _facts(self, place: int) -> tuple[str, str, int] | None:
+    def _facts(self, place: int) -> tuple[str, int] | None:
         if place in self._extra:
-            page = self._extra[place]
-            return page.index, page.state.value, page.turn
-        facts: tuple[str, str, int] | None = self._db.one("SELECT name, state, turn FROM page WHERE id = ?", place)
+            return self._extra[place].index, self._extra[place].turn
+        facts: tuple[str, int] | None = self._db.one("SELECT name, turn FROM page WHERE id = ?", place)
         return facts
 
     def _admitted(self, places: Sequence[int], only: Filter) -> Sequence[int]:

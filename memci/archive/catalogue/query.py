@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from memci.archive.catalogue.page_facts import PageState
-
 
 @attrs.frozen(kw_only=True)
 class Filter:
@@ -39,7 +37,6 @@ class ExtraPage:
     """A page to be searched that is not in the index yet, such as the open one; entries are position, role and text."""
 
     index: str
-    state: PageState
     turn: int
     entries: Sequence[tuple[int, str, str]]
 
@@ -52,4 +49,3 @@ class IndexHit:
     entry: int
     score: float
     snippet: str
-    state: PageState

@@ -150,4 +150,4 @@ def _open_page(core: Core) -> list[ExtraPage]:
     if page is None or page.head is None:
         return []
     entries = [(number, node.message.speaker, entry_text(node.message)) for number, node in enumerate(page.nodes(), start=1)]
-    return [ExtraPage(index=page.index, state=PageState.OPEN, turn=core.state.turn, entries=entries)]
+    return [ExtraPage(index=page.index, turn=core.state.turn, entries=entries)]
