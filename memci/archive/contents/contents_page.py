@@ -23,57 +23,31 @@ class Detail(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class ContentsEntry:
-    """One page in the contents page.
-
-    Attributes:
-        index: The page's index, such as ``usr-12``.
-        title: One line of the page's own words.
-        summary: One line on the whole page.
-        lines: One line an entry.
-        outcome: How the page ended.
-        keywords: Rare words, most telling first.
-        spans: Short stretches of the page's text, most telling first: what a directory says of it.
-        entities: Literal values, whole.
-        state_changes: What the page changed outside the conversation.
-        importance: 0 to 1; how much the page holds that cannot be said again.
-        entries: Number of entries of the page.
-        tokens: Size of the page, whole.
-        turn: The turn the page was opened in.
-        archived_turn: The turn it was folded in.
-        recall_count: How often it was recalled.
-        last_recall_turn: The turn of the last recall.
-        pinned: Never evicted.
-        revision: How often its content changed after it was archived.
-        sha256: Of the page file, in hex.
-        first_seq: Sequence number of its first entry.
-        last_seq: Sequence number of its last entry.
-        detail: How much of it is shown.
-        shown_tokens: Size of ``render()`` by detail, in tokens.
-    """
+    """One page in the contents page; each of its texts is one line."""
 
     index: str
-    title: str
+    title: str  # of the page's own words
     summary: str = ""
-    lines: tuple[str, ...] = ()
-    outcome: str = ""
-    keywords: tuple[str, ...] = ()
-    spans: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
-    state_changes: tuple[str, ...] = ()
-    importance: float = 0.0
-    entries: int = 0
-    tokens: int = 0
-    turn: int = 0
+    lines: tuple[str, ...] = ()  # one an entry
+    outcome: str = ""  # how the page ended
+    keywords: tuple[str, ...] = ()  # rare words, most telling first
+    spans: tuple[str, ...] = ()  # short stretches of its text, most telling first: what a directory says of it
+    entities: tuple[str, ...] = ()  # literal values, whole
+    state_changes: tuple[str, ...] = ()  # what it changed outside the conversation
+    importance: float = 0.0  # 0 to 1: how much it holds that cannot be said again
+    entries: int = 0  # how many the page has
+    tokens: int = 0  # of the page, whole
+    turn: int = 0  # in which it was opened
     archived_turn: int = 0
     recall_count: int = 0
     last_recall_turn: int | None = None
-    pinned: bool = False
-    revision: int = 0
-    sha256: str = ""
-    first_seq: int = 0
+    pinned: bool = False  # never evicted
+    revision: int = 0  # how often its content changed after it was archived
+    sha256: str = ""  # of the page file, in hex
+    first_seq: int = 0  # of its first entry
     last_seq: int = 0
     detail: Detail = Detail.FULL
-    shown_tokens: Mapping[Detail, int] = attrs.field(factory=dict)
+    shown_tokens: Mapping[Detail, int] = attrs.field(factory=dict)  # size of render() by detail
 
     @property
     def contents_tokens(self) -> int:
@@ -103,27 +77,16 @@ class ContentsEntry:
 
 @attrs.frozen(kw_only=True)
 class Directory:
-    """A contents page inside the contents page: neighbouring pages under one heading, each with a line where there is room.
+    """A contents page inside the contents page: neighbouring pages under one heading, each with a line where there is room."""
 
-    Attributes:
-        index: The range from the first to the last of its pages, such as ``usr-12..43``.
-        spans: Short stretches of the pages' text, each with the number of its page; most telling first.
-        covers: The pages it groups, as ranges of numbers of the segment, both ends included; pages that stand in the
-            contents page for themselves (a pinned one, a restored one) are not in it.
-        pages: How many pages it groups.
-        archived_turn: The latest turn in which a page of it was folded.
-        last_recall_turn: The latest turn in which a page of it was recalled.
-        shown_tokens: Size of ``render()``, in tokens.
-    """
-
-    index: str
-    spans: tuple[tuple[int, str], ...]
+    index: str  # the range from the first to the last of its pages, such as usr-12..43
+    spans: tuple[tuple[int, str], ...]  # short stretches of the pages' text with the page's number, most telling first
+    # The pages it groups, as ranges of numbers, both ends included, but for those that stand in the contents page for themselves.
     covers: tuple[tuple[int, int], ...]
-    pages: int
-    archived_turn: int
-    last_recall_turn: int | None = None
-    shown_tokens: int = 0
-
+    pages: int  # how many
+    archived_turn: int  # the latest of its pages
+    last_recall_turn: int | None = None  # the latest of its pages
+    shown_tokens: int = 0  # size of render()
     pinned: ClassVar[bool] = False  # a directory holds no pinned page
 
     @property
