@@ -8,8 +8,7 @@ from memci.cli.exit_code import ExitCode
 from memci.cli.opening import STORE, TENANT, JsonOption, Place, SessionOption, StoreOption, TenantOption, opened
 from memci.cli.reading import IndexArgument, page_argument
 from memci.cli.wording import count
-from memci.engine.settings.config import Config
-from memci.engine.settings.config_file import config_file_text
+from memci.engine.settings.config import Config, config_file_text
 
 
 def explain(

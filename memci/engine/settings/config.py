@@ -1,23 +1,22 @@
 """What can be set: the budget, the marks at which pages fold, prices, eviction, recall, and where sessions live.
 
-The attribute names are the keys of the YAML file. Every value is checked when an object is made: a ``Config`` that exists can be
-used. Every refusal is a ``ConfigError`` whose ``path`` is the place in the file, such as ``active.max_pages``.
+The attribute names are the keys of the YAML file, and the comment of each is the file's. Every value is checked when an object is
+made: a ``Config`` that exists can be used. Every refusal is a ``ConfigError`` whose ``path`` is the place in the file, such as
+``active.max_pages``.
 """
+# ruff: noqa: RUF009 (a section's field, as attrs makes it)
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal, Self
 
 import attrs
 
-from memci.engine.settings import config_checks as checks
 from memci.engine.settings import config_file
+from memci.engine.settings.config_checks import matches, place, refusal, section, setting
 from memci.errors import ConfigError, shown
-from memci.messages.formats import format as formats
 
-SUMMARIZERS: Final = ("extractive",)
-PROTOCOLS: Final = ("none", "native", "attp")
-DURABILITIES: Final = ("fsync", "flush")
 CONFLICTS: Final = ("raise", "retry")
 
 _PLACE_KEYS = ("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
@@ -25,234 +24,166 @@ _PLACE_KEYS = ("on_conflict", "store", "durability", "snapshot_every", "open_ses
 
 @attrs.frozen(kw_only=True)
 class Budget:
-    """How many tokens a window may hold.
+    """How many tokens a window may hold."""
 
-    Attributes:
-        window: Context window of the model, in tokens.
-        reserve: Tokens kept free for the reply; ``0 <= reserve < window``.
-    """
-
-    window: int = attrs.field(default=32_000, validator=checks.integer("budget.window", at_least=1))
-    reserve: int = attrs.field(default=4_000, validator=checks.integer("budget.reserve", at_least=0))
+    window: int = setting(32_000, "context window of the model, in tokens")
+    reserve: int = setting(4_000, "tokens kept free for the reply", at_least=0)
 
     @property
     def tokens(self) -> int:
         """What a rendered window may hold: the window without the reserve."""
         return self.window - self.reserve
 
-    @reserve.validator
-    def _leaves_room(self, _attribute: object, value: int) -> None:
-        if value >= self.window:
-            message = f"{value} leaves no room in a window of {self.window} tokens: give less than budget.window"
+    def __attrs_post_init__(self) -> None:
+        """Refuse a reserve that leaves no room."""
+        if self.reserve >= self.window:
+            message = f"{self.reserve} leaves no room in a window of {self.window} tokens: give less than budget.window"
             raise ConfigError(message, path="budget.reserve")
 
 
 @attrs.frozen(kw_only=True)
 class Active:
-    """When recent pages fold, and how large they grow.
+    """When recent pages fold, and how large they grow."""
 
-    Attributes:
-        min_pages: Pages that marks never fold, counted from the newest.
-        max_pages: Pages from which the oldest fold; ``None`` for no such mark.
-        high_water: Share of the budget at which a fold begins.
-        low_water: Share of the budget down to which it folds, below ``high_water``; ``"auto"`` derives it from prices and sizes.
-        page_tokens: Tokens at which a long turn is cut into a continuation page.
-    """
-
-    min_pages: int = attrs.field(default=2, validator=checks.integer("active.min_pages", at_least=1))
-    max_pages: int | None = attrs.field(default=None, validator=checks.integer("active.max_pages", at_least=1, otherwise=None))
-    high_water: float = attrs.field(default=1.0, converter=checks.whole_as_float, validator=checks.share("active.high_water"))
-    low_water: float | Literal["auto"] = attrs.field(
-        default="auto", converter=checks.whole_as_float, validator=checks.share("active.low_water", otherwise="auto")
+    min_pages: int = setting(2, "newest pages that these marks never fold")
+    max_pages: int | None = setting(None, "pages from which the oldest fold; null for no such mark")
+    high_water: float = setting(1.0, "share of the budget at which a fold begins")
+    low_water: float | Literal["auto"] = setting(
+        "auto", "share of the budget down to which it folds, below high_water; auto: from prices and sizes"
     )
-    page_tokens: int = attrs.field(default=8_000, validator=checks.integer("active.page_tokens", at_least=1))
+    page_tokens: int = setting(8_000, "tokens at which a long turn is cut into a continuation page")
 
-    @max_pages.validator
-    def _not_below_the_floor(self, _attribute: object, value: int | None) -> None:
-        if value is not None and value < self.min_pages:
-            message = f"{value} is below active.min_pages, {self.min_pages}: give at least that, or null"
+    def __attrs_post_init__(self) -> None:
+        """Refuse marks that contradict each other."""
+        if self.max_pages is not None and self.max_pages < self.min_pages:
+            message = f"{self.max_pages} is below active.min_pages, {self.min_pages}: give at least that, or null"
             raise ConfigError(message, path="active.max_pages")
-
-    @low_water.validator
-    def _below_high_water(self, _attribute: object, value: float | Literal["auto"]) -> None:
-        if value != "auto" and value >= self.high_water:
-            message = f"{value} is not below active.high_water, {self.high_water}: give less than that, or auto"
+        if self.low_water != "auto" and self.low_water >= self.high_water:
+            message = f"{self.low_water} is not below active.high_water, {self.high_water}: give less than that, or auto"
             raise ConfigError(message, path="active.low_water")
 
 
 @attrs.frozen(kw_only=True)
 class Prices:
-    """What the provider's prompt cache costs, relative to plain input; used where ``active.low_water`` is ``"auto"``.
+    """What the provider's prompt cache costs."""
 
-    Attributes:
-        write: Price of a token that is written to the cache, above 0.
-        read: Price of a token that is read from it, above 0 and not above ``write``.
-    """
+    write: float = setting(1.25, "a token written to the provider's prompt cache", at_most=math.inf)
+    read: float = setting(0.1, "a token read from it; above 0, not above write", at_most=math.inf)
 
-    write: float = attrs.field(default=1.25, converter=checks.whole_as_float, validator=checks.price("prices.write"))
-    read: float = attrs.field(default=0.1, converter=checks.whole_as_float, validator=checks.price("prices.read"))
-
-    @read.validator
-    def _not_dearer_than_writing(self, _attribute: object, value: float) -> None:
-        if value > self.write:
-            message = f"{value} is above prices.write, {self.write}: a cache that costs more to read than to write is not one"
+    def __attrs_post_init__(self) -> None:
+        """Refuse a cache that saves nothing."""
+        if self.read > self.write:
+            problem = f"{self.read} is above prices.write, {self.write}"
+            message = f"{problem}: a cache that costs more to read than to write is not one"
             raise ConfigError(message, path="prices.read")
 
 
 @attrs.frozen(kw_only=True)
 class Contents:
-    """How large the contents page grows.
+    """How large the contents page grows."""
 
-    Attributes:
-        max_tokens: Tokens that the contents page may hold; ``"auto"`` derives it from the budget.
-        low_share: Share of ``max_tokens`` down to which entries lose detail or leave, once it is over.
-        directories: Whether old neighbours are grouped in directories before they leave.
-    """
-
-    max_tokens: int | Literal["auto"] = attrs.field(
-        default="auto", validator=checks.integer("contents.max_tokens", at_least=1, otherwise="auto")
-    )
-    low_share: float = attrs.field(default=0.65, converter=checks.whole_as_float, validator=checks.share("contents.low_share"))
-    directories: bool = attrs.field(default=True, validator=checks.flag("contents.directories"))
+    max_tokens: int | Literal["auto"] = setting("auto", "tokens it may hold; auto: from the budget")
+    low_share: float = setting(0.65, "share of max_tokens down to which it shrinks once it is over")
+    directories: bool = setting(default=True, comment="group old neighbours in directories before they leave")
 
 
 @attrs.frozen(kw_only=True)
 class Eviction:
-    """When an entry leaves the contents page for its age; ``None`` switches a rule off.
+    """When an entry leaves the contents page for its age."""
 
-    Attributes:
-        zero_recall_turns: Turns since archiving after which a page that was never recalled leaves.
-        stale_turns: Turns since the last recall (since archiving, if none) after which any page leaves.
-    """
-
-    zero_recall_turns: int | None = attrs.field(
-        default=200, validator=checks.integer("eviction.zero_recall_turns", at_least=1, otherwise=None)
-    )
-    stale_turns: int | None = attrs.field(
-        default=400, validator=checks.integer("eviction.stale_turns", at_least=1, otherwise=None)
-    )
+    zero_recall_turns: int | None = setting(200, "turns since archiving, for a page that was never recalled")
+    stale_turns: int | None = setting(400, "turns since the last recall (since archiving, if none), for any page")
 
 
 @attrs.frozen(kw_only=True)
 class Recall:
-    """How pages come back.
+    """How pages come back."""
 
-    Attributes:
-        turns: Turns that a recalled page stays.
-        max_share: Share of the budget that recalled pages may take together; beyond it the least recently used ones fade.
-        passages_tokens: Tokens of pages that are attached without being asked for, for one turn, since they match the user's new
-            message well; 0 for none. They count as recalled.
-        protocol: How the model is told to recall: not at all, by the provider's tool calling, or by ATTP.
-    """
-
-    turns: int = attrs.field(default=6, validator=checks.integer("recall.turns", at_least=1))
-    max_share: float = attrs.field(default=0.25, converter=checks.whole_as_float, validator=checks.share("recall.max_share"))
-    passages_tokens: int = attrs.field(default=0, validator=checks.integer("recall.passages_tokens", at_least=0))
-    protocol: Literal["none", "native", "attp"] = attrs.field(
-        default="native", validator=checks.one_of("recall.protocol", PROTOCOLS)
+    turns: int = setting(6, "turns that a recalled page stays")
+    max_share: float = setting(0.25, "share of the budget for recalled pages; beyond it the least recently used ones fade")
+    passages_tokens: int = setting(
+        0, "tokens of pages attached unasked, for a turn, as they match the user's message; 0 for none", at_least=0
+    )
+    protocol: Literal["none", "native", "attp"] = setting(
+        "native", "how the model is told to recall: none, native (tool calling) or attp"
     )
 
 
 @attrs.frozen(kw_only=True)
 class Search:
-    """How ``session.search`` finds pages.
+    """How ``session.search`` finds pages."""
 
-    Attributes:
-        vectors: Rank by meaning too, not by words alone; needs the extra ``memci[vectors]``, which an engine checks.
-    """
-
-    vectors: bool = attrs.field(default=False, validator=checks.flag("search.vectors"))
+    vectors: bool = setting(default=False, comment="true: rank by meaning too; needs the extra memci[vectors]")
 
 
 @attrs.frozen(kw_only=True)
 class OpenSessions:
-    """What an engine keeps of sessions that were closed, for the next time they are opened.
+    """What an engine keeps of sessions that were closed, for the next time they are opened."""
 
-    Attributes:
-        max_bytes: Most memory that their states take, as estimated; the one that was closed first leaves first, 0 keeps none.
-    """
-
-    max_bytes: int = attrs.field(default=64_000_000, validator=checks.integer("open_sessions.max_bytes", at_least=0))
+    max_bytes: int = setting(
+        64_000_000, "most memory that these states take, about; the one closed first leaves first, 0 keeps none", at_least=0
+    )
 
 
 @attrs.frozen(kw_only=True)
 class Checkpoints:
-    """When checkpoints are made without being asked for.
+    """When checkpoints are made without being asked for."""
 
-    Attributes:
-        every_turns: Complete turns between two of them; ``None`` for none.
-        keep: How many of them are listed, the newest; ``None`` for all. Those that were asked for stay.
-    """
-
-    every_turns: int | None = attrs.field(
-        default=None, validator=checks.integer("checkpoints.every_turns", at_least=1, otherwise=None)
-    )
-    keep: int | None = attrs.field(default=50, validator=checks.integer("checkpoints.keep", at_least=1, otherwise=None))
+    every_turns: int | None = setting(None, "complete turns between two of them; null for none")
+    keep: int | None = setting(50, "the newest are listed, so many of them; null for all")
 
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """What is refused for its size.
+    """What is refused for its size."""
 
-    Attributes:
-        message_bytes: Most bytes of one message, as compact JSON.
-    """
-
-    message_bytes: int = attrs.field(default=33_554_432, validator=checks.integer("limits.message_bytes", at_least=1))
+    message_bytes: int = setting(33_554_432, "of one message, as JSON")
 
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """Everything that can be set, with the defaults of an empty file.
+    """Everything that can be set, with the defaults of an empty file; ``config_file_text`` says what each key does."""
 
-    Attributes:
-        format: Wire format of the messages. A session keeps the one that it began with.
-        counter: What counts tokens: an encoding, a model's name, or ``approximate``. ``get_counter`` checks that it exists.
-        budget: How many tokens a window may hold.
-        active: When recent pages fold.
-        prices: What the provider's cache costs.
-        contents: How large the contents page grows.
-        eviction: When entries leave it.
-        recall: How pages come back.
-        search: How they are found.
-        cache_breakpoints: Whether windows of Anthropic's format carry breakpoints for the provider's prompt cache: behind the
-            system part, the contents page, the complete pages and the last message. Those that messages bring are then left out.
-        summarizer: What writes the contents entries.
-        on_conflict: What a command does when somebody else wrote first: ``raise`` a ``ConflictError``, or ``retry``, on what is
-            there now.
-        store: Where sessions live, as a store URL.
-        durability: ``fsync``: an append returns once it is on disk. ``flush``: once the operating system has it.
-        snapshot_every: Events between two snapshots.
-        open_sessions: What an engine keeps of closed sessions.
-        checkpoints: When checkpoints are made without being asked for.
-        limits: What is refused for its size.
-    """
-
-    format: Literal["openai", "responses", "anthropic"] = attrs.field(
-        default="openai", validator=checks.one_of("format", formats.NAMES)
+    format: Literal["openai", "responses", "anthropic"] = setting(
+        "openai", "wire format of the messages: openai, responses or anthropic; a session keeps its own"
     )
-    counter: str = attrs.field(default="o200k_base", validator=checks.text("counter", "o200k_base, gpt-4o or approximate"))
-    budget: Budget = attrs.field(factory=Budget, validator=checks.section("budget", Budget))
-    active: Active = attrs.field(factory=Active, validator=checks.section("active", Active))
-    prices: Prices = attrs.field(factory=Prices, validator=checks.section("prices", Prices))
-    contents: Contents = attrs.field(factory=Contents, validator=checks.section("contents", Contents))
-    eviction: Eviction = attrs.field(factory=Eviction, validator=checks.section("eviction", Eviction))
-    recall: Recall = attrs.field(factory=Recall, validator=checks.section("recall", Recall))
-    search: Search = attrs.field(factory=Search, validator=checks.section("search", Search))
-    cache_breakpoints: bool = attrs.field(default=False, validator=checks.flag("cache_breakpoints"))
-    summarizer: Literal["extractive"] = attrs.field(default="extractive", validator=checks.one_of("summarizer", SUMMARIZERS))
-    on_conflict: Literal["raise", "retry"] = attrs.field(default="raise", validator=checks.one_of("on_conflict", CONFLICTS))
-    store: str = attrs.field(default="file:./memci", repr=config_file.shown_store, validator=config_file.check_store)
-    durability: Literal["fsync", "flush"] = attrs.field(default="fsync", validator=checks.one_of("durability", DURABILITIES))
-    snapshot_every: int = attrs.field(default=500, validator=checks.integer("snapshot_every", at_least=1))
-    open_sessions: OpenSessions = attrs.field(factory=OpenSessions, validator=checks.section("open_sessions", OpenSessions))
-    checkpoints: Checkpoints = attrs.field(factory=Checkpoints, validator=checks.section("checkpoints", Checkpoints))
-    limits: Limits = attrs.field(factory=Limits, validator=checks.section("limits", Limits))
+    counter: str = setting(
+        "o200k_base",
+        "what counts tokens: an encoding, a model's name such as gpt-4o, or approximate",
+        example="o200k_base, gpt-4o or approximate",
+    )
+    budget: Budget = section(Budget, "a window holds at most window - reserve tokens")
+    active: Active = section(Active, "the recent pages, shown word for word")
+    prices: Prices = section(Prices, "relative to plain input; used by low_water: auto")
+    contents: Contents = section(Contents, "the contents page, the index of what was folded")
+    eviction: Eviction = section(Eviction, "when entries leave the contents page for their age; null switches a rule off")
+    recall: Recall = section(Recall, "pages brought back by their index")
+    search: Search = section(Search, "session.search")
+    cache_breakpoints: bool = setting(
+        default=False, comment="of Anthropic's prompt cache, at the ends of segments; the other formats have none"
+    )
+    summarizer: Literal["extractive"] = setting(
+        "extractive", "what writes the entries of the contents page; extractive needs no model"
+    )
+    on_conflict: Literal["raise", "retry"] = setting(
+        "raise", "when somebody else wrote first: raise, or retry on what is there now"
+    )
+    store: str = setting("file:./memci", "where sessions live", example="file:./memci", secret=config_file.shown_store)
+    durability: Literal["fsync", "flush"] = setting(
+        "fsync", "fsync: an append returns once it is on disk; flush: once the operating system has it"
+    )
+    snapshot_every: int = setting(500, "events between two snapshots, which only make loading faster")
+    open_sessions: OpenSessions = section(
+        OpenSessions, "closed sessions whose state stays in memory, for the next time they are opened"
+    )
+    checkpoints: Checkpoints = section(Checkpoints, "made without being asked for, beside those of session.checkpoint")
+    limits: Limits = section(Limits, "what is refused for its size; nothing of it is stored")
 
-    @cache_breakpoints.validator
-    def _of_anthropic(self, _attribute: object, value: object) -> None:
-        if value and self.format != "anthropic":
-            message = f"{self.format} has no breakpoints, its provider caches by itself: leave it out, or set format to anthropic"
+    def __attrs_post_init__(self) -> None:
+        """Refuse breakpoints that the format has not."""
+        if self.cache_breakpoints and self.format != "anthropic":
+            problem = f"{self.format} has no breakpoints, its provider caches by itself"
+            message = f"{problem}: leave it out, or set format to anthropic"
             raise ConfigError(message, path="cache_breakpoints")
 
     @classmethod
@@ -262,13 +193,11 @@ class Config:
         Raises:
             ConfigError: A key is unknown, a value has the wrong type, or a number is impossible.
         """
-        _check_keys(cls, mapping, "")
-        values = dict(mapping)
-        for name, section in _SECTIONS.items():
-            given = mapping.get(name, _ABSENT)
-            if given is not _ABSENT:
-                values[name] = section(**_check_keys(section, given, name))
-        return cls(**values)  # type: ignore[arg-type]  # the validators check what mypy cannot see
+        values = _check_keys(cls, mapping, "")
+        for name, kind in sections().items():
+            if name in values:
+                values[name] = kind(**_check_keys(kind, values[name], name))
+        return cls(**values)
 
     @classmethod
     def from_stored(cls, mapping: Mapping[str, Any]) -> Self:
@@ -302,48 +231,38 @@ class Config:
         return {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
 
 
-_ABSENT = object()
-_SECTIONS: Final[Mapping[str, Any]] = {
-    "budget": Budget,
-    "active": Active,
-    "prices": Prices,
-    "contents": Contents,
-    "eviction": Eviction,
-    "recall": Recall,
-    "search": Search,
-    "open_sessions": OpenSessions,
-    "checkpoints": Checkpoints,
-    "limits": Limits,
-}
+def config_file_text() -> str:
+    """Return a configuration file with all defaults and a comment on every key; reading it gives ``Config()``."""
+    return config_file.text(Config())
 
 
-def _check_keys(section: type[attrs.AttrsInstance], given: object, path: str) -> dict[str, Any]:
-    """Return *given* as keyword arguments for *section*, if it is a mapping of known keys."""
-    known = [attribute.name for attribute in attrs.fields(section)]
+def sections() -> dict[str, Any]:
+    """Return the classes of the sections, by name."""
+    return {field.name: field.type for field in attrs.fields(Config) if field.type and attrs.has(field.type)}
+
+
+def _check_keys(kind: type[attrs.AttrsInstance], given: object, path: str) -> dict[str, Any]:
+    """Return *given* as keyword arguments for a section, or for the whole, if it is a mapping of known keys."""
+    known = list(attrs.fields_dict(kind))
     if not isinstance(given, Mapping):
-        raise checks.refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
+        raise refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
     for key in given:
         if not isinstance(key, str):
             problem = "is not text (YAML reads on, off, yes and no as true or false)"
             message = f"the key {shown(key)} {problem}: the keys are {', '.join(known)}"
             raise ConfigError(message, path=path)
-        place = f"{path}.{key}" if path else key
         if key not in known:
-            near = _nearest(key, known, path)
+            near = _nearest(key, kind)
             hint = f"; did you mean {near}?" if near else ""
             message = f"there is no such key{hint} (the keys here are {', '.join(known)})"
-            raise ConfigError(message, path=place)
+            raise ConfigError(message, path=place(kind, key))
     return dict(given)
 
 
-def _nearest(key: str, known: Sequence[str], path: str) -> str:
-    """Return the known path that is most like *key*: one in the same section first, then the same word elsewhere."""
-    here = checks.matches(key, known)
-    if here:
-        return f"{path}.{here[0]}" if path else here[0]
-    elsewhere = {
-        attribute.name: f"{name}.{attribute.name}" for name, kind in _SECTIONS.items() for attribute in attrs.fields(kind)
-    }
-    elsewhere |= {attribute.name: attribute.name for attribute in attrs.fields(Config)}
-    close = checks.matches(key, list(elsewhere))
-    return elsewhere[close[0]] if close else ""
+def _nearest(key: str, kind: type[attrs.AttrsInstance]) -> str:
+    """Return the known place that is most like *key*: one in the same section first, then the same word elsewhere."""
+    for kinds in ([kind], [*sections().values(), Config]):
+        places = {name: place(each, name) for each in kinds for name in attrs.fields_dict(each)}
+        if close := matches(key, list(places)):
+            return places[close[0]]
+    return ""

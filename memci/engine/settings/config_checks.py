@@ -1,101 +1,54 @@
-"""What a value of the config has to be: validators, and the words in which one is refused."""
+"""What a setting may be: its type and its bounds say it, and its class says where it stands in the file."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+
+import attrs
 
 from memci.errors import ConfigError, shown
 
 MOST: Final = 10**12
 """The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
 
-Validator: TypeAlias = Callable[[Any, Any, Any], None]
+_Section = TypeVar("_Section")
 
 
-def integer(path: str, *, at_least: int, otherwise: str | None = "") -> Validator:
-    """Make a validator for a whole number; *otherwise* is one more value that is allowed, ``""`` for none."""
-    also = {"": "", None: ", or null"}.get(otherwise, f", or {otherwise}")
+def setting(  # noqa: PLR0913 (each is another bound)
+    default: object,
+    comment: str,
+    *,
+    at_least: int = 1,
+    at_most: float = 1,
+    example: str = "",
+    secret: Callable[[str], str] | None = None,
+) -> Any:  # noqa: ANN401 (the annotation is the type)
+    """Return the field of a setting. Its annotation says what is allowed: a number, text, true or false, some words, ``None``.
 
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if otherwise != "" and value == otherwise:
-            return
-        if type(value) is not int or not at_least <= value <= MOST:
-            raise refusal(path, value, f"a whole number from {at_least} to {MOST}{also}")
-
-    return check
-
-
-def share(path: str, *, otherwise: str = "") -> Validator:
-    """Make a validator for a share of something, above 0 and up to 1; *otherwise* is one more value that is allowed."""
-    also = f", or {otherwise}" if otherwise else ""
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if otherwise and value == otherwise:
-            return
-        if type(value) is not float or not 0 < value <= 1:
-            raise refusal(path, value, f"a share above 0 and up to 1{also}")
-
-    return check
+    Args:
+        default: Its value where nothing is said.
+        comment: What the file says of it.
+        at_least: The least whole number, where it is one; the largest is ``MOST``.
+        at_most: The largest number, where it is no whole one; all are above 0.
+        example: Text that is allowed, where it is any text.
+        secret: How ``repr`` shows it, where it may hold a secret; an error then does not show it at all.
+    """
+    bounds = {"comment": comment, "at_least": at_least, "at_most": at_most, "example": example}
+    converter: Any = attrs.Converter(_as_float, takes_field=True)
+    return attrs.field(default=default, metadata=bounds, converter=converter, validator=_check, repr=secret or True)
 
 
-def price(path: str) -> Validator:
-    """Make a validator for a price relative to that of plain input."""
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if type(value) is not float or not 0 < value < math.inf:
-            raise refusal(path, value, "a number above 0, relative to the price of plain input (0.01 where reading is free)")
-
-    return check
+def section(kind: type[_Section], comment: str) -> _Section:
+    """Return the field of a section of the file."""
+    field: _Section = attrs.field(factory=kind, metadata={"comment": comment}, validator=_check)
+    return field
 
 
-def one_of(path: str, allowed: Sequence[str]) -> Validator:
-    """Make a validator for one of some names."""
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if value not in allowed:
-            raise refusal(path, value, " or ".join(allowed), near=matches(value, allowed) if isinstance(value, str) else ())
-
-    return check
-
-
-def text(path: str, example: str) -> Validator:
-    """Make a validator for text that says something."""
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if not isinstance(value, str) or not value.strip():
-            raise refusal(path, value, f"text, such as {example}")
-
-    return check
-
-
-def section(path: str, kind: type) -> Validator:
-    """Make a validator for a section of the file."""
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if not isinstance(value, kind):
-            raise refusal(path, value, f"a {kind.__name__} (Config.from_mapping takes nested dicts)")
-
-    return check
-
-
-def flag(path: str) -> Validator:
-    """Make a validator for true or false."""
-
-    def check(_instance: object, _attribute: object, value: object) -> None:
-        if not isinstance(value, bool):
-            raise refusal(path, value, "true or false")
-
-    return check
-
-
-def whole_as_float(value: object) -> Any:  # noqa: ANN401 (the field's type is what the validator lets through)
-    """Let ``1`` stand for ``1.0``; anything else is left to the validator."""
-    if type(value) is not int:
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+def place(kind: type, key: str) -> str:
+    """Return where a key of a class stands in the file, such as ``active.max_pages``."""
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+    return key if name == "config" else f"{name}.{key}"
 
 
 def matches(name: str, known: Sequence[str]) -> list[str]:
@@ -110,3 +63,52 @@ def refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) ->
     given = "null" if value is None else shown(value)
     hint = f"; did you mean {near[0]}?" if near else ""
     return ConfigError(f"{given} cannot be used here: give {allowed}{hint}", path=path)
+
+
+def _alternatives(annotation: Any) -> tuple[Any, list[str | None]]:  # noqa: ANN401 (any type)
+    """Return the type of a setting, ``None`` for one of some words, and the words that are allowed beside it."""
+    if get_origin(annotation) is Literal:
+        return None, list(get_args(annotation))
+    kind, *others = get_args(annotation) or (annotation,)
+    return kind, [word for other in others for word in (get_args(other) or (None,))]
+
+
+def _as_float(value: object, field: "attrs.Attribute[Any]") -> object:
+    """Let ``1`` stand for ``1.0``; anything else is left to the validator."""
+    if type(value) is not int or _alternatives(field.type)[0] is not float:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    kind, words = _alternatives(field.type)
+    if value in words:
+        return
+    bounds = field.metadata
+    if kind is None:
+        ok, allowed = False, ""
+    elif kind is int:
+        ok = type(value) is int and bounds["at_least"] <= value <= MOST
+        allowed = f"a whole number from {bounds['at_least']} to {MOST}"
+    elif kind is float:
+        ok = type(value) is float and 0 < value <= bounds["at_most"] and value < math.inf
+        share, price = "a share above 0 and up to 1", "a number above 0, relative to the price of plain input"
+        allowed = share if bounds["at_most"] == 1 else f"{price} (0.01 where reading is free)"
+    elif kind is bool:
+        ok, allowed = isinstance(value, bool), "true or false"
+    elif kind is str:
+        ok, allowed = isinstance(value, str) and bool(value.strip()), f"text, such as {bounds['example']}"
+    else:
+        ok, allowed = isinstance(value, kind), f"a {kind.__name__} (Config.from_mapping takes nested dicts)"
+    if ok:
+        return
+    named = [word or "null" for word in words]
+    allowed = f"{allowed}, or {named[0]}" if allowed and named else allowed or " or ".join(named)
+    path = place(type(instance), field.name)
+    if field.repr is not True:  # a secret
+        message = f"{'is empty' if isinstance(value, str) else f'is a {type(value).__name__}'}: give {allowed}"
+        raise ConfigError(message, path=path)
+    raise refusal(path, value, allowed, matches(value, named) if isinstance(value, str) else ())

@@ -1,76 +1,37 @@
 """The configuration as a YAML file: reading one, and the text of the one with all defaults."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import attrs
 
 from memci.errors import ArgumentError, ConfigError, shown
 
 if TYPE_CHECKING:
     import yaml
 
-_TEXT = """\
-# memci.yaml: every key with its default. Delete what you do not change.
-
-format: openai            # wire format of the messages: openai, responses or anthropic; a session keeps its own
-counter: o200k_base       # what counts tokens: an encoding, a model's name such as gpt-4o, or approximate
-
-budget:                   # a window holds at most window - reserve tokens
-  window: 32000           # context window of the model, in tokens
-  reserve: 4000           # tokens kept free for the reply
-
-active:                   # the recent pages, shown word for word
-  min_pages: 2            # newest pages that these marks never fold
-  max_pages: null         # pages from which the oldest fold; null for no such mark
-  high_water: 1.0         # share of the budget at which a fold begins
-  low_water: auto         # share of the budget down to which it folds, below high_water; auto: from prices and sizes
-  page_tokens: 8000       # tokens at which a long turn is cut into a continuation page
-
-prices:                   # relative to plain input; used by low_water: auto
-  write: 1.25             # a token written to the provider's prompt cache
-  read: 0.1               # a token read from it; above 0, not above write
-
-contents:                 # the contents page, the index of what was folded
-  max_tokens: auto        # tokens it may hold; auto: from the budget
-  low_share: 0.65         # share of max_tokens down to which it shrinks once it is over
-  directories: true       # group old neighbours in directories before they leave
-
-eviction:                 # when entries leave the contents page for their age; null switches a rule off
-  zero_recall_turns: 200  # turns since archiving, for a page that was never recalled
-  stale_turns: 400        # turns since the last recall (since archiving, if none), for any page
-
-recall:                   # pages brought back by their index
-  turns: 6                # turns that a recalled page stays
-  max_share: 0.25         # share of the budget for recalled pages; beyond it the least recently used ones fade
-  passages_tokens: 0      # tokens of pages attached unasked, for a turn, as they match the user's message; 0 for none
-  protocol: native        # how the model is told to recall: none, native (tool calling) or attp
-
-search:                   # session.search
-  vectors: false          # true: rank by meaning too; needs the extra memci[vectors]
-
-cache_breakpoints: false  # of Anthropic's prompt cache, at the ends of segments; the other formats have none
-summarizer: extractive    # what writes the entries of the contents page; extractive needs no model
-on_conflict: raise        # when somebody else wrote first: raise, or retry on what is there now
-store: file:./memci       # where sessions live
-durability: fsync         # fsync: an append returns once it is on disk; flush: once the operating system has it
-snapshot_every: 500       # events between two snapshots, which only make loading faster
-
-open_sessions:            # closed sessions whose state stays in memory, for the next time they are opened
-  max_bytes: 64000000     # most memory that these states take, about; the one closed first leaves first, 0 keeps none
-
-checkpoints:              # made without being asked for, beside those of session.checkpoint
-  every_turns: null       # complete turns between two of them; null for none
-  keep: 50                # the newest are listed, so many of them; null for all
-
-limits:                   # what is refused for its size; nothing of it is stored
-  message_bytes: 33554432 # of one message, as JSON
-"""
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
-def config_file_text() -> str:
-    """Return a configuration file with all defaults and a comment on every key; reading it gives ``Config()``."""
-    return _TEXT
+def text(config: attrs.AttrsInstance) -> str:
+    """Return the file of a config, with a comment on every key, from the metadata of its fields."""
+    return "# memci.yaml: every key with its default. Delete what you do not change.\n\n" + "\n".join(_lines(config, "")) + "\n"
+
+
+def _lines(config: attrs.AttrsInstance, indent: str) -> Iterator[str]:
+    below = False
+    for field in attrs.fields(type(config)):
+        value = getattr(config, field.name)
+        is_section = attrs.has(type(value))
+        if below or is_section:
+            yield ""
+        below = is_section
+        shown_value = "" if is_section else f" {_WORDS[value] if value is None or type(value) is bool else value}"
+        yield f"{indent}{field.name}:{shown_value}".ljust(25) + f" # {field.metadata['comment']}"
+        if is_section:
+            yield from _lines(value, "  ")
 
 
 def read(path: str | os.PathLike[str]) -> Mapping[str, object]:
@@ -84,27 +45,26 @@ def read(path: str | os.PathLike[str]) -> Mapping[str, object]:
         raise ArgumentError(argument="path", value=path, wanted="the path of a YAML file")
     name = os.fspath(path)
     try:
-        data = Path(name).read_bytes()
-    except (OSError, ValueError) as error:
-        message = f"the file {shown(name)} cannot be read: {error}"
-        raise ConfigError(message) from error
-    try:
-        return parse(data.decode("utf-8-sig"), name)
+        said = Path(name).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"{name}: byte {error.start} is not UTF-8: save the file as UTF-8"
         raise ConfigError(message) from error
+    except (OSError, ValueError) as error:
+        message = f"the file {shown(name)} cannot be read: {error}"
+        raise ConfigError(message) from error
+    value = _parse(said, name)
+    if not isinstance(value, Mapping):
+        message = f"{name}: a configuration is keys and values, such as 'counter: o200k_base', not a {type(value).__name__}"
+        raise ConfigError(message)
+    return value
 
 
-def parse(text: str, name: str) -> Mapping[str, object]:
-    """Read the text of a YAML file; *name* stands in errors.
-
-    Raises:
-        ConfigError: As for ``read``.
-    """
+def _parse(said: str, name: str) -> object:
+    """Return the value of a YAML text, an empty mapping for an empty one."""
     import yaml  # noqa: PLC0415 (20 ms to load, and a config made in code needs none of it)
 
     try:
-        loader = yaml.SafeLoader(text)
+        loader = yaml.SafeLoader(said)
         root = loader.get_single_node()
         if root is None:
             return {}
@@ -117,7 +77,7 @@ def parse(text: str, name: str) -> Mapping[str, object]:
         # The parser's text quotes the line, which may hold the password of a store.
         raise ConfigError(message) from None
     except yaml.reader.ReaderError as error:
-        before = text[: error.position]
+        before = said[: error.position]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         message = f"{name}, line {line}, column {column}: not YAML: {error.reason}"
         raise ConfigError(message) from error
@@ -128,12 +88,7 @@ def parse(text: str, name: str) -> Mapping[str, object]:
     except RecursionError as error:
         message = f"{name}: nested too deeply: there are two levels of keys"
         raise ConfigError(message) from error
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        message = f"{name}: a configuration is keys and values, such as 'counter: o200k_base', not a {type(value).__name__}"
-        raise ConfigError(message)
-    return value
+    return {} if value is None else value
 
 
 def _refuse_duplicates(root: "yaml.Node", name: str) -> None:
@@ -154,18 +109,6 @@ def _refuse_duplicates(root: "yaml.Node", name: str) -> None:
             seen.add(place)
             if not path:
                 levels.append((place, value))
-
-
-def check_store(_instance: object, _attribute: object, value: object) -> None:
-    """Refuse what is no text for a store's URL, without showing it: it may hold a password all the same.
-
-    Raises:
-        ConfigError: It is none.
-    """
-    if not isinstance(value, str) or not value.strip():
-        given = "is empty" if isinstance(value, str) else f"is a {type(value).__name__}"
-        message = f"{given}: give text, such as file:./memci"
-        raise ConfigError(message, path="store")
 
 
 def shown_store(url: str) -> str:

@@ -24,8 +24,8 @@ from memci.engine.settings.config import (
     Prices,
     Recall,
     Search,
+    config_file_text,
 )
-from memci.engine.settings.config_file import config_file_text
 from memci.errors import ConfigError
 
 SECTIONS = {
