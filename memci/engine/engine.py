@@ -17,7 +17,7 @@ from memci.archive.summarizers.summary import Summarizer
 from memci.engine.core.core import Core
 from memci.engine.core.kept_states import KeptState
 from memci.engine.core.open_sessions import OpenCores
-from memci.engine.handle import Handle
+from memci.engine.erasure.erasing import Receipt, forget_erased
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
 from memci.engine.tools.instructions import instructions
@@ -26,15 +26,13 @@ from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.version import VERSION
 
+if TYPE_CHECKING:
+    from memci.engine.upkeep.repairing import Repair
+
 
 def utc_now() -> datetime:
     """Return the time, in UTC."""
     return datetime.now(UTC)
-
-
-if TYPE_CHECKING:
-    from memci.engine.erasure.erasing import Receipt
-    from memci.engine.upkeep.repairing import Repair
 
 
 class Engine:
@@ -79,7 +77,11 @@ class Engine:
         if not isinstance(chosen, str) and not callable(getattr(chosen, "open", None)):
             message = f"a {type(chosen).__name__} is no store: give a URL, such as file:./chats or memory:, or a store"
             raise ConfigError(message, path="store")
-        self._store = _opened(chosen, self._config.durability) if isinstance(chosen, str) else chosen
+        if isinstance(chosen, str):
+            from memci.archive.stores.url import open_store  # noqa: PLC0415 (loads a store's files only when one is opened)
+
+            chosen = open_store(chosen, self._config.durability)
+        self._store = chosen
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
         if summarizer is not None and not callable(getattr(summarizer, "summarize", None)):
@@ -90,7 +92,7 @@ class Engine:
         self._clock = clock
         self._lock = threading.Lock()  # protects the handles and whether the engine is closed
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
-        self._sessions: set[Handle] = set()
+        self._sessions: set[Session] = set()
         self._closed = False
 
     @classmethod
@@ -131,9 +133,7 @@ class Engine:
             InvalidIdError: The id is not text, is empty, or UTF-8 cannot encode it.
             CorruptError: What is stored of it is damaged; other sessions are not affected.
         """
-        check_identifier(session_id, "session id")
-        with self._lock:
-            self._check_open()
+        self._check_id(session_id)
         session = Session(self._open.acquire(session_id), self._release)
         with self._lock:
             self._sessions.add(session)
@@ -145,8 +145,7 @@ class Engine:
 
     def sessions(self) -> Iterator[str]:
         """Yield the ids of the tenant's sessions that have at least one event, in no order."""
-        with self._lock:
-            self._check_open()
+        self._check_open()
         yield from self._store.sessions(self._tenant)
 
     def fork(self, session_id: str, new_id: str, at: int | None = None) -> Session:
@@ -163,10 +162,8 @@ class Engine:
         from memci.engine.upkeep import forking  # noqa: PLC0415 (for those who fork)
 
         self._check_writable("fork")
-        check_identifier(session_id, "session id")
-        check_identifier(new_id, "session id")
-        with self._lock:
-            self._check_open()
+        self._check_id(session_id)
+        self._check_id(new_id)
         with self._core_of(session_id) as core:
             missing = forking.fork(core, self._store, new_id, at)
         with self._core_of(new_id) as core:
@@ -184,9 +181,7 @@ class Engine:
 
         if apply:
             self._check_writable("repair")
-        check_identifier(session_id, "session id")
-        with self._lock:
-            self._check_open()
+        self._check_id(session_id)
         with self._core_of(session_id) as core, core.lock:
             return repair(core, apply=apply)
 
@@ -221,15 +216,13 @@ class Engine:
     def delete(self, session_id: str) -> None:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.
 
-        Handles on it that are open are closed.
+        Sessions on it that are open are closed.
 
         Raises:
             PermissionDeniedError: The engine only reads.
         """
         self._check_writable("delete")
-        check_identifier(session_id, "session id")
-        with self._lock:
-            self._check_open()
+        self._check_id(session_id)
         self._open.drop(session_id)
         self._store.delete(self._tenant, session_id)
 
@@ -262,7 +255,7 @@ class Engine:
             counter=self._counter,
             summarizer=self._summarizer or ExtractiveSummarizer(),
             instructions=instructions(self._config.recall.protocol),
-            forget_erased=_forget_erased,
+            forget_erased=forget_erased,
             clock=self._clock,
             read_only=self._read_only,
         )
@@ -273,7 +266,7 @@ class Engine:
             raise
         return core
 
-    def _release(self, handle: Handle, core: Core) -> None:
+    def _release(self, handle: Session, core: Core) -> None:
         with self._lock:
             self._sessions.discard(handle)
         self._open.release(core)
@@ -292,19 +285,11 @@ class Engine:
             message = f"the engine was opened to read only: {verb} with one that writes"
             raise PermissionDeniedError(message)
 
+    def _check_id(self, session_id: str) -> None:
+        check_identifier(session_id, "session id")
+        self._check_open()
+
     def _check_open(self) -> None:
         if self._closed:
             message = "the engine was closed: make another one"
             raise SessionClosedError(message)
-
-
-def _forget_erased(core: Core, after: int) -> None:
-    from memci.engine.erasure.erasing import forget_erased  # noqa: PLC0415 (seldom needed)
-
-    forget_erased(core, after)
-
-
-def _opened(url: str, durability: str) -> Store:
-    from memci.archive.stores.url import open_store  # noqa: PLC0415 (loads the stores' files only when one is opened)
-
-    return open_store(url, durability)

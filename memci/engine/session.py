@@ -1,24 +1,31 @@
 """A session: one conversation, and all that can be done with it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 import attrs
 
 from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
+from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.contents.contents_page import ContentsPage
 from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, commands, folding, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
-from memci.engine.commands.window import Window, make_window
+from memci.engine.commands.explain import Explanation, explain
+from memci.engine.commands.window import Window, make_window, render_at
+from memci.engine.core import conflict
 from memci.engine.core.core import Core
-from memci.engine.core.monitor import Fold
+from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
-from memci.engine.handle import Handle
-from memci.engine.reader import Reader
 from memci.engine.reading import pages
-from memci.engine.settings.config import CONFLICTS
-from memci.errors import ArgumentError, ConfigError, shown
+from memci.engine.reading.listing import page_range, page_state
+from memci.engine.reading.searching import Hit, search
+from memci.engine.settings.config import Config
+from memci.engine.upkeep.verify import Report, verify
+from memci.errors import ArgumentError, ConfigError, SessionClosedError, shown
 from memci.messages.codec import MessageLike
 from memci.messages.formats.reading import as_list
 
@@ -27,10 +34,12 @@ if TYPE_CHECKING:
     from memci.attp.runtime import Runtime
     from memci.engine.tools.recall_tools import RecallToolbox
 
+_Answer = TypeVar("_Answer")
+
 OnConflict = Literal["raise", "retry"]
 
 
-class Session(Reader):
+class Session:
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
@@ -41,17 +50,80 @@ class Session(Reader):
     the number alone.
     """
 
-    def __init__(self, core: Core, release: Callable[[Handle, Core], None]) -> None:
-        super().__init__(core, release)
+    def __init__(self, core: Core, release: Callable[["Session", Core], None]) -> None:
+        self._core = core
+        self._release = release
+        self._closed = False
         self._toolbox: RecallToolbox | None = None
         self._runtime: Runtime | None = None
+
+    def __enter__(self) -> Self:
+        """Return the session."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Close the handle."""
+        self.close()
 
     def close(self) -> None:
         """Close this handle. May be called twice."""
         with self._core.lock:
-            if self._runtime is not None and not self._closed:
-                self._runtime.close()
-            super().close()
+            if not self._closed:
+                self._closed = True
+                if self._runtime is not None:
+                    self._runtime.close()
+                self._release(self, self._core)
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._core.session_id
+
+    @property
+    def seq(self) -> int:
+        """Sequence number of the last event that this process knows; 0 for a session without any."""
+        with self._open() as core:
+            return core.state.seq
+
+    @property
+    def turn(self) -> int:
+        """The clock of every policy: how many turns were opened so far."""
+        with self._open() as core:
+            return core.state.turn
+
+    @property
+    def config(self) -> Config:
+        """The settings in force, as the journal holds them: those of the process that wrote last; before any event this one's.
+
+        Where sessions are stored, and how safely, is no part of them and has its defaults here.
+        """
+        with self._open() as core:
+            return core.state.config
+
+    @property
+    def durability(self) -> str:
+        """``fsync``, or the name of the weaker promise that was asked for."""
+        return self._core.store.durability
+
+    @property
+    def contents(self) -> ContentsPage:
+        """The contents page as it is now; the window shows it as it was at the last fold. O(entries)."""
+        with self._open() as core:
+            return core.state.archive.contents
+
+    def refresh(self) -> None:
+        """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
+        with self._open() as core:
+            core.refresh()
+
+    def observe(self, callback: Callable[[Notice], None]) -> None:
+        """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock.
+
+        Raises:
+            ConfigError: It cannot be called.
+        """
+        with self._open() as core:
+            core.monitor.add(callback)
 
     def append(
         self, message: MessageLike, *, at: object = None, key: str | None = None, on_conflict: OnConflict | None = None
@@ -81,7 +153,7 @@ class Session(Reader):
         on_conflict: OnConflict | None = None,
     ) -> list[Entry]:
         """Take messages in, all or none, in one commit, and return their entries; see ``append``. O(messages + visible)."""
-        if on_conflict not in (None, *CONFLICTS):
+        if on_conflict not in (None, *get_args(OnConflict)):
             message = f"{shown(on_conflict)} is not known: give raise or retry"
             raise ConfigError(message, path="on_conflict")
         with self._open() as core:
@@ -103,6 +175,102 @@ class Session(Reader):
             BudgetError: It does not fit, with the tokens by part; the session goes on.
         """
         return self._run(lambda core: make_window(core, budget, tools))
+
+    def render(self, at: int) -> Window:
+        """Return the window as it was after the event *at*, byte for byte. Costs a snapshot and the events after it.
+
+        Raises:
+            ConfigError: There is no such event.
+        """
+        with self._open() as core:
+            if type(at) is not int or not 0 <= at <= core.state.seq:
+                message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
+                raise ConfigError(message, path="at")
+            return render_at(core, at)
+
+    def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
+        """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
+        wanted = None if state is None else page_state(state)
+        return self._run(lambda core: [facts for facts in core.all_facts() if wanted is None or facts.state is wanted])
+
+    def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
+        """Return the facts of at most *limit* pages after the first *start*, oldest first, and how many pages there are."""
+        return self._run(lambda core: page_range(core, start, limit))
+
+    def page(self, index: str | int) -> Page:
+        """Return a page with all its messages; it does not count as a recall. O(its size).
+
+        A root, such as ``usr-0``, and a range of pages, such as ``usr-12..15``, have no messages of their own: ``.pages`` are the
+        facts of the pages in it, oldest first, without those that are evicted and that no window shows any more.
+
+        Raises:
+            PageNotFoundError: No page has this index.
+        """
+        return self._run(lambda core: pages.read(core, pages.page_index(index)))
+
+    def facts(self, index: str | int) -> PageFacts:
+        """Return the facts of one page, O(1); or of a root or a range of pages, O(its pages).
+
+        Raises:
+            PageNotFoundError: No page has this index.
+        """
+        return self._run(lambda core: pages.read_facts(core, pages.page_index(index)))
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
+        for facts in self.pages():
+            yield from self.page(facts.index).messages
+
+    def search(  # noqa: PLR0913 (each narrows it in another way)
+        self,
+        query: str,
+        limit: int = 10,
+        include_visible: bool = False,  # noqa: FBT001, FBT002 (the published signature)
+        *,
+        turns: tuple[int, int] | None = None,
+        roles: str | Collection[str] | None = None,
+        states: str | Collection[PageState | str] | None = None,
+    ) -> list[Hit]:
+        """Return the best pages for some words, best first; any text is a query, and none of it is syntax.
+
+        With ``search.vectors`` in the config, pages with a similar meaning are found too; then a search also makes the vectors
+        that are missing, of 256 pages at most.
+
+        Args:
+            query: Words, in any language.
+            limit: Maximum number of hits.
+            include_visible: Whether pages that stand in the window are searched too.
+            turns: Only pages opened in these turns: the first and the last.
+            roles: Only what these roles said, such as ``"user"``, or ``["assistant", "tool"]``.
+            states: Only pages in these states, visible ones included.
+
+        Raises:
+            ConfigError: The query is not text, or one of the others cannot be: no such role, no turn in the range.
+        """
+        return self._run(
+            lambda core: search(
+                core,
+                query,
+                limit=limit,
+                include_visible=include_visible,
+                turns=turns,
+                roles=roles,
+                states=states,
+                vectors=core.config.search.vectors,
+            )
+        )
+
+    def explain(self, index: str | int) -> Explanation:
+        """Say why a page, a root or a range of pages is where it is."""
+        return self._run(lambda core: explain(core, pages.page_index(index)))
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoints, oldest first, those included that a restored one took out of view. O(their number)."""
+        return self._run(checkpointing.checkpoints)
+
+    def verify(self) -> Report:
+        """Compare the journal with page files, snapshots and index. O(history)."""
+        return self._run(verify)
 
     def recall(self, index: str | int) -> Page:
         """Bring an archived page back into the window for some turns, and return it.
@@ -219,24 +387,20 @@ class Session(Reader):
     def toolbox(self) -> "RecallToolbox":
         """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         if self._toolbox is None:
-            from memci.engine.tools.recall_tools import make_toolbox  # noqa: PLC0415 (for those who offer tools)
+            from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
 
-            self._toolbox = make_toolbox(self, self._core)
+            self._toolbox = RecallToolbox(self, self._core)
         return self._toolbox
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
 
-        The call is a dict, or the object that a provider's SDK gives for it.
-
-        What the model did wrong is in the message; nothing is raised for it.
+        The call is a dict, or the object that a provider's SDK gives for it. What the model did wrong is in the message.
 
         Raises:
             InvalidMessageError: It is no tool call of any format.
         """
-        from memci.engine.tools.recall_tools import handle_tool_call  # noqa: PLC0415 (as above)
-
-        return handle_tool_call(self.toolbox, call)
+        return self.toolbox.handle(call)
 
     def attp_prompt(self, lang: Literal["en", "zh"] = "en") -> str:
         """Return the system prompt that tells a model of ATTP and of the session's tools."""
@@ -299,3 +463,16 @@ class Session(Reader):
             UnavailableError: It is not known to be done.
         """
         return self._run(lambda core: erase(core, pages.page_index(index)))
+
+    def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
+        """Carry out a command, which may be done again when somebody else wrote first, where the settings say so."""
+        with self._open() as core:
+            return conflict.run(core, command, core.config.on_conflict)
+
+    @contextmanager
+    def _open(self) -> Iterator[Core]:
+        with self._core.lock:
+            if self._closed or self._core.closed:
+                message = f"session {shown(self._core.session_id)} was closed: open it again with engine.session"
+                raise SessionClosedError(message)
+            yield self._core

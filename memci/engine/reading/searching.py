@@ -49,7 +49,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     query: object,
     *,
     limit: int,
-    include_visible: bool,
+    include_visible: bool = False,
     turns: object = None,
     roles: object = None,
     states: object = None,

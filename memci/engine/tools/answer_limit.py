@@ -38,37 +38,27 @@ class AnswerLimit:
     counter: TokenCounter
 
     def part(self, text: str, answer: Callable[[str], object]) -> str:
-        """Return as much of the beginning of a text as its answer has room for, one character at least.
+        """Return as much of the beginning of a text as the answer made of it has room for, one character at least.
 
         The size is estimated from a count of all of it: two or three counts in most cases. O(length of the text).
-
-        Args:
-            text: The text.
-            answer: Makes the answer from a part of the text.
         """
         while len(text) > 1 and (tokens := self._count(answer(text))) > self.tokens:
             text = text[: max(1, int(_SLACK * len(text) * self.tokens / tokens))]
         return text
 
     def rows(self, rows: Sequence[_Row], answer: Callable[[Sequence[_Row]], object], key: str) -> list[_Row]:
-        """Return as many of the first rows as their answer has room for, one at least; counts as ``part`` does.
-
-        Args:
-            rows: The rows, each a dict.
-            answer: Makes the answer from some of them.
-            key: The text of a row that is cut where that row alone is too large.
-        """
+        """Return as many of the first rows as the answer made of them has room for; one at least, if need be cut in *key*."""
         chosen = list(rows)
         while len(chosen) > 1 and (tokens := self._count(answer(chosen))) > self.tokens:
             del chosen[max(1, min(len(chosen) - 1, len(chosen) * self.tokens // tokens)) :]
-        if len(chosen) == 1:
-            row, text = chosen[0], str(chosen[0][key])
+        if len(chosen) != 1:
+            return chosen
+        (row,) = chosen
 
-            def cut(part: str) -> _Row:
-                return cast("_Row", {**row, key: part})
+        def cut(text: str) -> list[_Row]:
+            return [cast("_Row", {**row, key: text})]
 
-            chosen = [cut(self.part(text, lambda part: answer([cut(part)])))]
-        return chosen
+        return cut(self.part(str(row[key]), lambda text: answer(cut(text))))
 
     def pictures(self, text: str, found: Sequence[_Row]) -> list[_Row]:
         """Return the first pictures for which there is room beside the text of an answer."""
@@ -82,10 +72,6 @@ class AnswerLimit:
 
 
 def answer_limit(core: Core) -> AnswerLimit:
-    """Return what a tool of a session may answer: at most a quarter of the budget.
-
-    The budget is that of the last window, before the first the configured one. An answer always has ``LEAST_TOKENS``.
-    """
-    with core.lock:
-        share = int(BUDGET_SHARE * next_budget(core.state, core.config) / core.state.scale)
-        return AnswerLimit(tokens=max(LEAST_TOKENS, share) - _FRAMING_TOKENS, counter=core.counter)
+    """Return what a tool may answer: a quarter of the last window's budget, before the first of the configured one."""
+    share = int(BUDGET_SHARE * next_budget(core.state, core.config) / core.state.scale)
+    return AnswerLimit(tokens=max(LEAST_TOKENS, share) - _FRAMING_TOKENS, counter=core.counter)
