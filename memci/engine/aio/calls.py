@@ -1,4 +1,4 @@
-"""Calls that run in threads, so that an event loop goes on meanwhile."""
+"""Calls that run in threads, so that an event loop goes on meanwhile. Several loops may share them."""
 
 import asyncio
 import contextvars
@@ -11,18 +11,14 @@ from typing import Any, TypeVar
 
 _Answer = TypeVar("_Answer")
 
-
 _MOST_THREADS = 1 << 16
 
 
 class Threads:
-    """Threads of its own: what waits for a slow store in them takes no thread from anybody else.
+    """Threads of its own, in which at most *most* calls run at once.
 
-    At most so many calls are begun at once. One that takes longer than ``patience_s``, as it waits for a disk, a lock or a model,
-    keeps its thread and counts no more, so that calls that hang never stop those behind them, however many they are.
-
-    Attributes:
-        patience_s: How long others wait for the thread of a call.
+    One that takes longer than ``patience_s``, as it waits for a disk, a lock or a model, keeps its thread and counts no more, so
+    that calls that hang never stop others, however many they are.
     """
 
     patience_s = 0.1
@@ -39,70 +35,66 @@ class Threads:
     def start(self, work: Callable[[], None]) -> bool:
         """Let a thread do some work as soon as it is its turn; return whether there are threads still."""
         with self._turn:
+            self._waiting.append(work)
             try:
                 if len(self._begun) < self._most:
-                    self._begin(work)
-                else:
-                    if not self._watched:
-                        self._pool.submit(self._watch)
-                        self._watched = True
-                    self._waiting.append(work)
+                    self._begin()
+                elif not self._watched:
+                    self._pool.submit(self._watch)
+                    self._watched = True
             except RuntimeError:  # the pool was shut down, or the interpreter ends
+                self._waiting.remove(work)
                 return False
         return True
 
-    def watch(self, future: Future[Any]) -> None:
-        """Let ``finish`` wait for a call."""
+    def follow(self, future: Future[Any]) -> None:
+        """Let closing wait for a call."""
         with self._turn:
             self._under_way.add(future)
         future.add_done_callback(self._done)
 
-    def finish(self) -> None:
-        """Return when all calls that are watched now are done. Blocks."""
-        with self._turn:
-            under_way = list(self._under_way)
-        wait(under_way)
+    def close(self, last: Callable[[], None]) -> Future[None]:
+        """Once all calls are done, do a last thing, and end the threads."""
 
-    def end(self) -> None:
-        """End the threads once their work is done. Blocks."""
-        self._pool.shutdown()
+        def close() -> None:
+            try:
+                while under_way := list(self._under_way):
+                    wait(under_way)
+                last()
+            finally:
+                self._pool.shutdown(wait=False)
+
+        return self._pool.submit(close)
 
     def _done(self, future: Future[Any]) -> None:
         with self._turn:
             self._under_way.discard(future)
 
-    def _begin(self, work: Callable[[], None]) -> None:
-        """Begin some work in a thread; the lock is held."""
+    def _begin(self) -> None:
+        """Begin the work that waits longest; the lock is held."""
         ticket = object()
-        self._pool.submit(self._run, work, ticket)
+        self._pool.submit(self._run, self._waiting[0], ticket)
+        self._waiting.popleft()
         self._begun[ticket] = time.monotonic()
 
     def _run(self, work: Callable[[], None], ticket: object) -> None:
-        """Do some work, and then, in its place, what waits."""
-        while True:
-            work()
-            with self._turn:
-                counted = self._begun.pop(ticket, None) is not None
-                if not self._waiting or not (counted or len(self._begun) < self._most):
-                    return
-                work = self._waiting.popleft()
-                self._begun[ticket] = time.monotonic()
+        work()
+        with self._turn:
+            self._begun.pop(ticket, None)
+            if self._waiting and len(self._begun) < self._most:
+                self._begin()
 
     def _watch(self) -> None:
         """While work waits, count that no more which takes too long."""
         with self._turn:
-            while self._waiting and self._begun:
+            while self._waiting:
                 ticket, since = next(iter(self._begun.items()))
                 left = since + self.patience_s - time.monotonic()
                 if left > 0:
                     self._turn.wait(left)
-                    continue
-                del self._begun[ticket]
-                try:
-                    self._begin(self._waiting[0])
-                except RuntimeError:  # the interpreter ends: those that work do the rest
-                    break
-                self._waiting.popleft()
+                else:
+                    del self._begun[ticket]
+                    self._begin()
             self._watched = False
 
 
@@ -118,17 +110,10 @@ class CallQueue:
         self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._working = False
 
-    def submit(self, call: Callable[[], _Answer], *, certain: bool = False) -> Future[_Answer]:
-        """Put a call at the end, and return the future of its answer; it runs in the context of who calls this.
-
-        Args:
-            call: A call that may block.
-            certain: It runs even if its future is cancelled before; otherwise it then does not begin.
-        """
+    def submit(self, call: Callable[[], _Answer]) -> Future[_Answer]:
+        """Put a call at the end, and return the future of its answer; it runs in the context of who calls this."""
         future: Future[_Answer] = Future()
-        if certain:
-            future.set_running_or_notify_cancel()
-        self._threads.watch(future)
+        self._threads.follow(future)
         context = contextvars.copy_context()
         with self._lock:
             self._waiting.append((future, lambda: context.run(call)))
@@ -136,21 +121,21 @@ class CallQueue:
                 return future
             self._working = True
         if not self._threads.start(self._work):
-            threading.Thread(target=self._work, name="memci-closed").start()  # what is closed answers at once
+            self._work()  # what is closed answers at once
         return future
 
-    async def run(self, call: Callable[[], _Answer], *, certain: bool = False) -> _Answer:
+    async def run(self, call: Callable[[], _Answer]) -> _Answer:
         """Put a call at the end, and return its answer or raise what it raises.
 
-        Where this is cancelled, a call that did not begin does not begin, and one that runs is finished by its thread.
+        Where this is cancelled, a call that did not begin does not begin; one that runs completes, and its result is discarded.
         """
-        return await asyncio.wrap_future(self.submit(call, certain=certain))
+        return await asyncio.wrap_future(self.submit(call))
 
     def _work(self) -> None:
         while True:
             with self._lock:
                 future, call = self._waiting.popleft()
-            if future.running() or future.set_running_or_notify_cancel():
+            if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(call())
                 except BaseException as error:  # noqa: BLE001 (whoever waits for the future gets it)

@@ -7,7 +7,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Future
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -40,9 +39,7 @@ class Opening:
         self._session = await self._opening()
         return self._session
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         """Close the session."""
         if self._session is not None:
             await self._session.close()
@@ -82,23 +79,11 @@ class AsyncEngine:
             await session.append({"role": "user", "content": "Where is my order?"})
             window = await session.window()
 
-    The threads are the engine's own, some for calls and some for tools, so that a slow disk keeps nothing waiting but the calls
-    of the engine. A session that hangs has one of them, which counts no more, and keeps no other session waiting. Closing waits
-    for the calls under way.
+    The threads are the engine's own, so that a slow disk keeps nothing waiting but the calls of the engine. A session that hangs
+    has one of them, which counts no more, and keeps no other session waiting. Closing waits for the calls under way.
 
-    Args:
-        store: As for ``Engine``; so are the others but the last.
-        config: The settings.
-        tenant: Whose sessions these are.
-        summarizer: What writes the contents entries; by default extracts.
-        on_conflict: What commands do when somebody else wrote first.
-        read_only: Nothing is written.
-        clock: Tells the time, in UTC.
-        threads: How many calls run at once, of different sessions; the others wait, for one that hangs a tenth of a second.
-
-    Raises:
-        ConfigError: A setting cannot be used; the error names its path.
-        InvalidIdError: The tenant is not text of at least one character.
+    It takes and raises what ``Engine`` does, and *threads*: how many calls run at once, of different sessions. The others wait,
+    for one that hangs a tenth of a second.
     """
 
     def __init__(  # noqa: PLR0913 (those of Engine, and one)
@@ -138,9 +123,7 @@ class AsyncEngine:
         """Return the engine."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         """Close the engine."""
         await self.close()
 
@@ -170,24 +153,8 @@ class AsyncEngine:
         """Close all sessions and the store. May be called twice."""
         with self._lock:
             if self._closing is None:
-                self._closing = Future()
-                self._closing.set_running_or_notify_cancel()  # whoever waits for it can be cancelled, and it cannot
-                threading.Thread(target=self._close, args=(self._closing,), name="memci-close").start()
-        await asyncio.wrap_future(self._closing)
-
-    def _close(self, closing: Future[None]) -> None:
-        try:
-            self._tool_threads.finish()
-            self._threads.finish()
-            try:
-                self._engine.close()
-            finally:
-                self._tool_threads.end()
-                self._threads.end()
-        except BaseException as error:  # noqa: BLE001 (whoever waits for the future gets it)
-            closing.set_exception(error)
-        else:
-            closing.set_result(None)
+                self._closing = self._tool_threads.close(lambda: self._threads.close(self._engine.close).result())
+        await asyncio.shield(asyncio.wrap_future(self._closing))
 
     async def _open(self, opening: Callable[[], Session]) -> AsyncSession:
         future = CallQueue(self._threads).submit(opening)
@@ -203,4 +170,4 @@ class AsyncEngine:
     def _close_unclaimed(self, opened: Future[Session]) -> None:
         """Close the session that nobody waits for any more."""
         if not opened.cancelled() and opened.exception() is None:
-            CallQueue(self._threads).submit(opened.result().close, certain=True)
+            CallQueue(self._threads).submit(opened.result().close)

@@ -1,9 +1,9 @@
 """A session whose calls are awaited."""
 
+import asyncio
 import functools
 import itertools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from memci.engine.aio.calls import CallQueue
@@ -18,6 +18,9 @@ _Answer = TypeVar("_Answer")
 _BATCH = 64
 """Items of an iterator that one call brings."""
 
+_TOOLS = (Session.handle_tool_call, Session.attp_prompt, Session.attp)
+"""What runs tools, which may take long and may call the session themselves."""
+
 
 def _call(
     method: Callable[Concatenate[Session, _Given], _Answer],
@@ -26,20 +29,10 @@ def _call(
 
     @functools.wraps(method)
     async def call(self: "AsyncSession", /, *positional: _Given.args, **named: _Given.kwargs) -> _Answer:
-        return await self._calls.run(functools.partial(method, self._session, *positional, **named))
-
-    return call
-
-
-def _tool_call(
-    method: Callable[Concatenate[Session, _Given], _Answer],
-) -> Callable[Concatenate["AsyncSession", _Given], Coroutine[Any, Any, _Answer]]:
-    """Return the coroutine function of a method that runs tools, which may take long and may call the session themselves."""
-
-    @functools.wraps(method)
-    async def call(self: "AsyncSession", /, *positional: _Given.args, **named: _Given.kwargs) -> _Answer:
-        _ = self.toolbox  # made here, and so by one thread only
-        return await self._tool_calls.run(functools.partial(method, self._session, *positional, **named))
+        calls = self._calls
+        if method in _TOOLS:
+            calls, _ = self._tool_calls, self.toolbox  # made here, and so by one thread only
+        return await calls.run(functools.partial(method, self._session, *positional, **named))
 
     return call
 
@@ -90,8 +83,8 @@ class AsyncSession:
     ``handle_tool_call`` have an order of their own, beside the other calls, for a tool may take long and may call the session
     itself.
 
-    A task may be cancelled at any time. A call that waits for its turn then never begins; one that runs is finished by its
-    thread, unheard. So an append that was cancelled is in the journal or it is not; repeating it with its ``key`` makes sure.
+    A task may be cancelled at any time. A call that waits for its turn then never begins; one that runs completes, and its result
+    is discarded. So an append that was cancelled is in the journal or it is not; repeating it with its ``key`` makes sure.
     Observers are called, and tools run, in threads.
     """
 
@@ -104,9 +97,7 @@ class AsyncSession:
         """Return the session."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         """Close the handle."""
         await self.close()
 
@@ -116,7 +107,8 @@ class AsyncSession:
         def close() -> None:
             self._calls.submit(self._session.close).result()
 
-        await self._tool_calls.run(close, certain=True)  # the tools that run may need the session until they are done
+        closing = self._tool_calls.submit(close)  # the tools that run may need the session until they are done
+        await asyncio.shield(asyncio.wrap_future(closing))
 
     @property
     def id(self) -> str:
@@ -160,9 +152,9 @@ class AsyncSession:
     set_system = _call(Session.set_system)
     begin_page = _call(Session.begin_page)
     search = _call(Session.search)
-    handle_tool_call = _tool_call(Session.handle_tool_call)
-    attp_prompt = _tool_call(Session.attp_prompt)
-    attp = _tool_call(Session.attp)
+    handle_tool_call = _call(Session.handle_tool_call)
+    attp_prompt = _call(Session.attp_prompt)
+    attp = _call(Session.attp)
     explain = _call(Session.explain)
     report_usage = _call(Session.report_usage)
     observe = _call(Session.observe)
