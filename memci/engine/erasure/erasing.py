@@ -1,6 +1,8 @@
 """Erasing a page: its content leaves the journal and all that was made of it, and the rest of the history stays checkable."""
 
+from collections.abc import Callable
 from hashlib import sha256
+from typing import TypeVar
 
 import attrs
 
@@ -15,10 +17,12 @@ from memci.engine.reading import pages
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
 
+_Answer = TypeVar("_Answer")
+
 
 @attrs.frozen(kw_only=True)
 class Receipt:
-    """That a page was erased.
+    """Proof of an erasure.
 
     Attributes:
         session: The session's id.
@@ -55,13 +59,15 @@ def erase(core: Core, index: str) -> Receipt:
     pages.refuse_root(index)
     scan = _Scan(core, index)
     bodies = scan.bodies()
-    if not scan.redaction.trace.begun:
+    if not scan.redaction.begun:
         raise pages.not_found(index)
     stored = _files_of(core, index)
     names = scan.redaction.files.union(stored)
     _forget(core)
     core.store.pages.remove(stored)
-    event, seq = _redact(core, scan, bodies)
+    told = "was taken out of the journal, and others wrote in between each time that they were to be told: some may still hold it"
+    event = _repeated(core, lambda: _redact(core, scan, bodies), f"page {index} of session {core.session_id!r} {told}")
+    seq = core.state.seq
     _forget(core)
     core.reload()
     _tidy_files(core, index)
@@ -79,7 +85,7 @@ def erase(core: Core, index: str) -> Receipt:
 
 
 def forget_erased(core: Core, after: int) -> None:
-    """Remove what this process stored of pages that another one erased in events behind *after*, before it knew of that.
+    """Remove what this process stored of pages that another one erased in events after *after*, before it knew of that.
 
     It has loaded the session again. A store that fails is logged: ``verify`` finds what is left, and ``repair`` removes it.
     """
@@ -100,35 +106,31 @@ def stray_files(core: Core, index: str) -> list[str]:
     return [name for name in _files_of(core, index) if not _is_of_journal(core, core.store.pages.find(name))]
 
 
-def _redact(core: Core, scan: "_Scan", bodies: dict[int, bytes]) -> tuple[PageErased, int]:
-    """Redact the journal, what others append meanwhile too, and commit the event that says so; return it and its place.
+def _redact(core: Core, scan: "_Scan", bodies: dict[int, bytes]) -> PageErased:
+    """Redact the journal, what others appended meanwhile too, and commit the event that says so."""
+    core.configure()
+    bodies |= scan.bodies()
+    if bodies:  # to redact nothing would cost as much, and others go on writing meanwhile
+        try:
+            core.store.journal.redact(bodies, scan.former)
+        except ConflictError:  # others erase too: what was read must not bring back what they took out
+            scan.begin_again()
+            raise
+        finally:
+            bodies.clear()
+    event = PageErased(page=scan.page, records=scan.redaction.records, at=core.now())
+    core.commit([event])
+    return event
 
-    Raises:
-        UnavailableError: Others wrote in between too often.
-    """
-    page = scan.page
+
+def _repeated(core: Core, step: Callable[[], _Answer], problem: str) -> _Answer:
+    """Do a step, and again with what others wrote meanwhile, at most ``MOST_ATTEMPTS`` times."""
     for _ in range(MOST_ATTEMPTS):
         try:
-            core.configure()
-            bodies |= scan.bodies()
-            if bodies:  # to redact nothing would cost as much, and others go on writing meanwhile
-                try:
-                    core.store.journal.redact(bodies, scan.former)
-                except ConflictError:  # others erase too: what was read must not bring back what they took out
-                    scan.begin_again()
-                    raise
-                finally:
-                    bodies = {}
-            event = PageErased(page=page, records=scan.redaction.records, at=core.now())
-            core.commit([event])
+            return step()
         except ConflictError:
             core.refresh()
-        else:
-            return event, core.state.seq
-    message = (
-        f"page {page} of session {core.session_id!r} was taken out of the journal, and others wrote in between each time that "
-        "they were to be told: some may still hold it; erase it again"
-    )
+    message = f"{problem}; erase it again"
     raise UnavailableError(message)
 
 
@@ -159,63 +161,48 @@ def _tidy_files(core: Core, index: str) -> None:
     """Write the file that an archived page's facts name as the journal makes it, and remove all that hold something else.
 
     A file that holds what the journal holds may be one that another process writes for a fold: it stays.
-
-    Raises:
-        UnavailableError: Others wrote in between too often.
     """
-    for _ in range(MOST_ATTEMPTS):
-        try:
-            facts = core.facts(index)
-            archived = facts is not None and facts.sha256
-            name = file_name(index, facts.revision) if facts is not None and archived else ""
-            data = page_file(pages.rebuild(core, index))[0] if archived else b""
-        except ConflictError:  # the index is that of what others wrote meanwhile
-            core.refresh()
-            continue
-        core.store.pages.remove([each for each in stray_files(core, index) if each != name])
-        if archived and core.store.pages.find(name) != data:
-            core.store.pages.put({name: data})
-        return
-    message = (
-        f"page {index} of session {core.session_id!r} is erased, but others wrote in between each time that its files were "
-        "to be looked at: erase it again"
-    )
-    raise UnavailableError(message)
+
+    def file() -> dict[str, bytes]:  # its index may be that of what others wrote meanwhile
+        facts = core.facts(index)
+        if facts is None or not facts.sha256:
+            return {}
+        return {file_name(index, facts.revision): page_file(pages.rebuild(core, index))[0]}
+
+    problem = f"page {index} of session {core.session_id!r} is erased, but others wrote in between each time that its files were"
+    files = _repeated(core, file, f"{problem} to be looked at")
+    core.store.pages.remove([name for name in stray_files(core, index) if name not in files])
+    for name, data in files.items():
+        if core.store.pages.find(name) != data:
+            core.store.pages.put(files)
 
 
-@attrs.define
 class _Scan:
     """Goes through the journal, and on where it ended when others wrote more.
 
     Attributes:
-        core: The session.
-        page: The page's index.
         redaction: Takes the page out.
         forks: Ids of the forks that this session made with the page, in order, each once.
         former: SHA-256 of the bodies that held something of the page, in hex, by sequence number.
     """
 
-    core: Core
-    page: str
-    redaction: Redaction = attrs.field(init=False)
-    forks: dict[str, None] = attrs.field(init=False)
-    former: dict[int, str] = attrs.field(init=False)
-    _seq: int = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        """Begin before the first record."""
+    def __init__(self, core: Core, page: str) -> None:
+        self.page = page
+        self._core = core
         self.begin_again()
 
     def begin_again(self) -> None:
         """Forget what was read."""
-        core = self.core
+        core = self._core
         self.redaction = Redaction(page=self.page, wire=core.state.wire, count=core.count, count_text=core.count_text)
-        self.forks, self.former, self._seq = {}, {}, 0
+        self.forks: dict[str, None] = {}
+        self.former: dict[int, str] = {}
+        self._seq = 0
 
     def bodies(self) -> dict[int, bytes]:
         """Return what is left of the records that hold something of the page, of those that were not seen yet."""
         bodies: dict[int, bytes] = {}
-        for record in self.core.store.journal.read(self._seq):
+        for record in self._core.store.journal.read(self._seq):
             event = from_record(record)  # refuses a kind that is not known: nobody could tell what is in it
             body = codec.decode(record.body)
             left = self.redaction.event(record, body)
@@ -224,7 +211,7 @@ class _Scan:
                 self.former[record.seq] = sha256(record.body).hexdigest()
             if isinstance(event, Forked):  # the forks so far are those of the session that this one is a fork of
                 self.forks.clear()
-            elif isinstance(event, ForkMade) and 0 < self.redaction.trace.begun <= event.fork_at:
+            elif isinstance(event, ForkMade) and 0 < self.redaction.begun <= event.fork_at:
                 self.forks[event.session] = None
             self._seq = record.seq
         return bodies

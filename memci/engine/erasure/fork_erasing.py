@@ -7,7 +7,7 @@ import attrs
 
 from memci.archive.stores.contract import Journal, Store
 from memci.engine.erasure.erasing import Receipt
-from memci.engine.erasure.page_trace import PageTrace
+from memci.engine.erasure.redaction import begins
 from memci.engine.history.events import SessionConfigured, from_record
 from memci.engine.history.time_events import Forked
 from memci.errors import ErasureError, MemciError, StoreError, shown
@@ -36,18 +36,16 @@ def erase_in_forks(store: Store, tenant: str, erase: Callable[[str], Receipt | N
     receipts, failed = [first], dict[str, MemciError]()
     known = {first.session}
     while True:
-        with closing(store.open(tenant, first.session, read_only=True)) as erased:
-            origin = _read_origin(erased.journal, first.session, first.page)
-        found = [each for each in _heirs(store, tenant, origin) if each.session not in known]
-        for heir in found:
-            known.add(heir.session)
+        found = [(fork, error) for fork, error in _heirs(store, tenant, first) if fork not in known]
+        for fork, error in found:
+            known.add(fork)
             try:
-                if heir.error is not None:
-                    raise heir.error
-                if (receipt := erase(heir.session)) is not None:
+                if error is not None:
+                    raise error
+                if (receipt := erase(fork)) is not None:
                     receipts.append(receipt)
-            except MemciError as error:
-                failed[heir.session] = error
+            except MemciError as problem:
+                failed[fork] = problem
         if not found or known.issuperset(fork for receipt in receipts for fork in receipt.forks):
             break
     if failed:
@@ -62,7 +60,6 @@ class _Origin:
     Attributes:
         session: The session.
         root: Id of the session that its first record was written in.
-        page: The page's index.
         begun: Sequence number of the first event that tells of the page; 0 for none.
         begun_at: When its first message came in; empty where there is none.
         ended: Id of the session that wrote the last record; another one than *session* where a copy was not finished.
@@ -71,7 +68,6 @@ class _Origin:
 
     session: str
     root: str
-    page: str
     begun: int
     begun_at: str
     ended: str
@@ -85,65 +81,45 @@ class _Origin:
         return self.ended == origin.session or any(self.begun <= fork_at for fork_at in taken)
 
 
-@attrs.frozen
-class _Heir:
-    """A session that took the page over, or may have; *error* says why it cannot be erased there."""
-
-    session: str
-    error: MemciError | None = None
-
-
-def _heirs(store: Store, tenant: str, origin: _Origin) -> Iterator[_Heir]:
-    """Yield the sessions that took the page over, and those of which that cannot be known, by id."""
+def _heirs(store: Store, tenant: str, first: Receipt) -> Iterator[tuple[str, StoreError | None]]:
+    """Yield the sessions that took the page over, or may have, by id, with the reason why it cannot be erased there."""
+    with closing(store.open(tenant, first.session, read_only=True)) as erased:
+        origin = _read_origin(erased.journal, first.session, first.page)
+    assert origin is not None
     for session in sorted(store.sessions(tenant)):
         if session == origin.session:
             continue
         try:
             with closing(store.open(tenant, session, read_only=True)) as opened:
-                if _root(opened.journal) != origin.root:
-                    continue
-                found = _read_origin(opened.journal, session, origin.page)
+                found = _read_origin(opened.journal, session, first.page, root=origin.root)
         except StoreError as error:
-            yield _Heir(session, error)
+            yield session, error
             continue
-        if not found.is_of(origin):
+        if found is None or not found.is_of(origin):
             continue
-        if found.ended == session:
-            yield _Heir(session)
-        else:
+        unfinished = None
+        if found.ended != session:
             copied = f"session {shown(session)} is an unfinished copy of {shown(found.ended)} and holds the page"
-            yield _Heir(session, StoreError(f"{copied}: delete it, and copy again"))
+            unfinished = StoreError(f"{copied}: delete it, and copy again")
+        yield session, unfinished
 
 
-def _root(journal: Journal) -> str | None:
-    """Return the id of the session that a journal was begun by; ``None`` for one without records."""
-    for record in journal.read(0, 1):
-        event = from_record(record)
-        return event.session if isinstance(event, SessionConfigured) else None
-    return None
-
-
-def _read_origin(journal: Journal, session: str, page: str) -> _Origin:
-    """Read where a session and its page come from. O(history)."""
-    trace = PageTrace(page)
-    root = ended = ""
+def _read_origin(journal: Journal, session: str, page: str, root: str | None = None) -> _Origin | None:
+    """Read where a session and its page come from; ``None`` for one that comes from another root. O(history)."""
+    begun, begun_at, ended = 0, "", ""
     forked = []
     for record in journal.read():
         if record.seq == 1 or record.kind == Forked.kind:
             event = from_record(record)
             if isinstance(event, SessionConfigured):
+                if root not in (None, event.session):
+                    return None
                 root = ended = event.session
             elif isinstance(event, Forked):
                 forked.append((event.source, event.fork_at))
                 ended = event.session
-        elif not trace.begun_at:
-            trace.meet(record.seq, record.kind, codec.decode(record.body))
-    return _Origin(
-        session=session,
-        root=root,
-        page=page,
-        begun=trace.begun,
-        begun_at=trace.begun_at,
-        ended=ended,
-        forked=tuple(forked),
-    )
+        elif not begun_at and (at := begins(record.kind, codec.decode(record.body), page)) is not None:
+            begun, begun_at = begun or record.seq, at
+    if not ended:
+        return None
+    return _Origin(session=session, root=root or "", begun=begun, begun_at=begun_at, ended=ended, forked=tuple(forked))

@@ -1,24 +1,28 @@
 """What is left of events when a page is erased: the same events, without what the page held. Pure functions on JSON values.
 
 A page's content stands in the event that brought a message in, and in all that was made of it: contents entries, directories
-that took words from it, recalled copies, pages that came back into view, states that were kept.
+that took words from it, recalled copies, pages that came back into view, states that were kept. ``WITHOUT`` has a function for
+each kind of event.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from memci.archive.stores.contract import Record
 from memci.chapters.address import is_range, last_number, page_number, segment_of
-from memci.engine.erasure.page_trace import PageTrace
-from memci.engine.history import blocks
-from memci.engine.history.page_codec import file_name, page_from_value
+from memci.chapters.message_list import MessageNode
+from memci.chapters.page import Opening, Page
+from memci.engine.history import blocks, events, time_events
+from memci.engine.history.page_codec import file_name, page_file, page_from_value
 from memci.engine.reading.listing import shown_title
 from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
+
+Body: TypeAlias = dict[str, Any]
 
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
 _GROUP = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+\.\.[0-9]+)\] [0-9]+ pages · [0-9.]+k? tokens: ")
@@ -27,16 +31,30 @@ _LISTS = ("lines", "keywords", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
 
+def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:
+    """Return when a message began a page, as an event tells; empty where it began without one, ``None`` for other events."""
+    match kind:
+        case "appended" if body["page"] == page:
+            return str(body["at"])
+        case "page_began" if body["page"] == page:
+            return ""
+        case "system_set" if any(each["index"] == page for each in body["pages"]):
+            return str(body["at"])
+    return None
+
+
 @attrs.define
 class Redaction:
     """Takes one page out of the events of a session, fed to it from the first to the last.
+
+    It follows what the page holds from event to event, since the SHA-256 of its files follows from that.
 
     Attributes:
         page: The page's index.
         wire: The session's wire format.
         count: Counts the tokens of a message.
         count_text: Counts the tokens of a text.
-        trace: What the page held from event to event.
+        begun: Sequence number of the first event that tells of the page, 0 before it was met.
         files: Names of the page files that were written of the page so far.
         records: How many events held something of the page, those included that an earlier redaction took it from.
     """
@@ -45,113 +63,184 @@ class Redaction:
     wire: Format
     count: Callable[[Message], int]
     count_text: Callable[[str], int]
-    trace: PageTrace = attrs.field(init=False)
+    begun: int = 0
     files: set[str] = attrs.field(factory=set)
     records: int = 0
+    _turn: int = 0
+    _entries: tuple[tuple[str | None, MessageNode], ...] = ()  # why each opened the page, if it did, and what is left of it
+    _kept: dict[int, tuple[tuple[str | None, MessageNode], ...]] = attrs.field(factory=dict)  # by checkpoint
     _titles: set[str] = attrs.field(factory=set)
     _sha256: dict[str, str] = attrs.field(factory=dict)  # of the page's files as they will be, by what it was
     _record: Record = attrs.field(init=False)
     _held: bool = False
 
-    def __attrs_post_init__(self) -> None:
-        """Begin before the first event."""
-        self.trace = PageTrace(self.page)
-
-    def event(self, record: Record, body: Mapping[str, Any]) -> dict[str, Any]:
+    def event(self, record: Record, body: Body) -> Body:
         """Return what is left of a record's decoded body; equal to it where nothing of the page was in it. O(its size)."""
         self._record, self._held = record, False
-        left: dict[str, Any] = self._walk(body)
-        kind = record.kind
-        if kind == "appended" and body["page"] == self.page:
-            left |= self._message(body["message"])
-            message = self.wire.facts(left["message"]).marked(body.get("attp"))
-            self.trace.join(record.seq, body, message, left["tokens"])
-        elif kind == "configured" and body["counted"] is not None:
-            self._recount(left["counted"])
-        elif kind == "page_began" and body["page"] == self.page and body["name"]:
-            self._held = True
-            left["name"] = ERASED
-        elif kind == "recalled" and left["content"] is not None and left["content"] != body["content"]:
-            left["block_tokens"] = self.count(self._block(left["content"], left))
-        self.trace.follow(record.seq, kind, body)
+        if not self.begun and begins(record.kind, body, self.page) is not None:
+            self.begun = record.seq
+        left = _BY_KIND[record.kind](self, body)
         self.records += self._held
         return left
 
-    def message(self, value: dict[str, Any]) -> dict[str, Any]:
+    # One method a kind of event.
+
+    def unchanged(self, body: Body) -> Body:
+        """Return an event that holds nothing of any page."""
+        return body
+
+    def configured(self, body: Body) -> Body:
+        """Put the sizes of what is left in the place of those that another counter gave."""
+        counted, sizes = body["counted"], [[node.tokens, 0] for _, node in self._entries]
+        if counted is None or len(counted["pages"].get(self.page, ())) != len(sizes) or not sizes:
+            return body
+        return {**body, "counted": {**counted, "pages": {**counted["pages"], self.page: sizes}}}
+
+    def appended(self, body: Body) -> Body:
+        """Erase a message of the page."""
+        if body["page"] != self.page:
+            return body
+        left = {**body, **self._entry(body)}
+        if body["opens"] is not None:
+            self._turn = body["turn"]
+        message, place = self.wire.facts(left["message"]).marked(body.get("attp")), body["position"] - 1
+        node = MessageNode(message=message, tokens=left["tokens"], seq=self._record.seq, at=body["at"])
+        self._entries = (*self._entries[:place], (body["opens"], node), *self._entries[place:])
+        return left
+
+    def system_set(self, body: Body) -> Body:
+        """Erase the message of a page of the system part."""
+        pages = [self._entry(each, stub=False) if each["index"] == self.page else each for each in body["pages"]]
+        return {**body, "pages": pages}
+
+    def page_began(self, body: Body) -> Body:
+        """Erase the name of the page."""
+        if body["page"] != self.page:
+            return body
+        self._turn = body["turn"]
+        return {**body, "name": self._name(body["name"])}
+
+    def folded(self, body: Body) -> Body:
+        """Erase what the contents page says of the page, and note its file."""
+        for value in body.get("entries", ()):
+            if value["index"] == self.page:
+                self.files.add(file_name(self.page, value["revision"]))
+                self._sha256[value["sha256"]] = self._file_sha256()
+        return self._each(body, entries=self._item, directories=self._item)
+
+    def fold_undone(self, body: Body) -> Body:
+        """Erase the page that came back."""
+        return self._each(body, pages=self._page)
+
+    def recalled(self, body: Body) -> Body:
+        """Erase the page, or its line in a list of pages, that was recalled."""
+        content = body["content"] and self._page(body["content"])
+        if content == body["content"]:
+            return body
+        return {**body, "content": content, "block_tokens": self.count(self._block(content, body))}
+
+    def restored(self, body: Body) -> Body:
+        """Erase the page's entry."""
+        return {**body, "entry": self._item(body["entry"])}
+
+    def rewound(self, body: Body) -> Body:
+        """Erase what came back of the page."""
+        if body["page"] == self.page:
+            self._entries = self._entries[: body["position"] - 1]
+        elif segment_of(body["page"]) == segment_of(self.page) and page_number(body["page"]) < page_number(self.page):
+            self._entries = ()
+        came_back = {key: body[key] and self._page(body[key]) for key in ("content", "opening")}
+        return self._each({**body, **came_back}, directories=self._item)
+
+    def checkpoint_made(self, body: Body) -> Body:
+        """Note what the page holds, for who goes back to here."""
+        self._kept[self._record.seq] = self._entries
+        return body
+
+    def checkpoint_restored(self, body: Body) -> Body:
+        """Erase the page in the state that was kept."""
+        self._entries = self._kept[body["target"]]
+        state, last = body["state"], body["state"]["last_fold"]
+        late = {index: [{**each, "page": self._page(each["page"])} for each in some] for index, some in state["late"].items()}
+        left = {
+            **self._each(state, system=self._page, active=self._page, recalled=self._attachment, entries=self._item),
+            "published": state["published"] and self.published(state["published"]),
+            "opening": state["opening"] and self._page(state["opening"]),
+            "late": late,
+            "last_fold": last and self._each(last, entries=self._item),
+        }
+        return {**body, "state": left}
+
+    # What the values in them are.
+
+    def message(self, value: Body) -> Body:
         """Return what is left of a message of the page."""
         return self.wire.erased(self.wire.facts(value)).value()
 
-    def _message(self, value: dict[str, Any]) -> dict[str, Any]:
-        left = self.message(value)
-        self._held = True
-        return {"message": left, "tokens": self.count(self.wire.facts(left)), "stub_tokens": 0}
-
-    def _recount(self, counted: dict[str, Any]) -> None:
-        """Put the sizes of what is left in the place of those that another counter gave."""
-        pairs = counted["pages"].get(self.page)
-        sizes = self.trace.sizes()
-        if pairs is not None and len(pairs) == len(sizes):
-            counted["pages"][self.page] = [[size, 0] for size in sizes]
-
-    def _walk(self, value: Any) -> Any:  # noqa: ANN401 (JSON data)
-        """Redact what memci wrote; what stands under ``message`` or ``block`` is somebody's text and never looked into."""
-        if isinstance(value, list):
-            return [self._walk(item) for item in value]
-        if not isinstance(value, Mapping):
-            return value
-        if "entries" in value and "opened_by" in value:
-            return self._page(value)
-        if value.get("index") == self.page and "lines" in value:
-            return self._entry(value)
-        left = {key: item if key in ("message", "block") else self._walk(item) for key, item in value.items()}
-        if value.get("index") == self.page and "message" in value:  # a page of the system part
-            left |= {"message": self.message(value["message"]), "tokens": self._message(value["message"])["tokens"]}
-        elif "covers" in value:
-            left["spans"] = self._spans(value)
-        elif "indexes" in value and "message" in value:  # the contents page as a window shows it
-            left["message"] = self._written(value["message"])
-            if left["message"] != value["message"]:
-                left["tokens"] = self.count(self.wire.facts(left["message"]))
-        elif "block" in value and left["page"] != value["page"]:  # a recalled page in a kept state
-            block = self._block(left["page"], value)
-            left |= {"block": block.value(), "tokens": self.count(block)}
+    def published(self, value: Body) -> Body:
+        """Return the contents page as a window shows it."""
+        left = {**self._each(value, directories=self._item), "message": self._written(value["message"])}
+        if left["message"] != value["message"]:
+            left["tokens"] = self.count(self.wire.facts(left["message"]))
         return left
 
-    def _page(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        if value["page"] == self.page:
-            entries = [{**entry, **self._message(entry["message"])} for entry in value["entries"]]
-            self._held |= bool(value["name"])
-            return {**value, "entries": entries, "name": ERASED if value["name"] else value["name"]}
-        if is_range(value["page"]):  # it was opened: a list of pages that memci wrote
-            return {**value, "entries": [{**entry, "message": self._written(entry["message"])} for entry in value["entries"]]}
-        return dict(value)
+    def _each(self, value: Body, **lists: Callable[[Body], Body]) -> Body:
+        return {**value, **{key: [erase(item) for item in value[key]] for key, erase in lists.items() if key in value}}
 
-    def _block(self, page: Mapping[str, Any], attached: Mapping[str, Any]) -> Message:
+    def _entry(self, value: Body, *, stub: bool = True) -> Body:
+        """Return an entry of the page with its size."""
+        self._held = True
+        left = self.message(value["message"])
+        return {**value, "message": left, "tokens": self.count(self.wire.facts(left)), **({"stub_tokens": 0} if stub else {})}
+
+    def _name(self, name: str | None) -> str | None:
+        self._held |= bool(name)
+        return ERASED if name else name
+
+    def _page(self, value: Body) -> Body:
+        if value["page"] == self.page:
+            return {**self._each(value, entries=self._entry), "name": self._name(value["name"])}
+        if not is_range(value["page"]):
+            return value
+        return self._each(value, entries=lambda entry: {**entry, "message": self._written(entry["message"])})
+
+    def _attachment(self, value: Body) -> Body:
+        page = self._page(value["page"])
+        if page == value["page"]:
+            return value
+        block = self._block(page, value)
+        return {**value, "page": page, "block": block.value(), "tokens": self.count(block)}
+
+    def _block(self, page: Body, attached: Body) -> Message:
         return blocks.page_block(page_from_value(page, self.wire.facts), self.wire, media=attached.get("media", False))
 
-    def _entry(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is left of a contents entry. It is never longer than it was, so that its sizes still hold."""
+    def _file_sha256(self) -> str:
+        """Return the SHA-256 of the file that the page has when it is folded now, in hex. O(its size)."""
+        opens = min((node.seq, why) for why, node in self._entries)[1] if self._entries else None
+        opened_by = Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN
+        page = Page(index=self.page, turn=self._turn, opened_by=opened_by)
+        for _, node in self._entries:
+            page.add(attrs.evolve(node, previous=None, next=None))
+        return page_file(page)[1]
+
+    def _item(self, value: Body) -> Body:
+        """Return what is left of an entry or a directory. It is never longer than it was, so that its sizes still hold."""
+        if "covers" in value:
+            number = page_number(self.page)
+            left = [span for span in value["spans"] if span[0] != number]
+            covered = any(first <= number <= last for first, last in value["covers"])
+            self._held |= left != value["spans"] or (covered and self._record.redacted)
+            return {**value, "spans": left}
+        if value["index"] != self.page:
+            return value
         self._held = True
         if title := shown_title(value["title"]):
             self._titles.add(title)
-        if self._record.kind == "folded":
-            self.files.add(file_name(self.page, value["revision"]))
-            self._sha256[value["sha256"]] = self.trace.sha256()
-        left = {**value, **{key: [] for key in _LISTS}, **dict.fromkeys(_TEXTS, "")}
-        shorter = self.count_text(ERASED) <= self.count_text(value["title"])
-        left["title"] = ERASED if shorter else ""
-        left["sha256"] = self._sha256.get(value["sha256"], "")
-        return left
+        title = ERASED if self.count_text(ERASED) <= self.count_text(value["title"]) else ""
+        kept: Body = {key: [] if key in _LISTS else "" if key in _TEXTS else item for key, item in value.items()}
+        return {**kept, "title": title, "sha256": self._sha256.get(value["sha256"], "")}
 
-    def _spans(self, value: Mapping[str, Any]) -> list[Any]:
-        """Return the stretches of a directory without those of the page."""
-        number = page_number(self.page)
-        left = [span for span in value["spans"] if span[0] != number]
-        covered = any(first <= number <= last for first, last in value["covers"])
-        self._held |= left != value["spans"] or (covered and self._record.redacted)
-        return left
-
-    def _written(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _written(self, message: Mapping[str, Any]) -> Body:
         """Return a message that memci wrote, the contents page or the list of a range, without what it says of the page.
 
         Only how a line begins is read: what follows is anybody's words, with any marks in them, and is known or goes whole.
@@ -175,9 +264,8 @@ class Redaction:
 
     def _within(self, index: str) -> bool:
         """Return whether an index is that of a range with the page in it."""
-        number = page_number(self.page)
         same = is_range(index) and segment_of(index) == segment_of(self.page)
-        return same and page_number(index) <= number <= last_number(index)
+        return same and page_number(index) <= page_number(self.page) <= last_number(index)
 
     def _group(self, line: str) -> str:
         """Return the line of an opened range that several pages share without titles, where one of them is the page's."""
@@ -189,3 +277,34 @@ class Redaction:
             return line
         self._held = True
         return group[0] + _NO_TITLES
+
+
+_NOTHING_OF_PAGES: tuple[type[events.Event], ...] = (
+    events.AnswerNoted,
+    events.PagesFaded,
+    events.PagesEvicted,
+    events.PagePinned,
+    events.PageErased,
+    events.WindowSettled,
+    events.UsageReported,
+    time_events.ForkMade,
+    time_events.Forked,
+)
+
+WITHOUT: Final[Mapping[type[events.Event], Callable[[Redaction, Body], Body]]] = {
+    **dict.fromkeys(_NOTHING_OF_PAGES, Redaction.unchanged),
+    events.SessionConfigured: Redaction.configured,
+    events.MessageAppended: Redaction.appended,
+    events.SystemSet: Redaction.system_set,
+    events.PageBegan: Redaction.page_began,
+    events.PagesFolded: Redaction.folded,
+    events.FoldUndone: Redaction.fold_undone,
+    events.PageRecalled: Redaction.recalled,
+    events.PageRestored: Redaction.restored,
+    events.Rewound: Redaction.rewound,
+    time_events.CheckpointMade: Redaction.checkpoint_made,
+    time_events.CheckpointRestored: Redaction.checkpoint_restored,
+}
+"""What is left of an event of each kind."""
+
+_BY_KIND = {kind.kind: without for kind, without in WITHOUT.items()}

@@ -1,6 +1,6 @@
 """What memci wrote of a page in lists goes, whatever marks the words have in them; titles and keywords are anybody's text."""
 
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 from hypothesis import example, given, settings
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from memci.archive.contents.contents_page import ContentsPage, Directory
 from memci.archive.stores.contract import Record
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.erasure.redaction import Redaction
+from memci.engine.erasure.redaction import WITHOUT, Redaction
+from memci.engine.history.events import Event
 from memci.messages import codec
 from memci.messages.formats import format as formats
 from memci.messages.formats import openai
@@ -89,11 +90,15 @@ def test_what_a_directory_says_of_a_page_leaves_it(words: list[str], others: lis
     left = told(redaction, 1, "folded", {"directories": [directory.to_mapping()]})
     assert [[list(span) for span in rest]] == [value["spans"] for value in left["directories"]]
     state = {"message": shown.value(), "tokens": 99, "indexes": [directory.index], "directories": []}
-    left = told(redaction, 2, "state", {"published": state})
     kept = attrs.evolve(directory, spans=tuple(rest))
     expected = openai.block(ContentsPage(index="usr-0", entries=(kept,), tokens=9).render())
-    assert expected.value() == left["published"]["message"]
-    assert 2 == redaction.records
+    assert expected.value() == redaction.published(state)["message"]
+    assert 1 == redaction.records
+
+
+def test_each_kind_of_event_says_how_it_is_erased() -> None:
+    """A new kind of event says what is left of it without a page, or no page can be erased."""
+    assert set(get_args(Event)) == set(WITHOUT)
 
 
 def told(redaction: Redaction, seq: int, kind: str, body: dict[str, Any]) -> dict[str, Any]:
