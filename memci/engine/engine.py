@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import attrs
 
@@ -21,13 +21,12 @@ from memci.engine.erasure.erasing import Receipt, forget_erased
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
 from memci.engine.tools.instructions import instructions
+from memci.engine.upkeep import forking
+from memci.engine.upkeep.verify import Repair, repair
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.version import VERSION
-
-if TYPE_CHECKING:
-    from memci.engine.upkeep.repairing import Repair
 
 
 def utc_now() -> datetime:
@@ -159,8 +158,6 @@ class Engine:
             ConflictError: There is a session of the new id.
             PermissionDeniedError: The engine only reads.
         """
-        from memci.engine.upkeep import forking  # noqa: PLC0415 (for those who fork)
-
         self._check_writable("fork")
         self._check_id(session_id)
         self._check_id(new_id)
@@ -170,15 +167,13 @@ class Engine:
             forking.mend(core, missing)
         return self.session(new_id)
 
-    def repair(self, session_id: str, *, apply: bool = False) -> "Repair":
+    def repair(self, session_id: str, *, apply: bool = False) -> Repair:
         """Say what of a session differs from its journal and what makes it good; with *apply*, do it. O(history).
 
         Raises:
             CorruptError: The end of the journal is damaged: restore it from a backup.
             PermissionDeniedError: It is to be applied, and the engine only reads.
         """
-        from memci.engine.upkeep.repairing import repair  # noqa: PLC0415 (for those who repair)
-
         if apply:
             self._check_writable("repair")
         self._check_id(session_id)

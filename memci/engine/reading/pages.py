@@ -29,14 +29,11 @@ _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
 _RANGE = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})\.\.(?:\1-)?(0|[1-9][0-9]{0,17})")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
 _ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
+_GAP = 64  # records of other pages that are read over rather than begin another reading
 
 
 def page_index(index: object) -> str:
-    """Return the index of a page, or of a range of pages, as text; a bare number is one of the ``usr`` segment.
-
-    Raises:
-        InvalidIdError: It is none of these.
-    """
+    """Return the index of a page or a range of pages as text, a bare number as ``usr-12``; else raise ``InvalidIdError``."""
     if type(index) is int and 0 <= index <= MOST:
         return f"{USER}-{index}"
     if isinstance(index, str) and _INDEX.fullmatch(index):
@@ -49,11 +46,7 @@ def page_index(index: object) -> str:
 
 
 def entry_address(address: object) -> tuple[str, int]:
-    """Return the page index and the position of an address such as ``usr-12/3``.
-
-    Raises:
-        InvalidIdError: It is not one.
-    """
+    """Return the page index and the position of an address such as ``usr-12/3``; else raise ``InvalidIdError``."""
     found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if found is None:
         message = f"{shown(address)} is not the address of an entry: give one such as 'usr-12/3'"
@@ -62,11 +55,7 @@ def entry_address(address: object) -> tuple[str, int]:
 
 
 def get_facts(core: Core, index: str) -> PageFacts:
-    """Return the facts of a page.
-
-    Raises:
-        PageNotFoundError: No page has this index.
-    """
+    """Return the facts of a page, or raise ``PageNotFoundError``."""
     facts = core.facts(index)
     if facts is None:
         raise not_found(index)
@@ -86,41 +75,27 @@ def is_list(index: str) -> bool:
 
 
 def refuse_root(index: object) -> None:
-    """Refuse to do to a root what is done to pages.
-
-    Raises:
-        PermissionDeniedError: It is a root.
-    """
+    """Raise ``PermissionDeniedError`` for a root, where something is to be done that is done to pages."""
     if index in _ROOTS:
         message = f"{index} is the root of its segment and stays as it is: name a page of it, or a range such as 'usr-12..15'"
         raise PermissionDeniedError(message)
 
 
 def read(core: Core, index: str) -> Page:
-    """Return a page, whole; a root and a range have the facts of their pages, and no messages.
-
-    Raises:
-        PageNotFoundError: As for ``load``.
-        CorruptError: As for ``load``.
-    """
+    """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages."""
     return list_page(core, index) if is_list(index) else load(core, index)
 
 
 def read_facts(core: Core, index: str) -> PageFacts:
-    """Return the facts of a page, a root or a range.
-
-    Raises:
-        PageNotFoundError: There is none of this index.
-    """
+    """Return the facts of a page, a root or a range, or raise ``PageNotFoundError``."""
     return list_facts(core, index) if is_list(index) else get_facts(core, index)
 
 
 def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
     """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
 
-    For a root, and for a range of pages such as a directory, it is one that lists them.
-
-    Its SHA-256 is checked; a damaged or missing file is made again from the journal, and observers hear of it.
+    For a root, and for a range of pages such as a directory, it is one that lists them. The SHA-256 of a file is checked; a
+    damaged or missing one is made again from the journal, and observers hear of it.
 
     Args:
         core: The session.
@@ -137,13 +112,12 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if is_list(index):
         return range_page(core, index)
     facts = get_facts(core, index)
-    data = core.store.pages.find(file_name(index, facts.revision))
-    if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
-        page = rebuild(core, index)
-        _put_back(core, file_name(index, facts.revision), page)
-        core.monitor.tell(PageRebuilt(page=index))
-    else:
+    if (data := _find_file(core, facts)) is not None:
         page = _parse(core, data)
+    else:
+        page = rebuild(core, index)
+        _put_back(core, facts, page)
+        core.monitor.tell(PageRebuilt(page=index))
     for result in core.state.late.get(index, ()) if late is None else late:
         node = attrs.evolve(result.node, tokens=core.count(result.node.message), previous=None, next=None)
         position = page.join(node, [(call_id, result.call_seq) for call_id in node.message.answers])
@@ -167,12 +141,43 @@ def rebuild(core: Core, index: str) -> Page:
     return page
 
 
+def put_file(core: Core, index: str) -> None:
+    """Write the file of an archived page as the journal has it. O(its size)."""
+    core.store.pages.put({file_name(index, get_facts(core, index).revision): page_file(rebuild(core, index))[0]})
+
+
+def mend_file(core: Core, index: str) -> None:
+    """Make the file of a page again, where it is archived and its file is not as it must be. O(its size)."""
+    facts = core.facts(index)
+    if facts is not None and facts.sha256 and _find_file(core, facts) is None:
+        _put_back(core, facts, rebuild(core, index))
+
+
+def _find_file(core: Core, facts: PageFacts) -> bytes | None:
+    """Return the file of an archived page; ``None`` where it is missing or damaged."""
+    data = core.store.pages.find(file_name(facts.index, facts.revision))
+    return data if data is not None and hashlib.sha256(data).hexdigest() == facts.sha256 else None
+
+
+def _put_back(core: Core, facts: PageFacts, page: Page) -> None:
+    if core.read_only:
+        return
+    try:
+        core.store.pages.put({file_name(facts.index, facts.revision): page_file(page)[0]})
+    except StoreError as error:
+        logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
+
+
 def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAppended]:
     """Return the events of a page's entries in the order of their positions, where the index and the journal agree on them."""
     late = {result.node.seq for result in core.state.late.get(index, ())}
     seqs = [seq for seq in known.entry_seqs(index) if seq not in late]
+    stretches: list[tuple[int, int]] = []  # ranges that hold the numbers and little else
+    for seq in sorted(seqs):
+        joins = stretches and seq - stretches[-1][1] < _GAP
+        stretches[-1:] = [(stretches[-1][0], seq)] if joins else [*stretches[-1:], (seq, seq)]
     wanted, found = set(seqs), {}
-    for first, last in _stretches(sorted(seqs)):
+    for first, last in stretches:
         for record in core.store.journal.read(first - 1, last):
             event = from_record(record) if record.seq in wanted else None  # others are of other pages, or were taken back
             if isinstance(event, MessageAppended) and event.page == index:
@@ -181,37 +186,6 @@ def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAp
         message = f"page {index} is not in the journal as the index says: it is made again from the journal"
         raise CorruptError(message, session=core.session_id, place=INDEX_PLACE)
     return {seq: found[seq] for seq in seqs}
-
-
-def mend_file(core: Core, index: str) -> None:
-    """Make the file of a page again, where it is archived and its file is not as it must be. O(its size)."""
-    facts = core.facts(index)
-    if facts is None or not facts.sha256:
-        return
-    name = file_name(index, facts.revision)
-    data = core.store.pages.find(name)
-    if data is None or hashlib.sha256(data).hexdigest() != facts.sha256:
-        _put_back(core, name, rebuild(core, index))
-
-
-def _put_back(core: Core, name: str, page: Page) -> None:
-    if core.read_only:
-        return
-    try:
-        core.store.pages.put({name: page_file(page)[0]})
-    except StoreError as error:
-        logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
-
-
-def _stretches(seqs: list[int]) -> list[tuple[int, int]]:
-    """Return ranges that hold the numbers and little else: a gap of 64 begins another."""
-    stretches: list[tuple[int, int]] = []
-    for seq in seqs:
-        if stretches and seq - stretches[-1][1] < 64:  # noqa: PLR2004 (said above)
-            stretches[-1] = (stretches[-1][0], seq)
-        else:
-            stretches.append((seq, seq))
-    return stretches
 
 
 def _parse(core: Core, data: bytes) -> Page:

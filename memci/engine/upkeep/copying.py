@@ -1,7 +1,7 @@
 """Taking a session over into another journal: under its id into another store, or under another id, as a fork does.
 
-Records are copied as they are, in order, in commits of bounded size, each behind the page files that it names. So what is
-there of an unfinished copy is the beginning of the session, and a repeated copy goes on behind it. Under another id the last
+Records are copied as they are, in order, in commits of bounded size, each after the page files that it names. So what is
+there of an unfinished copy is the beginning of the session, and a repeated copy goes on from there. Under another id the last
 record is ``Forked``: without it the journal names another session than it stands under, and cannot be opened.
 """
 
@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import zip_longest
+from typing import Any
 
 import attrs
 
@@ -47,14 +48,7 @@ class Copied:
 
 @attrs.frozen(kw_only=True)
 class Route:
-    """What is copied into what.
-
-    Attributes:
-        source: Where the session is, opened for this copy alone.
-        target: Where it goes to.
-        session: The id under which it is.
-        new_session: The id that it gets.
-    """
+    """What is copied into what, each opened for this copy alone: *session* in the source becomes *new_session* in the target."""
 
     source: SessionStore
     target: SessionStore
@@ -99,53 +93,39 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
         if not origin.journal.head():
             message = f"there is no session {shown(session_id)} to copy"
             raise ConfigError(message, path="session")
+        if new_id != session_id and new_id in former_ids(origin.journal):
+            message = f"{shown(new_id)} is an id that the session had before: take another one"
+            raise ConfigError(message, path="session")
         return take_over(Route(source=origin, target=copy, session=session_id, new_session=new_id), None, now, progress)
 
 
 def take_over(route: Route, until: int | None, now: str, progress: Progress | None = None) -> Copied:
-    """Copy the records up to *until*, or all; see ``copy_session``.
-
-    Raises:
-        ConfigError: The new id is one that the session had before.
-        ConflictError: As for ``copy_session``.
-        CorruptError: As for ``copy_session``.
-    """
+    """Copy the records up to *until*, or all; it raises what ``copy_session`` does."""
     source, target = route.source.journal, route.target.journal
-    known = target.head()
-    if route.new_session != route.session and route.new_session in former_ids(source, until):
-        message = f"{shown(route.new_session)} is an id that the session had before: take another one"
-        raise ConfigError(message, path="session")
+    name, origin, known = shown(route.new_session), shown(route.session), target.head()
     finished = _find_forked(route, known)
-    if finished is None:
-        differs, _ = _follow(route, 0, known)
-    else:
-        differs = next(_differences(route, 0, known - 1), None)
+    differs = _follow(route, 0, known)[0] if finished is None else next(_differences(route, 0, known - 1), None)
+    problem = ""
     if differs is not None:
-        message = (
-            f"{shown(route.new_session)} is there already, and is not the beginning of {shown(route.session)}: "
-            "take another id, or delete it first"
-        )
-        raise ConflictError(message, expected=0, head=known)
-    if finished is not None:
+        problem = f"is there already, and is not the beginning of {origin}: take another id, or delete it first"
+    elif finished is not None:
         if finished.source == route.session and finished.fork_at == (source.head() if until is None else until):
             return Copied(session=route.new_session, seq=finished.fork_at, events=0, pages=0, missing=())
-        message = (
-            f"{shown(route.new_session)} is a finished copy, independent of {shown(route.session)} since event {finished.fork_at}"
-        )
+        problem = f"is a finished copy, independent of {origin} since event {finished.fork_at}"
+    elif until is not None and known > until:
+        problem = f"holds {known} events of {origin} already, more than {until}: delete it first"
+    if problem:
+        message = f"{name} {problem}"
         raise ConflictError(message, expected=0, head=known)
-    if until is not None and known > until:
-        held = f"{shown(route.new_session)} holds {known} events of {shown(route.session)} already"
-        message = f"{held}, more than {until}: delete it first"
-        raise ConflictError(message, expected=until, head=known)
     copied = _copy(route, known, until, progress)
     differs, erased = _follow(route, known, copied.seq)
     if differs is not None:
-        message = "a record is not the one that was copied: delete the copy, see to the disk, and copy again"
-        raise CorruptError(message, session=route.new_session, place="journal", seq=differs.seq)
-    if erased is None:
-        _copy_snapshot(route, copied.seq)
-    else:
+        message = "a record is not the one that was copied: delete the copy, check the disk, and copy again"
+        raise CorruptError(message, session=route.new_session, place="journal", seq=differs[0])
+    if erased is not None:
         copied = attrs.evolve(copied, missing=tuple(dict.fromkeys((*copied.missing, *erased))))
+    elif (snapshot := route.source.snapshots.find(copied.seq)) is not None:
+        route.target.snapshots.put(*snapshot)  # so that opening the copy costs no more than opening the session
     if route.new_session != route.session:
         event = Forked(source=route.session, fork_at=copied.seq, session=route.new_session, at=now)
         target.append(copied.seq, [to_record(event)])
@@ -154,13 +134,8 @@ def take_over(route: Route, until: int | None, now: str, progress: Progress | No
 
 def former_ids(journal: Journal, until: int | None = None) -> set[str]:
     """Return the ids that the session of a journal has and had: those of its forks' sources, too. O(history)."""
-    ids = set()
-    for record in journal.read(0, until):
-        if record.kind == Forked.kind or record.seq == 1:
-            event = from_record(record)
-            if isinstance(event, Forked | SessionConfigured):
-                ids.add(event.session)
-    return ids
+    found = (from_record(record) for record in journal.read(0, until) if record.kind == Forked.kind or record.seq == 1)
+    return {event.session for event in found if isinstance(event, Forked | SessionConfigured)}
 
 
 def _find_forked(route: Route, head: int) -> Forked | None:
@@ -172,65 +147,45 @@ def _find_forked(route: Route, head: int) -> Forked | None:
     return None
 
 
-@attrs.frozen
-class _Difference:
-    """A record that source and target do not both have alike.
-
-    Attributes:
-        seq: Its sequence number.
-        body: What was put in the place of its body in the source, ``None`` where that is not all.
-    """
-
-    seq: int
-    body: bytes | None
-
-
-def _differences(route: Route, after: int, until: int) -> Iterator[_Difference]:
-    """Yield the records in which the target is not the source, in order. O(records)."""
+def _differences(route: Route, after: int, until: int) -> Iterator[tuple[int, bytes | None]]:
+    """Yield where the target is not the source, in order: with what was put in the place of a body there, if that is all."""
     there, here = (store.journal.read(after, until) for store in (route.source, route.target))
     for seq, (record, copy) in enumerate(zip_longest(there, here), start=after + 1):
         if record is None or copy is None:
-            yield _Difference(seq, None)
+            yield seq, None
         elif _content(record) != _content(copy):
             is_erased = record.redacted and (record.kind, record.version) == (copy.kind, copy.version)
-            yield _Difference(seq, record.body if is_erased else None)
+            yield seq, record.body if is_erased else None
 
 
-def _follow(route: Route, after: int, until: int) -> tuple[_Difference | None, list[tuple[str, int]] | None]:
+def _follow(route: Route, after: int, until: int) -> tuple[tuple[int, bytes | None] | None, list[tuple[str, int]] | None]:
     """Take out of an unfinished copy what was erased in the source since it was copied. O(records, and again where it was).
 
     Returns:
         The first difference that does not come of erasing, ``None`` for none; and which page files the copy lacks since the
         erasing, ``None`` where there was none.
     """
-    done: list[_Difference] = []
+    done: list[tuple[int, bytes | None]] = []
     missing: list[tuple[str, int]] | None = None
     while True:
         found = []
         for difference in _differences(route, after, until):
-            if difference.body is None or difference in done:
+            if difference[1] is None or difference in done:
                 return difference, missing
             found.append(difference)
         if not found:
             return None, missing
         route.target.snapshots.clear()
         route.target.index.reset()
-        route.target.journal.redact({each.seq: each.body for each in found if each.body is not None})
-        missing = [*(missing or ()), *_follow_files(route)]
-        done += found
-
-
-def _follow_files(route: Route) -> list[tuple[str, int]]:
-    """Make the page files of a copy those of the source; return which there are none of."""
-    missing = []
-    for name in list(route.target.pages.names()):
-        data = route.source.pages.find(name)
-        if data is None:
-            route.target.pages.remove([name])
-            missing.append(file_place(name))
-        elif data != route.target.pages.find(name):
-            route.target.pages.put({name: data})
-    return missing
+        route.target.journal.redact({seq: body for seq, body in found if body is not None})
+        done, missing = done + found, missing or []
+        for name in list(route.target.pages.names()):
+            data = route.source.pages.find(name)
+            if data is None:
+                route.target.pages.remove([name])
+                missing.append(file_place(name))
+            elif data != route.target.pages.find(name):
+                route.target.pages.put({name: data})
 
 
 def _content(record: Record) -> tuple[str, int, bytes]:
@@ -242,12 +197,17 @@ def _copy(route: Route, known: int, until: int | None, progress: Progress | None
     missing: dict[tuple[str, int], None] = {}
     while head < (end := route.source.journal.head() if until is None else until):
         batch = _batch(route.source.journal, head, end)
-        files, gone = _files(route.source, batch)
-        for place in files:
-            missing.pop(place, None)
-        missing |= dict.fromkeys(gone)
+        files: dict[str, bytes] = {}
+        for entry in _folded(batch):
+            place = (entry["index"], entry["revision"])
+            data = route.source.pages.find(file_name(*place))
+            if data is not None and hashlib.sha256(data).hexdigest() == entry["sha256"]:
+                files[file_name(*place)] = data
+                missing.pop(place, None)
+            else:
+                missing[place] = None
         if files:
-            route.target.pages.put({file_name(*place): data for place, data in files.items()})
+            route.target.pages.put(files)
             pages += len(files)
         head = route.target.journal.append(head, [NewRecord(*_content(record)) for record in batch])
         if progress is not None:
@@ -267,24 +227,9 @@ def _batch(journal: Journal, after: int, until: int) -> list[Record]:
     return batch
 
 
-def _files(source: SessionStore, batch: list[Record]) -> tuple[dict[tuple[str, int], bytes], list[tuple[str, int]]]:
-    """Return the page files that records name, by index and revision, and those that are not there as they name them."""
-    files: dict[tuple[str, int], bytes] = {}
-    gone = []
+def _folded(batch: list[Record]) -> Iterator[dict[str, Any]]:
+    """Yield the entries of the contents page that records hold."""
     for record in batch:
         event = from_record(record) if record.kind == PagesFolded.kind else None
-        for entry in event.entries if isinstance(event, PagesFolded) else ():
-            place = (entry["index"], entry["revision"])
-            data = source.pages.find(file_name(*place))
-            if data is not None and hashlib.sha256(data).hexdigest() == entry["sha256"]:
-                files[place] = data
-            else:
-                gone.append(place)
-    return files, gone
-
-
-def _copy_snapshot(route: Route, seq: int) -> None:
-    """Copy the newest snapshot, so that opening the copy costs no more than opening the session."""
-    found = route.source.snapshots.find(seq)
-    if found is not None:
-        route.target.snapshots.put(*found)
+        if isinstance(event, PagesFolded):
+            yield from event.entries

@@ -5,6 +5,7 @@ from contextlib import closing
 
 from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import Store
+from memci.engine.core import conflict
 from memci.engine.core.core import Core
 from memci.engine.history.time_events import ForkMade
 from memci.engine.reading import pages
@@ -34,7 +35,9 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
             message = f"{shown(new_id)} is an id that the session has or had: take another one"
             raise ConfigError(message, path="new_id")
         if not begun:
-            _announce(core, new_id, seq)
+            with core.lock:
+                made = ForkMade(session=new_id, fork_at=seq, at=core.now())
+                conflict.run(core, lambda core: core.commit([made]), "retry")
         elif new_id in former_ids(target.journal):
             message = f"there is a session {shown(new_id)} already: take another id, or delete it first"
             raise ConflictError(message, expected=0, head=begun)
@@ -61,15 +64,3 @@ def _checked_place(core: Core, at: object) -> int:
         message = f"there is no event {shown(at)}: the session is at {head}"
         raise ConfigError(message, path="at")
     return at
-
-
-def _announce(core: Core, new_id: str, seq: int) -> None:
-    """Note in the session that a fork of it is made."""
-    while True:
-        with core.lock:
-            core.refresh()
-            try:
-                core.commit([ForkMade(session=new_id, fork_at=seq, at=core.now())])
-            except ConflictError:  # somebody wrote just now
-                continue
-            return

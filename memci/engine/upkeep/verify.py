@@ -1,7 +1,8 @@
-"""Comparing what is derived with the journal: page files, snapshots, the index."""
+"""Comparing what is derived with the journal, and making it again: page files, snapshots, the index."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ from memci.messages import codec
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
-
 
 _MADE_AGAIN = "memci repair makes it again from the journal"
 _WRITTEN_AGAIN = "reading the page makes it again, and so does memci repair"
@@ -54,104 +54,156 @@ class Report:
         return not self.problems
 
 
-@attrs.define
-class Findings:
-    """What a verification found, by what it is wrong with.
+@attrs.frozen(kw_only=True)
+class Repair:
+    """What was wrong with a session, and what makes it good.
 
     Attributes:
-        events: How many records of the journal were read.
-        files: How many page files were compared.
-        snapshots: How many snapshots were compared.
-        journal: A sentence for damage of the journal; nothing behind it was looked at.
-        state: One for a state in memory that is another one.
-        index: One for each thing that is wrong with the index.
-        snapshot: One for each snapshot that is damaged or another state.
-        page: One for each page whose file is damaged or missing, by index.
-        stray: One for each page file that may hold what was erased, by name.
+        session: The session's id.
+        applied: Whether it was done.
+        steps: What is, or was, to be done, a sentence each; none where nothing is wrong, or nothing can be done.
+        report: How the session is now: after the steps where they were applied.
     """
 
-    events: int = 0
-    files: int = 0
-    snapshots: int = 0
-    journal: list[str] = attrs.field(factory=list)
-    state: list[str] = attrs.field(factory=list)
-    index: list[str] = attrs.field(factory=list)
-    snapshot: list[str] = attrs.field(factory=list)
-    page: dict[str, str] = attrs.field(factory=dict)
-    stray: dict[str, str] = attrs.field(factory=dict)
+    session: str
+    applied: bool
+    steps: tuple[str, ...]
+    report: Report
 
 
 def verify(core: Core) -> Report:
     """Read the journal from its beginning, and compare everything that is derived from it. O(history)."""
-    return report_of(core, examine(core))
+    return _Examination(core).report()
 
 
-def report_of(core: Core, found: Findings) -> Report:
-    """Return a report of what was found."""
-    return Report(
-        session=core.session_id,
-        events=found.events,
-        pages=found.files,
-        snapshots=found.snapshots,
-        durability=core.store.durability,
-        problems=(*found.snapshot, *found.state, *found.index, *found.page.values(), *found.stray.values(), *found.journal),
-    )
+def repair(core: Core, *, apply: bool) -> Repair:
+    """Say what makes the session good, and do it with *apply*. O(history).
+
+    Index, page files and snapshots are made again from the journal. A journal that is damaged itself is beyond it: the
+    report says where, and a backup has to help.
+
+    Raises:
+        UnavailableError: The store failed on the way; repair again.
+    """
+    found = _Examination(core)
+    steps = dict(found.steps)
+    if apply and steps:
+        for step in steps.values():
+            step()
+        found = _Examination(core)
+    return Repair(session=core.session_id, applied=apply, steps=tuple(steps), report=found.report())
 
 
-def examine(core: Core) -> Findings:
-    """Compare everything that is derived from the journal with it. O(history)."""
-    from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
+class _Examination:
+    """Compares everything that is derived from the journal of a session with it.
 
-    snapshots = dict(_snapshots(core))
-    found = Findings(snapshots=len(snapshots))
-    # A copy that stands still, older than what is read of the journal below: others may be writing.
-    stored = core.ask(lambda index: index.copy_in_memory())
-    index = PageIndex(None)
-    state = State(session=core.session_id)
-    erased: set[str] = set()
-    try:
+    Attributes:
+        problems: A sentence for each.
+        steps: What makes them good, in order, by the sentence that says so.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._events = self._files = 0
+        self._snapshots = dict(_snapshots(core))
+        self.problems: list[str] = []
+        self.steps: dict[str, Callable[[], object]] = {}
+        try:
+            self._examine()
+        except CorruptError as error:  # of the journal: nothing after it is looked at
+            self.problems.append(str(error))
+
+    def report(self) -> Report:
+        """Return what was found."""
+        return Report(
+            session=self._core.session_id,
+            events=self._events,
+            pages=self._files,
+            snapshots=len(self._snapshots),
+            durability=self._core.store.durability,
+            problems=tuple(self.problems),
+        )
+
+    def _examine(self) -> None:
+        from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
+
+        core = self._core
+        # A copy that stands still, older than what is read of the journal below: others may be writing.
+        stored = core.ask(lambda index: index.copy_in_memory())
+        index, state = PageIndex(None), State(session=core.session_id)
+        erased: set[str] = set()
         for record in core.store.journal.read():
             event = from_record(record)
             apply(state, event, record.seq)
-            found.events += 1
+            self._events += 1
             erased |= {event.page} if isinstance(event, PageErased) else set()
-            if record.seq in snapshots:
-                found.snapshot += _snapshot_problems(state, record.seq, snapshots[record.seq])
-        _bring(index, core, state)
-        found.snapshot += core.store.snapshots.problems()
+            if record.seq in self._snapshots:
+                self._examine_snapshot(state, record.seq)
+        while index.seq != state.seq:
+            advance(index, core.store.journal, state)
+        for problem in core.store.snapshots.problems():
+            self._add_snapshot(problem)
         if state_codec.to_mapping(state) != state_codec.to_mapping(core.state) and state.seq == core.state.seq:
-            found.state.append(
-                "the state in memory differs from the one that the journal makes: close the session and open it again"
-            )
-        found.index += _index_problems(index, stored, core, state)
+            problem = "the state in memory differs from the one that the journal makes: close the session and open it again"
+            self._add(problem, "load the state again from the journal", core.reload)
+        self._examine_index(index, stored, state)
         for facts in core.all_facts():
             if facts.state not in (PageState.OPEN, PageState.ACTIVE):
-                found.files += 1
-                _examine_page(core, found, facts)
-        for name in (name for page in sorted(erased) for name in stray_files(core, page)):
-            found.stray[name] = f"the page file {name} may hold what was erased: memci repair removes it"
-    except CorruptError as error:
-        found.journal.append(str(error))
-    return found
+                self._files += 1
+                self._examine_page(facts)
+        for name in [name for page in sorted(erased) for name in stray_files(core, page)]:
+            problem = f"the page file {name} may hold what was erased: memci repair removes it"
+            self._add(problem, f"remove the page file {name}", partial(core.store.pages.remove, [name]))
 
+    def _add(self, problem: str, step: str, make_good: Callable[[], object]) -> None:
+        self.problems.append(problem)
+        self.steps[step] = make_good
 
-def _bring(index: "PageIndex", core: Core, state: State) -> None:
-    while index.seq != state.seq:
-        advance(index, core.store.journal, state)
+    def _add_snapshot(self, problem: str) -> None:
+        def make_again() -> None:
+            self._core.store.snapshots.clear()
+            self._core.reload()
+            self._core.write_snapshot()
 
+        self._add(problem, "delete all snapshots, and keep one of the state as it is now", make_again)
 
-def _index_problems(index: "PageIndex", stored: "PageIndex", core: Core, state: State) -> Iterator[str]:
-    try:
-        _bring(stored, core, state)
-        for expected, found in zip_longest(index.rows(), stored.rows()):
-            if expected != found:
-                yield f"the index differs from what the journal makes, first at {(expected or found)[0]!r}: {_MADE_AGAIN}"
-                break
-        stored.check()
-    except CorruptError as error:
-        if error.place != INDEX_PLACE:
-            raise
-        yield f"the index is damaged ({error}): {_MADE_AGAIN}"
+    def _add_index(self, problem: str) -> None:
+        self.problems.append(f"{problem}: {_MADE_AGAIN}")
+        self.steps = {"make the index again from the journal": self._core.empty_index} | self.steps  # first: others ask it
+
+    def _examine_snapshot(self, state: State, seq: int) -> None:
+        value = codec.decode(self._snapshots[seq])
+        if value["state"]["v"] != state_codec.VERSION:  # of another memci: loading passes it over
+            return
+        if value["state"] != codec.decode(codec.encode(state_codec.to_mapping(state))):
+            differs = f"snapshot {seq} is not the state that the journal makes"
+            self._add_snapshot(f"{differs}: memci repair deletes it, and loading begins earlier")
+
+    def _examine_index(self, index: "PageIndex", stored: "PageIndex", state: State) -> None:
+        try:
+            while stored.seq != state.seq:
+                advance(stored, self._core.store.journal, state)
+            for expected, found in zip_longest(index.rows(), stored.rows()):
+                if expected != found:
+                    self._add_index(f"the index differs from what the journal makes, first at {(expected or found)[0]!r}")
+                    break
+            stored.check()
+        except CorruptError as error:
+            if error.place != INDEX_PLACE:
+                raise
+            self._add_index(f"the index is damaged ({error})")
+
+    def _examine_page(self, facts: PageFacts) -> None:
+        core, index = self._core, facts.index
+        expected, sha256 = page_file(pages.rebuild(core, index))
+        if sha256 != facts.sha256:
+            self._add_index(f"the facts of page {index} name another content than the journal holds")
+        data = core.store.pages.find(file_name(index, facts.revision))
+        if data == expected:
+            return
+        wrong = "missing" if data is None else f"damaged (SHA-256 {hashlib.sha256(data).hexdigest()[:12]}…)"
+        step = f"write the file of page {index} again from the journal"
+        self._add(f"the file of page {index} is {wrong}: {_WRITTEN_AGAIN}", step, partial(pages.put_file, core, index))
 
 
 def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:
@@ -159,24 +211,3 @@ def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:
     while found is not None:
         yield found
         found = core.store.snapshots.find(found[0] - 1)
-
-
-def _snapshot_problems(state: State, seq: int, body: bytes) -> Iterator[str]:
-    value = codec.decode(body)
-    if value["state"]["v"] != state_codec.VERSION:  # of another memci: loading passes it over
-        return
-    if value["state"] != codec.decode(codec.encode(state_codec.to_mapping(state))):
-        yield f"snapshot {seq} is not the state that the journal makes: memci repair deletes it, and loading begins earlier"
-
-
-def _examine_page(core: Core, found: Findings, facts: PageFacts) -> None:
-    index = facts.index
-    expected, sha256 = page_file(pages.rebuild(core, index))
-    if sha256 != facts.sha256:
-        found.index.append(f"the facts of page {index} name another content than the journal holds: {_MADE_AGAIN}")
-    data = core.store.pages.find(file_name(index, facts.revision))
-    if data is None:
-        found.page[index] = f"the file of page {index} is missing: {_WRITTEN_AGAIN}"
-    elif data != expected:
-        digest = hashlib.sha256(data).hexdigest()
-        found.page[index] = f"the file of page {index} is damaged (SHA-256 {digest[:12]}…): {_WRITTEN_AGAIN}"
