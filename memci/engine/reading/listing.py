@@ -34,11 +34,7 @@ TITLE_CHARACTERS = 59
 
 
 def page_state(state: object) -> PageState:
-    """Return a state by its name.
-
-    Raises:
-        ConfigError: No state has this name.
-    """
+    """Return a state by its name, or raise ``ConfigError``."""
     if isinstance(state, str) and state in tuple(PageState):
         return PageState(state)
     message = f"{shown(state)} is not known: give one of {', '.join(PageState)}"
@@ -46,11 +42,7 @@ def page_state(state: object) -> PageState:
 
 
 def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int]:
-    """Return the facts of so many pages from a position on, oldest first, system pages included, and how many pages there are.
-
-    Raises:
-        ArgumentError: A number is none from 0.
-    """
+    """Return the facts of so many pages from a position on, oldest first, system pages included, and how many pages there are."""
     for name, value in (("start", start), ("limit", limit)):
         if type(value) is not int or not 0 <= value <= MOST:
             raise ArgumentError(argument=name, value=value, wanted="a whole number from 0")
@@ -64,11 +56,7 @@ def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int
 
 
 def list_page(core: Core, index: str) -> Page:
-    """Return a root, or a range of pages: a page without messages, with the facts of its pages. O(its pages).
-
-    Raises:
-        PageNotFoundError: There are no pages in the range.
-    """
+    """Return a root, or a range that holds pages: a page without messages, with the facts of its pages. O(its pages)."""
     facts = _listed(core, index)
     if not facts and not is_root(index):
         raise empty(index)
@@ -79,10 +67,7 @@ def list_facts(core: Core, index: str) -> PageFacts:
     """Return the facts of a root, or of a range of pages, whose size is that of its pages. O(its pages).
 
     A root always stands open. A range is attached while its list is, active while all of its pages stand in the window, and else
-    archived.
-
-    Raises:
-        PageNotFoundError: There are no pages in the range.
+    archived. ``PageNotFoundError`` for a range without pages.
     """
     found, archive = list_page(core, index).pages, core.state.archive
     if is_root(index):
@@ -109,13 +94,10 @@ def range_page(core: Core, index: str) -> Page:
     """Return what a root or a range of pages shows when it is opened: one message that lists the pages that are not evicted.
 
     Where they are many, a line stands for several neighbours, as a range that can be opened in its turn. O(pages of the range);
-    memory does not grow with their number.
-
-    Raises:
-        PageNotFoundError: There are none.
+    memory does not grow with their number. ``PageNotFoundError`` where there are none.
     """
     if segment_of(index) == SYSTEM:
-        groups = [_joined([_group(core, facts)]) for facts in _listed(core, index)]
+        groups = [_group(core, facts) for facts in _listed(core, index)]
     else:
         ranges = _ranges(core, index)
         groups = core.ask(lambda known: _groups(core, known, ranges))
@@ -125,8 +107,8 @@ def range_page(core: Core, index: str) -> Page:
     while len(groups) > 1 and core.count(message) > core.config.budget.tokens * ROOM_SHARE:
         groups = [_joined(groups[place : place + 2]) for place in range(0, len(groups), 2)]
         message = _message(core, index, groups)
-    page = Page(index=index, turn=groups[0].turn)
-    page.add(MessageNode(message=message, tokens=core.count(message), seq=groups[0].first_seq))
+    page = Page(index=index, turn=groups[0].first.turn)
+    page.add(MessageNode(message=message, tokens=core.count(message), seq=groups[0].first.first_seq))
     return page
 
 
@@ -138,27 +120,22 @@ def shown_title(title: str, most_characters: int = TITLE_CHARACTERS) -> str:
 
 @attrs.frozen
 class _Group:
-    """Neighbouring pages that share a line.
+    """Neighbouring pages that share a line: the facts of the first as they are now, and what is said of all of them.
 
     Attributes:
-        title: What the line says when it is of one page: its title, or its name.
-        titles: What it says when it is of several: titles of contents entries. An erasure does not look there for the names of
-            pages that never folded.
+        titles: What the line says when it is of several pages: titles of contents entries. An erasure does not look there for the
+            names of pages that never folded.
     """
 
-    first: str
+    first: PageFacts
     last: str
-    turn: int
-    first_seq: int
     pages: int
-    entries: int
     tokens: int
-    title: str
     titles: tuple[str, ...]
 
 
 def empty(index: str) -> PageNotFoundError:
-    """Return the error of a range in which there are no pages."""
+    """Return the error of a range without pages."""
     problem = f"{index} holds no pages: the list of pages (tool: list_pages) says which there are"
     return PageNotFoundError(problem, index=index)
 
@@ -210,28 +187,13 @@ def _group(core: Core, known: PageFacts) -> _Group:
     page = core.state.active.find_page(known.index)
     facts = known if page is None else core.page_facts(page, known.title)
     title = "" if page is not None and page.name else shown_title(known.title)
-    return _Group(
-        first=facts.index,
-        last=facts.index,
-        turn=facts.turn,
-        first_seq=facts.first_seq,
-        pages=1,
-        entries=facts.entries,
-        tokens=facts.tokens,
-        title=shown_title(facts.title),
-        titles=(title,) if title else (),
-    )
+    return _Group(facts, facts.index, 1, facts.tokens, (title,) if title else ())
 
 
 def _joined(groups: Sequence[_Group]) -> _Group:
-    return attrs.evolve(
-        groups[0],
-        last=groups[-1].last,
-        pages=sum(group.pages for group in groups),
-        entries=sum(group.entries for group in groups),
-        tokens=sum(group.tokens for group in groups),
-        titles=tuple(title for group in groups for title in group.titles)[:_TITLES],
-    )
+    titles = tuple(title for group in groups for title in group.titles)[:_TITLES]
+    pages, tokens = sum(group.pages for group in groups), sum(group.tokens for group in groups)
+    return _Group(groups[0].first, groups[-1].last, pages, tokens, titles)
 
 
 def _message(core: Core, index: str, groups: Sequence[_Group]) -> Message:
@@ -241,8 +203,8 @@ def _message(core: Core, index: str, groups: Sequence[_Group]) -> Message:
 
 
 def _line(group: _Group) -> str:
-    tokens = tokens_text(group.tokens)
+    first, tokens = group.first, tokens_text(group.tokens)
     if group.pages == 1:
-        return f"[{group.first}] {' · '.join(filter(None, (group.title, entries_text(group.entries), tokens)))}"
-    index = range_index(segment_of(group.first), page_number(group.first), page_number(group.last))
+        return f"[{first.index}] {' · '.join(filter(None, (shown_title(first.title), entries_text(first.entries), tokens)))}"
+    index = range_index(segment_of(first.index), page_number(first.index), page_number(group.last))
     return f"[{index}] {group.pages} pages · {tokens}: {'; '.join((*group.titles, '…'))}"

@@ -16,7 +16,6 @@ from memci.errors import ConfigError, shown
 from memci.messages.formats.format import ROLES
 
 if TYPE_CHECKING:
-    from memci.archive.catalogue.embedding import Embedder
     from memci.archive.catalogue.page_index import PageIndex
 
 
@@ -55,11 +54,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     states: object = None,
     vectors: bool = False,
 ) -> list[Hit]:
-    """Return the best pages for some words, best first; with *vectors*, by what they mean too.
-
-    Raises:
-        ConfigError: The query is not text, the limit not a number above 0, or a filter cannot be understood.
-    """
+    """Return the best pages for some words, best first; with *vectors*, by what they mean too; see ``Session.search``."""
     if not isinstance(query, str):
         message = f"a query is text, not {type(query).__name__}"
         raise ConfigError(message, path="query")
@@ -74,19 +69,24 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         exclude=frozenset() if include_visible or wanted is not None else _visible(core.state),
     )
     extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()
-    embedder = _embedder() if vectors else None
+    embedder = None
+    if vectors:
+        from memci.archive.catalogue.embedding import shared_embedder  # noqa: PLC0415 (for those who use vectors)
+
+        embedder = shared_embedder()
 
     def answer(index: "PageIndex") -> list[IndexHit]:
         hits = index.search(query, limit=limit, only=only, extra=extra, embedder=embedder)
         return [hit for hit in hits if core.state.active.find_page(hit.index) or index.find_page(hit.index) is not None]
 
+    page_state_now = core.state.page_state
     return [
         Hit(
             index=hit.index,
             entry=f"{hit.index}/{hit.entry}",
             score=hit.score,
             snippet=hit.snippet,
-            state=core.state.page_state(hit.index),
+            state=page_state_now(hit.index),
         )
         for hit in core.ask(answer)
     ]
@@ -103,12 +103,6 @@ def _in_states(state: State, wanted: Collection[PageState]) -> Callable[[str], b
     shown = [page.index for chapter in state.verbatim() for page in chapter.pages()]
     listed = {index: state.page_state(index) in wanted for index in (*shown, *(entry.index for entry in state.archive.entries))}
     return lambda index: listed.get(index, PageState.EVICTED in wanted)
-
-
-def _embedder() -> "Embedder":
-    from memci.archive.catalogue.embedding import shared_embedder  # noqa: PLC0415 (for those who use vectors)
-
-    return shared_embedder()
 
 
 def _visible(state: State) -> frozenset[str]:
