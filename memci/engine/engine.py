@@ -3,9 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 
 import attrs
@@ -18,6 +16,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.kept_states import KeptState
 from memci.engine.core.open_sessions import OpenCores
 from memci.engine.erasure.erasing import Receipt, forget_erased
+from memci.engine.erasure.fork_erasing import erase_in_forks
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
 from memci.engine.tools.instructions import instructions
@@ -107,7 +106,7 @@ class Engine:
         """Return the engine."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close the engine."""
         self.close()
 
@@ -124,15 +123,15 @@ class Engine:
     def session(self, session_id: str) -> Session:
         """Open a session; a new one takes no room until its first event.
 
-        Opening reads a snapshot and the events behind it, whatever the length of the history; a session that this engine closed
-        lately costs one reading of what others wrote since. The same id opened twice shares one conversation; each handle is
-        closed for itself.
+        Opening reads a snapshot and the events after it, whatever the length of the history, or only what others wrote since this
+        engine closed the session. The same id opened twice shares one conversation; each handle is closed for itself.
 
         Raises:
             InvalidIdError: The id is not text, is empty, or UTF-8 cannot encode it.
             CorruptError: What is stored of it is damaged; other sessions are not affected.
         """
-        self._check_id(session_id)
+        check_identifier(session_id, "session id")
+        self._check_open()
         session = Session(self._open.acquire(session_id), self._release)
         with self._lock:
             self._sessions.add(session)
@@ -158,13 +157,11 @@ class Engine:
             ConflictError: There is a session of the new id.
             PermissionDeniedError: The engine only reads.
         """
-        self._check_writable("fork")
-        self._check_id(session_id)
-        self._check_id(new_id)
-        with self._core_of(session_id) as core:
-            missing = forking.fork(core, self._store, new_id, at)
-        with self._core_of(new_id) as core:
-            forking.mend(core, missing)
+        self._check("fork", new_id)
+        with self.session(session_id) as source:
+            missing = forking.fork(source._core, self._store, new_id, at)  # noqa: SLF001 (the handle is the engine's)
+        with self.session(new_id) as fork:
+            forking.mend(fork._core, missing)  # noqa: SLF001 (as above)
         return self.session(new_id)
 
     def repair(self, session_id: str, *, apply: bool = False) -> Repair:
@@ -175,12 +172,11 @@ class Engine:
             PermissionDeniedError: It is to be applied, and the engine only reads.
         """
         if apply:
-            self._check_writable("repair")
-        self._check_id(session_id)
-        with self._core_of(session_id) as core, core.lock:
+            self._check("repair", session_id)
+        with self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
             return repair(core, apply=apply)
 
-    def erase(self, session_id: str, index: str | int, *, forks: bool = False) -> "tuple[Receipt, ...]":
+    def erase(self, session_id: str, index: str | int, *, forks: bool = False) -> tuple[Receipt, ...]:
         """Erase a page of a session, as ``Session.erase`` does, and with *forks* in all forks that took it over, and in theirs.
 
         With *forks* all sessions of the tenant are looked at, for the forks of a fork that was deleted: one record of each, and
@@ -195,14 +191,13 @@ class Engine:
             UnavailableError: It is not known to be done in the session; nothing was done in its forks. Erase again.
             ErasureError: It was erased in the session, and in some forks it could not be; it has the receipts.
         """
-        self._check_writable("erase")
+        self._check("erase", session_id)
         with self.session(session_id) as session:
             receipt = session.erase(index)
         if not forks:
             return (receipt,)
-        from memci.engine.erasure.fork_erasing import erase_in_forks  # noqa: PLC0415 (for those who erase in forks)
 
-        def erased(fork: str) -> "Receipt | None":
+        def erased(fork: str) -> Receipt | None:
             with self.session(fork) as session:
                 return session.erase(receipt.page) if session.seq else None
 
@@ -211,13 +206,12 @@ class Engine:
     def delete(self, session_id: str) -> None:
         """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.
 
-        Sessions on it that are open are closed.
+        Handles on it that are open are closed.
 
         Raises:
             PermissionDeniedError: The engine only reads.
         """
-        self._check_writable("delete")
-        self._check_id(session_id)
+        self._check("delete", session_id)
         self._open.drop(session_id)
         self._store.delete(self._tenant, session_id)
 
@@ -266,21 +260,11 @@ class Engine:
             self._sessions.discard(handle)
         self._open.release(core)
 
-    @contextmanager
-    def _core_of(self, session_id: str) -> Iterator[Core]:
-        core = self._open.acquire(session_id)
-        try:
-            yield core
-        finally:
-            with core.lock:
-                self._open.release(core)
-
-    def _check_writable(self, verb: str) -> None:
+    def _check(self, verb: str, session_id: str) -> None:
+        """Refuse to write to a session where nothing is written, by another id, or after closing."""
         if self._read_only:
             message = f"the engine was opened to read only: {verb} with one that writes"
             raise PermissionDeniedError(message)
-
-    def _check_id(self, session_id: str) -> None:
         check_identifier(session_id, "session id")
         self._check_open()
 

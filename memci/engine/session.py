@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 import attrs
@@ -61,7 +60,7 @@ class Session:
         """Return the session."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close the handle."""
         self.close()
 

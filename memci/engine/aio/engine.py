@@ -7,20 +7,19 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Future
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self
 from weakref import WeakValueDictionary
 
 from memci.archive.stores.contract import Store
 from memci.archive.summarizers.summary import Summarizer
 from memci.engine.aio.calls import CallQueue, Threads
-from memci.engine.aio.session import AsyncSession
+from memci.engine.aio.session import AsyncSession, awaited
 from memci.engine.engine import Engine, utc_now
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
 from memci.errors import ConfigError, shown
 
 _Given = ParamSpec("_Given")
-_Answer = TypeVar("_Answer")
 
 
 class Opening:
@@ -45,18 +44,6 @@ class Opening:
             await self._session.close()
 
 
-def _call(
-    method: Callable[Concatenate[Engine, _Given], _Answer],
-) -> Callable[Concatenate["AsyncEngine", _Given], Coroutine[Any, Any, _Answer]]:
-    """Return the coroutine function of an engine's method."""
-
-    @functools.wraps(method)
-    async def call(self: "AsyncEngine", /, *positional: _Given.args, **named: _Given.kwargs) -> _Answer:
-        return await CallQueue(self._threads).run(functools.partial(method, self._engine, *positional, **named))
-
-    return call
-
-
 def _opening(
     method: Callable[Concatenate[Engine, _Given], Session],
 ) -> Callable[Concatenate["AsyncEngine", _Given], Opening]:
@@ -64,7 +51,7 @@ def _opening(
 
     @functools.wraps(method)
     def open_session(self: "AsyncEngine", /, *positional: _Given.args, **named: _Given.kwargs) -> Opening:
-        return Opening(lambda: self._open(functools.partial(method, self._engine, *positional, **named)))
+        return Opening(lambda: self._open(functools.partial(method, self._twin, *positional, **named)))
 
     return open_session
 
@@ -101,7 +88,7 @@ class AsyncEngine:
         if type(threads) is not int or threads < 1:
             message = f"{shown(threads)} cannot be used here: give a whole number from 1"
             raise ConfigError(message, path="threads")
-        self._engine = Engine(
+        self._twin = Engine(
             store, config, tenant, summarizer=summarizer, on_conflict=on_conflict, read_only=read_only, clock=clock
         )
         self._threads = Threads(threads)
@@ -130,31 +117,34 @@ class AsyncEngine:
     @property
     def config(self) -> Config:
         """The settings."""
-        return self._engine.config
+        return self._twin.config
 
     @property
     def durability(self) -> str:
         """``fsync``, or the name of the weaker promise that was asked for."""
-        return self._engine.durability
+        return self._twin.durability
 
     session = _opening(Engine.session)
     fork = _opening(Engine.fork)
 
     async def sessions(self) -> AsyncIterator[str]:
         """Yield the ids of the tenant's sessions that have at least one event, in no order."""
-        for session_id in await CallQueue(self._threads).run(lambda: list(self._engine.sessions())):
+        for session_id in await CallQueue(self._threads).run(lambda: list(self._twin.sessions())):
             yield session_id
 
-    delete = _call(Engine.delete)
-    repair = _call(Engine.repair)
-    erase = _call(Engine.erase)
+    delete = awaited(Engine.delete)
+    repair = awaited(Engine.repair)
+    erase = awaited(Engine.erase)
 
     async def close(self) -> None:
         """Close all sessions and the store. May be called twice."""
         with self._lock:
             if self._closing is None:
-                self._closing = self._tool_threads.close(lambda: self._threads.close(self._engine.close).result())
+                self._closing = self._tool_threads.close(lambda: self._threads.close(self._twin.close).result())
         await asyncio.shield(asyncio.wrap_future(self._closing))
+
+    def _queue(self, _method: object) -> CallQueue:
+        return CallQueue(self._threads)
 
     async def _open(self, opening: Callable[[], Session]) -> AsyncSession:
         future = CallQueue(self._threads).submit(opening)

@@ -22,17 +22,15 @@ _TOOLS = (Session.handle_tool_call, Session.attp_prompt, Session.attp)
 """What runs tools, which may take long and may call the session themselves."""
 
 
-def _call(
-    method: Callable[Concatenate[Session, _Given], _Answer],
-) -> Callable[Concatenate["AsyncSession", _Given], Coroutine[Any, Any, _Answer]]:
-    """Return the coroutine function of a session's method."""
+def awaited(
+    method: Callable[Concatenate[Any, _Given], _Answer],
+) -> Callable[Concatenate[Any, _Given], Coroutine[Any, Any, _Answer]]:
+    """Return the coroutine function of a method of ``Session`` or ``Engine``, for the class that has it as ``_twin``."""
 
     @functools.wraps(method)
-    async def call(self: "AsyncSession", /, *positional: _Given.args, **named: _Given.kwargs) -> _Answer:
-        calls = self._calls
-        if method in _TOOLS:
-            calls, _ = self._tool_calls, self.toolbox  # made here, and so by one thread only
-        return await calls.run(functools.partial(method, self._session, *positional, **named))
+    async def call(self: Any, /, *positional: _Given.args, **named: _Given.kwargs) -> _Answer:  # noqa: ANN401 (either class)
+        queue: CallQueue = self._queue(method)
+        return await queue.run(functools.partial(method, self._twin, *positional, **named))
 
     return call
 
@@ -44,7 +42,7 @@ def _iteration(
 
     @functools.wraps(method)
     async def iterate(self: "AsyncSession", /, *positional: _Given.args, **named: _Given.kwargs) -> AsyncIterator[_Answer]:
-        items = method(self._session, *positional, **named)
+        items = method(self._twin, *positional, **named)
         while batch := await self._calls.run(lambda: list(itertools.islice(items, _BATCH))):
             for item in batch:
                 yield item
@@ -70,7 +68,7 @@ class _Reading(Generic[_Answer]):
     def __get__(self, instance: "AsyncSession | None", owner: type) -> Self | Coroutine[Any, Any, _Answer]:
         if instance is None:
             return self
-        return instance._calls.run(functools.partial(self._read, instance._session))  # noqa: SLF001 (it is a part of it)
+        return instance._calls.run(functools.partial(self._read, instance._twin))  # noqa: SLF001 (it is a part of it)
 
 
 class AsyncSession:
@@ -89,9 +87,15 @@ class AsyncSession:
     """
 
     def __init__(self, session: Session, calls: CallQueue, tool_calls: CallQueue) -> None:
-        self._session = session
+        self._twin = session
         self._calls = calls
         self._tool_calls = tool_calls
+
+    def _queue(self, method: object) -> CallQueue:
+        if method not in _TOOLS:
+            return self._calls
+        _ = self.toolbox  # made here, and so by one thread only
+        return self._tool_calls
 
     async def __aenter__(self) -> Self:
         """Return the session."""
@@ -105,7 +109,7 @@ class AsyncSession:
         """Close this handle. May be called twice."""
 
         def close() -> None:
-            self._calls.submit(self._session.close).result()
+            self._calls.submit(self._twin.close).result()
 
         closing = self._tool_calls.submit(close)  # the tools that run may need the session until they are done
         await asyncio.shield(asyncio.wrap_future(closing))
@@ -113,53 +117,53 @@ class AsyncSession:
     @property
     def id(self) -> str:
         """The session's id."""
-        return self._session.id
+        return self._twin.id
 
     @property
     def durability(self) -> str:
         """``fsync``, or the name of the weaker promise that was asked for."""
-        return self._session.durability
+        return self._twin.durability
 
     @property
     def toolbox(self) -> "RecallToolbox":
         """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
-        return self._session.toolbox
+        return self._twin.toolbox
 
     seq = _Reading(lambda session: session.seq)
     turn = _Reading(lambda session: session.turn)
     config = _Reading(lambda session: session.config)
     contents = _Reading(lambda session: session.contents)
 
-    append = _call(Session.append)
-    extend = _call(Session.extend)
-    refresh = _call(Session.refresh)
-    window = _call(Session.window)
-    render = _call(Session.render)
-    pages = _call(Session.pages)
-    page_range = _call(Session.page_range)
-    page = _call(Session.page)
-    facts = _call(Session.facts)
+    append = awaited(Session.append)
+    extend = awaited(Session.extend)
+    refresh = awaited(Session.refresh)
+    window = awaited(Session.window)
+    render = awaited(Session.render)
+    pages = awaited(Session.pages)
+    page_range = awaited(Session.page_range)
+    page = awaited(Session.page)
+    facts = awaited(Session.facts)
     messages = _iteration(Session.messages)
-    recall = _call(Session.recall)
-    fade = _call(Session.fade)
-    evict = _call(Session.evict)
-    restore = _call(Session.restore)
-    pin = _call(Session.pin)
-    unpin = _call(Session.unpin)
-    fold = _call(Session.fold)
-    undo_fold = _call(Session.undo_fold)
-    rewind = _call(Session.rewind)
-    set_system = _call(Session.set_system)
-    begin_page = _call(Session.begin_page)
-    search = _call(Session.search)
-    handle_tool_call = _call(Session.handle_tool_call)
-    attp_prompt = _call(Session.attp_prompt)
-    attp = _call(Session.attp)
-    explain = _call(Session.explain)
-    report_usage = _call(Session.report_usage)
-    observe = _call(Session.observe)
-    checkpoint = _call(Session.checkpoint)
-    checkpoints = _call(Session.checkpoints)
-    restore_checkpoint = _call(Session.restore_checkpoint)
-    verify = _call(Session.verify)
-    erase = _call(Session.erase)
+    recall = awaited(Session.recall)
+    fade = awaited(Session.fade)
+    evict = awaited(Session.evict)
+    restore = awaited(Session.restore)
+    pin = awaited(Session.pin)
+    unpin = awaited(Session.unpin)
+    fold = awaited(Session.fold)
+    undo_fold = awaited(Session.undo_fold)
+    rewind = awaited(Session.rewind)
+    set_system = awaited(Session.set_system)
+    begin_page = awaited(Session.begin_page)
+    search = awaited(Session.search)
+    handle_tool_call = awaited(Session.handle_tool_call)
+    attp_prompt = awaited(Session.attp_prompt)
+    attp = awaited(Session.attp)
+    explain = awaited(Session.explain)
+    report_usage = awaited(Session.report_usage)
+    observe = awaited(Session.observe)
+    checkpoint = awaited(Session.checkpoint)
+    checkpoints = awaited(Session.checkpoints)
+    restore_checkpoint = awaited(Session.restore_checkpoint)
+    verify = awaited(Session.verify)
+    erase = awaited(Session.erase)

@@ -50,11 +50,6 @@ def erase(core: Core, index: str) -> Receipt:
 
     What is derived goes first, then the journal is redacted, and the event that says so comes last: if it does not come to that,
     erasing again does the rest. Others may go on writing meanwhile: what they write is redacted too.
-
-    Raises:
-        PageNotFoundError: No page has this index, in view or not; nothing was changed.
-        PermissionDeniedError: It is a root.
-        UnavailableError: It is not known to be done; erase again.
     """
     pages.refuse_root(index)
     scan = _Scan(core, index)
@@ -178,13 +173,7 @@ def _tidy_files(core: Core, index: str) -> None:
 
 
 class _Scan:
-    """Goes through the journal, and on where it ended when others wrote more.
-
-    Attributes:
-        redaction: Takes the page out.
-        forks: Ids of the forks that this session made with the page, in order, each once.
-        former: SHA-256 of the bodies that held something of the page, in hex, by sequence number.
-    """
+    """Goes through the journal, and on where it ended when others wrote more."""
 
     def __init__(self, core: Core, page: str) -> None:
         self.page = page
@@ -195,8 +184,8 @@ class _Scan:
         """Forget what was read."""
         core = self._core
         self.redaction = Redaction(page=self.page, wire=core.state.wire, count=core.count, count_text=core.count_text)
-        self.forks: dict[str, None] = {}
-        self.former: dict[int, str] = {}
+        self.forks: dict[str, None] = {}  # that this session made with the page, in order
+        self.former: dict[int, str] = {}  # SHA-256 of the bodies that held something of the page, by sequence number
         self._seq = 0
 
     def bodies(self) -> dict[int, bytes]:

@@ -25,13 +25,7 @@ def erase_in_forks(store: Store, tenant: str, erase: Callable[[str], Receipt | N
         store: The store.
         tenant: Whose sessions.
         erase: Erases the page in a session, and returns the receipt; ``None`` where the session was deleted just now.
-        first: The receipt of the session that the page was erased in.
-
-    Returns:
-        That receipt and one for each fork, in the order of their ids.
-
-    Raises:
-        ErasureError: Some sessions could not be read or written to; it was erased in all others.
+        first: The receipt of the session that the page was erased in; it is the first that is returned.
     """
     receipts, failed = [first], dict[str, MemciError]()
     known = {first.session}

@@ -17,7 +17,6 @@ from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
 from memci.engine.history import blocks, events, time_events
 from memci.engine.history.page_codec import file_name, page_file, page_from_value
-from memci.engine.reading.listing import shown_title
 from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
@@ -25,8 +24,6 @@ from memci.messages.message import Message
 Body: TypeAlias = dict[str, Any]
 
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
-_GROUP = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+\.\.[0-9]+)\] [0-9]+ pages · [0-9.]+k? tokens: ")
-_NO_TITLES = "…"
 _LISTS = ("lines", "keywords", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
@@ -50,10 +47,6 @@ class Redaction:
     It follows what the page holds from event to event, since the SHA-256 of its files follows from that.
 
     Attributes:
-        page: The page's index.
-        wire: The session's wire format.
-        count: Counts the tokens of a message.
-        count_text: Counts the tokens of a text.
         begun: Sequence number of the first event that tells of the page, 0 before it was met.
         files: Names of the page files that were written of the page so far.
         records: How many events held something of the page, those included that an earlier redaction took it from.
@@ -69,7 +62,6 @@ class Redaction:
     _turn: int = 0
     _entries: tuple[tuple[str | None, MessageNode], ...] = ()  # why each opened the page, if it did, and what is left of it
     _kept: dict[int, tuple[tuple[str | None, MessageNode], ...]] = attrs.field(factory=dict)  # by checkpoint
-    _titles: set[str] = attrs.field(factory=set)
     _sha256: dict[str, str] = attrs.field(factory=dict)  # of the page's files as they will be, by what it was
     _record: Record = attrs.field(init=False)
     _held: bool = False
@@ -198,11 +190,9 @@ class Redaction:
         return ERASED if name else name
 
     def _page(self, value: Body) -> Body:
-        if value["page"] == self.page:
-            return {**self._each(value, entries=self._entry), "name": self._name(value["name"])}
-        if not is_range(value["page"]):
+        if value["page"] != self.page and not self._within(value["page"]):  # a list of pages goes whole: it can be recalled again
             return value
-        return self._each(value, entries=lambda entry: {**entry, "message": self._written(entry["message"])})
+        return {**self._each(value, entries=self._entry), "name": self._name(value["name"])}
 
     def _attachment(self, value: Body) -> Body:
         page = self._page(value["page"])
@@ -234,14 +224,12 @@ class Redaction:
         if value["index"] != self.page:
             return value
         self._held = True
-        if title := shown_title(value["title"]):
-            self._titles.add(title)
         title = ERASED if self.count_text(ERASED) <= self.count_text(value["title"]) else ""
         kept: Body = {key: [] if key in _LISTS else "" if key in _TEXTS else item for key, item in value.items()}
         return {**kept, "title": title, "sha256": self._sha256.get(value["sha256"], "")}
 
-    def _written(self, message: Mapping[str, Any]) -> Body:
-        """Return a message that memci wrote, the contents page or the list of a range, without what it says of the page.
+    def _written(self, message: Body) -> Body:
+        """Return the contents page as a message, without what it says of the page.
 
         Only how a line begins is read: what follows is anybody's words, with any marks in them, and is known or goes whole.
         """
@@ -250,33 +238,17 @@ class Redaction:
         for line in message["content"].split("\n"):
             found = _HEAD.match(line)
             head = head if found is None else found[1]
-            if found is None:
-                if head != self.page and not (self._within(head) and line.startswith(f"{page_number(self.page)} ")):
-                    lines.append(line)
-                    continue
-            elif head != self.page:
-                lines.append(self._group(line))
-                continue
-            else:
-                lines.append(f"[{self.page}] {ERASED}")
-            self._held = True
+            if head == self.page:
+                lines += [] if found is None else [f"[{self.page}] {ERASED}"]
+            elif found is not None or not (self._within(head) and line.startswith(f"{page_number(self.page)} ")):
+                lines.append(line)
+        self._held |= lines != message["content"].split("\n") or f"[{self.page}] {ERASED}" in lines
         return {**message, "content": "\n".join(lines)}
 
     def _within(self, index: str) -> bool:
         """Return whether an index is that of a range with the page in it."""
         same = is_range(index) and segment_of(index) == segment_of(self.page)
         return same and page_number(index) <= page_number(self.page) <= last_number(index)
-
-    def _group(self, line: str) -> str:
-        """Return the line of an opened range that several pages share without titles, where one of them is the page's."""
-        group = _GROUP.match(line)
-        if group is None or not self._within(group[1]):
-            return line
-        titles = line[group.end() :]
-        if titles != _NO_TITLES and not any(title in titles for title in self._titles):
-            return line
-        self._held = True
-        return group[0] + _NO_TITLES
 
 
 _NOTHING_OF_PAGES: tuple[type[events.Event], ...] = (

@@ -120,12 +120,7 @@ def shown_title(title: str, most_characters: int = TITLE_CHARACTERS) -> str:
 
 @attrs.frozen
 class _Group:
-    """Neighbouring pages that share a line: the facts of the first as they are now, and what is said of all of them.
-
-    Attributes:
-        titles: What the line says when it is of several pages: titles of contents entries. An erasure does not look there for the
-            names of pages that never folded.
-    """
+    """Neighbouring pages that share a line: the facts of the first as they are now, and what is said of all of them."""
 
     first: PageFacts
     last: str
@@ -186,7 +181,7 @@ def _group(core: Core, known: PageFacts) -> _Group:
     """Return the line of one page by what the index knows, which of a page in the window is less than the state does. O(1)."""
     page = core.state.active.find_page(known.index)
     facts = known if page is None else core.page_facts(page, known.title)
-    title = "" if page is not None and page.name else shown_title(known.title)
+    title = shown_title(facts.title)
     return _Group(facts, facts.index, 1, facts.tokens, (title,) if title else ())
 
 
@@ -205,6 +200,6 @@ def _message(core: Core, index: str, groups: Sequence[_Group]) -> Message:
 def _line(group: _Group) -> str:
     first, tokens = group.first, tokens_text(group.tokens)
     if group.pages == 1:
-        return f"[{first.index}] {' · '.join(filter(None, (shown_title(first.title), entries_text(first.entries), tokens)))}"
+        return f"[{first.index}] {' · '.join((*group.titles, entries_text(first.entries), tokens))}"
     index = range_index(segment_of(first.index), page_number(first.index), page_number(group.last))
     return f"[{index}] {group.pages} pages · {tokens}: {'; '.join((*group.titles, '…'))}"

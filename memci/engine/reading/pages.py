@@ -96,15 +96,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
 
     For a root, and for a range of pages such as a directory, it is one that lists them. The SHA-256 of a file is checked; a
     damaged or missing one is made again from the journal, and observers hear of it.
-
-    Args:
-        core: The session.
-        index: The page.
-        late: Results that an archived page takes in beside what its file holds; by default those that wait for a fold.
-
-    Raises:
-        PageNotFoundError: No page has this index.
-        CorruptError: The journal is damaged where the page lies.
+    An archived page takes in the results *late* beside what its file holds, by default those that wait for a fold.
+    ``CorruptError`` where the journal is damaged where the page lies.
     """
     shown = core.state.active.find_page(index) or core.state.system.find_page(index)
     if shown is not None:
@@ -126,12 +119,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
 
 
 def rebuild(core: Core, index: str) -> Page:
-    """Return an archived page from the journal alone, as it is in its file. O(its size, and the journal's part it spans).
-
-    Raises:
-        PageNotFoundError: No page has this index.
-        CorruptError: The journal is damaged where the page lies.
-    """
+    """Return an archived page from the journal alone, as it is in its file. O(its size, and the journal's part it spans)."""
     facts = get_facts(core, index)
     events = core.ask(lambda known: _appended(core, known, index))
     opens = events[min(events)].opens

@@ -26,13 +26,8 @@ def setting(  # noqa: PLR0913 (each is another bound)
 ) -> Any:  # noqa: ANN401 (the annotation is the type)
     """Return the field of a setting. Its annotation says what is allowed: a number, text, true or false, some words, ``None``.
 
-    Args:
-        default: Its value where nothing is said.
-        comment: What the file says of it.
-        at_least: The least whole number, where it is one; the largest is ``MOST``.
-        at_most: The largest number, where it is no whole one; all are above 0.
-        example: Text that is allowed, where it is any text.
-        secret: How ``repr`` shows it, where it may hold a secret; an error then does not show it at all.
+    A whole number is from *at_least* to ``MOST``, any other above 0 and up to *at_most*; *secret* is how ``repr`` shows what may
+    hold a secret, which errors then do not show at all. *comment* stands in the file.
     """
     bounds = {"comment": comment, "at_least": at_least, "at_most": at_most, "example": example}
     converter: Any = attrs.Converter(_as_float, takes_field=True)

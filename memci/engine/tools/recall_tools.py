@@ -117,9 +117,6 @@ class RecallToolbox(Toolbox):
 
         Pictures of a page that was read are parts of it, where the format can carry them in a result. What the model did wrong is
         in the message, with what to do instead.
-
-        Raises:
-            InvalidMessageError: It is no tool call of any format.
         """
         match codec.dumped(call):
             case {"id": str(identity), "function": Mapping() as function}:
@@ -142,10 +139,6 @@ class RecallToolbox(Toolbox):
         """Return the pictures of what ``read_page`` answered, as the session's messages have them; none for any other tool.
 
         An entry's pictures go with the range in which it ends. Those for which the answer has no room are left out.
-
-        Args:
-            tool: Name of the tool.
-            text: What it answered, as JSON.
         """
         if tool != "read_page":
             return []
@@ -179,23 +172,13 @@ def attp_prompt() -> str:
 
 
 def read_messages(session: Conversation, index: str) -> list[dict[str, Any]]:
-    """Return the messages of a page; of a root or a range of pages, one that lists them. O(its size).
-
-    Raises:
-        PageNotFoundError: No page has this index.
-    """
+    """Return the messages of a page; of a root or a range of pages, one that lists them. O(its size)."""
     with session._open() as core:  # noqa: SLF001 (as above)
         return pages.load(core, pages.page_index(index)).messages
 
 
 def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
-    """Run a tool, and return what it answers as JSON, and whether it is an error.
-
-    Args:
-        call: The ``call`` of a session's toolbox.
-        name: The tool's name, as the model wrote it; anything but text is an error.
-        arguments: As the model wrote them; anything but a mapping is an error.
-    """
+    """Run a tool by the ``call`` of a toolbox, and return what it answers as JSON, and whether it is an error."""
     if not isinstance(arguments, Mapping):
         return _error("ArgumentError", "the arguments are not a JSON object: write them again"), True
     try:

@@ -81,9 +81,6 @@ def repair(core: Core, *, apply: bool) -> Repair:
 
     Index, page files and snapshots are made again from the journal. A journal that is damaged itself is beyond it: the
     report says where, and a backup has to help.
-
-    Raises:
-        UnavailableError: The store failed on the way; repair again.
     """
     found = _Examination(core)
     steps = dict(found.steps)
@@ -95,12 +92,7 @@ def repair(core: Core, *, apply: bool) -> Repair:
 
 
 class _Examination:
-    """Compares everything that is derived from the journal of a session with it.
-
-    Attributes:
-        problems: A sentence for each.
-        steps: What makes them good, in order, by the sentence that says so.
-    """
+    """Compares everything that is derived from the journal of a session with it; *steps* make the problems good, in order."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

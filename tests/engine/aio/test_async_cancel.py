@@ -146,7 +146,7 @@ def test_a_call_that_waits_for_the_lock_is_finished() -> None:
             hold = Hold()
 
             def occupy() -> None:
-                with session._session._core.lock:
+                with session._twin._core.lock:
                     hold.reached.set()
                     assert hold.released.wait(60)
 
@@ -277,7 +277,7 @@ def test_a_session_nobody_waits_for_is_closed() -> None:
                 await other.append(user("b"))
             async with engine.session("chat") as session:
                 assert [user("a")] == await said(session)
-            assert (0, set()) == (store.opened, engine._engine._sessions)
+            assert (0, set()) == (store.opened, engine._twin._sessions)
 
     asyncio.run(run())
 
@@ -321,7 +321,7 @@ def test_closing_that_waits_for_a_tool_goes_on_when_it_is_cancelled() -> None:
                 """Work for long."""
                 hold.reached.set()
                 assert hold.released.wait(60)
-                return session._session.turn
+                return session._twin.turn
 
             session.toolbox.register(work)
             call = {"id": "c1", "type": "function", "function": {"name": "work", "arguments": "{}"}}
