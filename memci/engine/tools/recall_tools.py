@@ -16,7 +16,7 @@ from memci.engine.history.state import USER
 from memci.engine.reading import listing, pages
 from memci.engine.reading.searching import search
 from memci.engine.settings.config_checks import MOST
-from memci.engine.tools.answer_limit import answer_limit
+from memci.engine.tools import answer_limit
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
 from memci.messages import codec
 from memci.messages.base64_runs import described_value
@@ -110,7 +110,7 @@ class RecallToolbox(Toolbox):
         tools = _Tools(session, core)
         functions: tuple[Callable[..., Any], ...] = (tools.recall_page, tools.read_page, tools.list_pages, tools.search_pages)
         for function in functions:
-            self.register(_retried(session, function))
+            self.register(_tool(session, function))
 
     def handle(self, call: object) -> dict[str, Any]:
         """Carry out a native tool call, and return the message to append, in the format of the call.
@@ -145,12 +145,11 @@ class RecallToolbox(Toolbox):
         reading = codec.decode(text.encode())
         begin, end = reading["start"], reading["start"] + len(reading["text"])
         found = []
-        with self._session._open() as core:  # noqa: SLF001 (what a model reads of a page is the engine's matter)
-            entries, alone = _entries(core, reading["index"])
-            for (_, message), stop in zip(entries, accumulate(map(len, _texts(entries, alone))), strict=False):
-                if begin < stop <= end:
-                    found += [part.value for part in flat(parts(message)) if part.kind is PartKind.IMAGE]
-            return answer_limit(core).pictures(text, found)
+        entries, alone = _ask(self._session, lambda core: _entries(core, reading["index"]))
+        for (_, message), stop in zip(entries, accumulate(map(len, _texts(entries, alone))), strict=False):
+            if begin < stop <= end:
+                found += [part.value for part in flat(parts(message)) if part.kind is PartKind.IMAGE]
+        return answer_limit.pictures(self._core, text, found)
 
     def _content(self, tool: object, arguments: object, wire_format: str) -> tuple[str | list[dict[str, Any]], bool]:
         """Return the content of a result: the text, or with pictures, where the session's messages have the format too."""
@@ -173,8 +172,7 @@ def attp_prompt() -> str:
 
 def read_messages(session: Conversation, index: str) -> list[dict[str, Any]]:
     """Return the messages of a page; of a root or a range of pages, one that lists them. O(its size)."""
-    with session._open() as core:  # noqa: SLF001 (as above)
-        return pages.load(core, pages.page_index(index)).messages
+    return _ask(session, lambda core: pages.load(core, pages.page_index(index)).messages)
 
 
 def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
@@ -200,14 +198,19 @@ def _arguments(text: object) -> object:
         return None
 
 
-def _retried(session: Conversation, function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-    """Return a tool that takes in what other processes wrote, where they wrote meanwhile, and does its work again."""
+def _ask(session: Conversation, question: "Callable[[Core], _Answer]") -> _Answer:
+    """Return what a session answers; it takes in what other processes wrote meanwhile, and is asked again."""
+    with session._open() as core:  # noqa: SLF001 (what a model reads of a page is the engine's matter)
+        return conflict.run(core, question, "retry")
+
+
+def _tool(session: Conversation, function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Return a function as a tool, which is one call of the session."""
 
     @functools.wraps(function)
     def tool(*positional: _Given.args, **named: _Given.kwargs) -> _Answer:
         try:
-            with session._open() as core:  # noqa: SLF001 (as above)
-                return conflict.run(core, lambda _: function(*positional, **named), "retry")
+            return _ask(session, lambda _: function(*positional, **named))
         except ConflictError as error:
             message = "others wrote to the conversation each time: send the call again"
             raise UnavailableError(message) from error
@@ -270,7 +273,7 @@ class _Tools:
             end = start + len(part)
             return Reading(index=index, text=part, start=start, total=len(text), next=end if end < len(text) else -1)
 
-        return reading(answer_limit(self._core).part(text[start : start + limit], reading))
+        return reading(answer_limit.part(self._core, text[start : start + limit], reading))
 
     def list_pages(self, start: int = 0, limit: int = 20) -> PageList:
         """List the pages of this conversation, oldest first.
@@ -304,7 +307,7 @@ class _Tools:
             end = start + len(part)
             return PageList(pages=list(part), total=total, next=end if end < total else -1)
 
-        return listed(answer_limit(self._core).rows(rows, listed, "title"))
+        return listed(answer_limit.rows(self._core, rows, listed, "title"))
 
     def search_pages(self, query: str, limit: int = 5) -> list[Found]:
         """Search all earlier pages by words, those that are no longer listed too.
@@ -327,7 +330,7 @@ class _Tools:
             Found(index=hit.index, entry=hit.entry, snippet=hit.snippet[:_SNIPPET_CHARACTERS], state=str(hit.state))
             for hit in hits
         ]
-        return answer_limit(self._core).rows(found, list, "snippet")
+        return answer_limit.rows(self._core, found, list, "snippet")
 
 
 def _stands(core: "Core", page: Page) -> str:
