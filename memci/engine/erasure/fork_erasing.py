@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-
-import attrs
+from typing import TypeAlias
 
 from memci.archive.stores.contract import Journal, Store
 from memci.engine.erasure.erasing import Receipt
@@ -12,6 +11,10 @@ from memci.engine.history.events import SessionConfigured, from_record
 from memci.engine.history.time_events import Forked
 from memci.errors import ErasureError, MemciError, StoreError, shown
 from memci.messages import codec
+
+_Beginning: TypeAlias = tuple[str, int, str]
+"""Of a page: the session that wrote the journal's first record, the number of the first event that tells of the page, 0 for none,
+and when its first message came in. All sessions that hold the same page have the same."""
 
 
 def erase_in_forks(store: Store, tenant: str, erase: Callable[[str], Receipt | None], first: Receipt) -> tuple[Receipt, ...]:
@@ -47,73 +50,43 @@ def erase_in_forks(store: Store, tenant: str, erase: Callable[[str], Receipt | N
     return tuple(receipts)
 
 
-@attrs.frozen(kw_only=True)
-class _Origin:
-    """A page as the journal of a session tells of it: what the page of a fork must agree with to be the same one.
-
-    Attributes:
-        session: The session.
-        root: Id of the session that its first record was written in.
-        begun: Sequence number of the first event that tells of the page; 0 for none.
-        begun_at: When its first message came in; empty where there is none.
-        ended: Id of the session that wrote the last record; another one than *session* where a copy was not finished.
-        forked: Pairs of a session and the last event that was taken over from it, oldest first.
-    """
-
-    session: str
-    root: str
-    begun: int
-    begun_at: str
-    ended: str
-    forked: tuple[tuple[str, int], ...]
-
-    def is_of(self, origin: "_Origin") -> bool:
-        """Return whether the page is that of another session, which this one comes from."""
-        if not 0 < self.begun == origin.begun or self.begun_at != origin.begun_at:
-            return False
-        taken = (fork_at for source, fork_at in self.forked if source == origin.session)
-        return self.ended == origin.session or any(self.begun <= fork_at for fork_at in taken)
-
-
 def _heirs(store: Store, tenant: str, first: Receipt) -> Iterator[tuple[str, StoreError | None]]:
     """Yield the sessions that took the page over, or may have, by id, with the reason why it cannot be erased there."""
     with closing(store.open(tenant, first.session, read_only=True)) as erased:
-        origin = _read_origin(erased.journal, first.session, first.page)
-    assert origin is not None
-    for session in sorted(store.sessions(tenant)):
-        if session == origin.session:
-            continue
+        origin, _, _ = _read(erased.journal, first.page)
+    for session in sorted(set(store.sessions(tenant)) - {first.session}):
         try:
             with closing(store.open(tenant, session, read_only=True)) as opened:
-                found = _read_origin(opened.journal, session, first.page, root=origin.root)
+                beginning, ended, forked = _read(opened.journal, first.page, origin)
         except StoreError as error:
             yield session, error
             continue
-        if found is None or not found.is_of(origin):
+        taken = ended == first.session or any(each == first.session and beginning[1] <= fork_at for each, fork_at in forked)
+        if beginning != origin or not beginning[1] or not taken:
             continue
-        unfinished = None
-        if found.ended != session:
-            copied = f"session {shown(session)} is an unfinished copy of {shown(found.ended)} and holds the page"
-            unfinished = StoreError(f"{copied}: delete it, and copy again")
-        yield session, unfinished
+        copied = f"session {shown(session)} is an unfinished copy of {shown(ended)} and holds the page"
+        yield session, None if ended == session else StoreError(f"{copied}: delete it, and copy again")
 
 
-def _read_origin(journal: Journal, session: str, page: str, root: str | None = None) -> _Origin | None:
-    """Read where a session and its page come from; ``None`` for one that comes from another root. O(history)."""
-    begun, begun_at, ended = 0, "", ""
+def _read(journal: Journal, page: str, origin: _Beginning | None = None) -> tuple[_Beginning, str, list[tuple[str, int]]]:
+    """Read where a session and its page come from. O(history), or O(1) where it cannot be where the page of *origin* does.
+
+    Returns:
+        The page's beginning; the session that wrote the last record, another one where a copy was not finished; and pairs of a
+        session and the last event that was taken over from it.
+    """
+    root, begun, begun_at, ended = "", 0, "", ""
     forked = []
     for record in journal.read():
         if record.seq == 1 or record.kind == Forked.kind:
             event = from_record(record)
             if isinstance(event, SessionConfigured):
-                if root not in (None, event.session):
-                    return None
                 root = ended = event.session
+                if origin is not None and origin[0] != root:
+                    break
             elif isinstance(event, Forked):
                 forked.append((event.source, event.fork_at))
                 ended = event.session
         elif not begun_at and (at := begins(record.kind, codec.decode(record.body), page)) is not None:
             begun, begun_at = begun or record.seq, at
-    if not ended:
-        return None
-    return _Origin(session=session, root=root or "", begun=begun, begun_at=begun_at, ended=ended, forked=tuple(forked))
+    return (root, begun, begun_at), ended, forked
