@@ -23,7 +23,6 @@ from memci.engine.tools.instructions import instructions
 from memci.engine.upkeep import forking
 from memci.engine.upkeep.verify import Repair, repair
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
-from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.version import VERSION
 
@@ -65,7 +64,6 @@ class Engine:
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
         if on_conflict is not None:
             self._config = attrs.evolve(self._config, on_conflict=on_conflict)
-        formats.get(self._config.format)
         self._counter = get_counter(self._config.counter)
         if self._config.search.vectors:
             from memci.archive.catalogue.embedding import check_installed  # noqa: PLC0415 (for those who use vectors)

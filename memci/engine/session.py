@@ -45,8 +45,10 @@ class Session:
     ``SessionClosedError`` on a closed handle, and every call that writes raises ``ConflictError`` when another process wrote
     first (``refresh`` brings that in; reading facts of pages raises it too), ``UnavailableError`` when the store fails, and
     ``PermissionDeniedError`` on an engine that only reads. With ``on_conflict: retry``, a call takes in by itself what others
-    wrote, and begins again, unless it would then do something else than was meant. Page indexes are text such as ``usr-12``, or
-    the number alone.
+    wrote, and begins again, unless it would then do something else than was meant.
+
+    Page indexes are text such as ``usr-12``, or the number alone. ``PageNotFoundError`` says that no page has one, and
+    ``PermissionDeniedError`` also that a root, or a page of the system part, stays as it is.
     """
 
     def __init__(self, core: Core, release: Callable[["Session", Core], None]) -> None:
@@ -116,11 +118,7 @@ class Session:
             core.refresh()
 
     def observe(self, callback: Callable[[Notice], None]) -> None:
-        """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock.
-
-        Raises:
-            ConfigError: It cannot be called.
-        """
+        """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock."""
         with self._open() as core:
             core.monitor.add(callback)
 
@@ -201,18 +199,11 @@ class Session:
 
         A root, such as ``usr-0``, and a range of pages, such as ``usr-12..15``, have no messages of their own: ``.pages`` are the
         facts of the pages in it, oldest first, without those that are evicted and that no window shows any more.
-
-        Raises:
-            PageNotFoundError: No page has this index.
         """
         return self._run(lambda core: pages.read(core, pages.page_index(index)))
 
     def facts(self, index: str | int) -> PageFacts:
-        """Return the facts of one page, O(1); or of a root or a range of pages, O(its pages).
-
-        Raises:
-            PageNotFoundError: No page has this index.
-        """
+        """Return the facts of one page, O(1); or of a root or a range of pages, O(its pages)."""
         return self._run(lambda core: pages.read_facts(core, pages.page_index(index)))
 
     def messages(self) -> Iterator[dict[str, Any]]:
@@ -280,19 +271,13 @@ class Session:
         O(its size).
 
         Raises:
-            PageNotFoundError: No page has this index.
             PageEvictedError: The contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
         """
         name = pages.page_index(index)
         return self._run(lambda core: pages.read(core, name) if is_root(name) else recalling.recall(core, name))
 
     def fade(self, index: str | int) -> None:
-        """Let a recalled page, or the list of a range, leave the window now.
-
-        Raises:
-            PageNotFoundError: No page has this index.
-            PermissionDeniedError: It is a page of the system part, or a root.
-        """
+        """Let a recalled page, or the list of a range, leave the window now."""
         self._run(lambda core: recalling.fade(core, pages.page_index(index)))
 
     def evict(self, index: str | int) -> None:
@@ -303,26 +288,19 @@ class Session:
         Raises:
             PageNotFoundError: No page has this index, or one of them stands in the window: fold it first.
             PageEvictedError: All are evicted already.
-            PermissionDeniedError: It is pinned, a page of the system part, or a root.
+            PermissionDeniedError: It is pinned, or as above.
         """
         self._run(lambda core: recalling.evict(core, pages.page_index(index)))
 
     def restore(self, index: str | int) -> None:
-        """Put the entry of an evicted page, or of one in a directory, back into the contents page; or those of a range of pages.
-
-        Raises:
-            PageNotFoundError: No page has this index.
-            PermissionDeniedError: It is a root.
-        """
+        """Put the entry of an evicted page, or of one in a directory, back into the contents page; or those of a range."""
         self._run(lambda core: recalling.restore(core, pages.page_index(index)))
 
     def pin(self, index: str | int) -> None:
         """Keep a page's entry, or those of a range of pages, from ever being evicted.
 
         Raises:
-            PageNotFoundError: No page has this index.
             PageEvictedError: It is evicted, or all pages of the range are: restore it first.
-            PermissionDeniedError: It is a page of the system part, or a root.
         """
         self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=True))
 
@@ -354,7 +332,6 @@ class Session:
 
         Raises:
             PageNotFoundError: There is no such entry, or it is a system message.
-            PermissionDeniedError: It is a root, or an address of one.
             ConflictError: Somebody else put another entry there meanwhile.
         """
         with self._open():
@@ -458,13 +435,12 @@ class Session:
         named (``Engine.erase`` erases there too). If it raises, erase again: that does the rest. O(history).
 
         Raises:
-            PageNotFoundError: No page has this index.
             UnavailableError: It is not known to be done.
         """
         return self._run(lambda core: erase(core, pages.page_index(index)))
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
-        """Carry out a command, which may be done again when somebody else wrote first, where the settings say so."""
+        """Carry out a command, again where somebody else wrote first and the settings say so."""
         with self._open() as core:
             return conflict.run(core, command, core.config.on_conflict)
 
