@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 _Answer = TypeVar("_Answer")
@@ -27,14 +27,15 @@ class Threads:
         self._most = most
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="memci")  # it begins a thread only where none is free
         self._turn = threading.Condition()  # protects what follows, for moments
-        self._under_way: set[Future[Any]] = set()
         self._waiting: deque[Callable[[], None]] = deque()
         self._begun: dict[object, float] = {}  # the work that counts, the oldest first, and when it began
-        self._watched = False
+        self._watched = self._closed = False
 
     def start(self, work: Callable[[], None]) -> bool:
         """Let a thread do some work as soon as it is its turn; return whether there are threads still."""
         with self._turn:
+            if self._closed:
+                return False
             self._waiting.append(work)
             try:
                 if len(self._begun) < self._most:
@@ -42,33 +43,24 @@ class Threads:
                 elif not self._watched:
                     self._pool.submit(self._watch)
                     self._watched = True
-            except RuntimeError:  # the pool was shut down, or the interpreter ends
+            except RuntimeError:  # the interpreter ends
                 self._waiting.remove(work)
                 return False
         return True
 
-    def follow(self, future: Future[Any]) -> None:
-        """Let closing wait for a call."""
-        with self._turn:
-            self._under_way.add(future)
-        future.add_done_callback(self._done)
-
     def close(self, last: Callable[[], None]) -> Future[None]:
-        """Once all calls are done, do a last thing, and end the threads."""
+        """Once all calls are done, end the threads, and do a last thing."""
 
         def close() -> None:
-            try:
-                while under_way := list(self._under_way):
-                    wait(under_way)
-                last()
-            finally:
-                self._pool.shutdown(wait=False)
+            with self._turn:
+                self._closed = True
+                while self._waiting:
+                    self._begin()
+                self._turn.notify_all()  # the watch is over
+            self._pool.shutdown()
+            last()
 
-        return self._pool.submit(close)
-
-    def _done(self, future: Future[Any]) -> None:
-        with self._turn:
-            self._under_way.discard(future)
+        return ThreadPoolExecutor(1, thread_name_prefix="memci-close").submit(close)
 
     def _begin(self) -> None:
         """Begin the work that waits longest; the lock is held."""
@@ -113,7 +105,6 @@ class CallQueue:
     def submit(self, call: Callable[[], _Answer]) -> Future[_Answer]:
         """Put a call at the end, and return the future of its answer; it runs in the context of who calls this."""
         future: Future[_Answer] = Future()
-        self._threads.follow(future)
         context = contextvars.copy_context()
         with self._lock:
             self._waiting.append((future, lambda: context.run(call)))
@@ -121,7 +112,7 @@ class CallQueue:
                 return future
             self._working = True
         if not self._threads.start(self._work):
-            self._work()  # what is closed answers at once
+            threading.Thread(target=self._work, name="memci-closed").start()  # what is closed answers at once
         return future
 
     async def run(self, call: Callable[[], _Answer]) -> _Answer:

@@ -154,7 +154,7 @@ def test_a_call_that_waits_for_the_lock_is_finished() -> None:
             thread.start()
             await reached(hold)
             task = asyncio.create_task(session.append(user("a"), key="k"))
-            while not any(future.running() for future in engine._threads._under_way):  # noqa: ASYNC110 (threads set no event)
+            while not engine._threads._begun:  # noqa: ASYNC110 (threads set no event)
                 await asyncio.sleep(0)
             await cancelled(task)
             hold.released.set()
@@ -333,7 +333,7 @@ def test_closing_that_waits_for_a_tool_goes_on_when_it_is_cancelled() -> None:
             await session.append(user("a"))
             hold.released.set()
             assert "1" == (await working)["content"]
-            while engine._tool_threads._under_way:  # noqa: ASYNC110 (threads set no event)
+            while engine._tool_threads._begun:  # noqa: ASYNC110 (threads set no event)
                 await asyncio.sleep(0)
             with pytest.raises(SessionClosedError):
                 await session.append(user("b"))
