@@ -1,13 +1,13 @@
 """What is left of events when a page is erased: the same events, without what the page held. Pure functions on JSON values.
 
 A page's content stands in the event that brought a message in, and in all that was made of it: contents entries, directories
-that took words from it, recalled copies, pages that came back into view, states that were kept. ``WITHOUT`` has a function for
-each kind of event.
+that took words from it, recalled copies, pages that came back into view, states that were kept. ``Redaction.WITHOUT`` has a
+method for each kind of event.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
@@ -26,6 +26,19 @@ Body: TypeAlias = dict[str, Any]
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
 _LISTS = ("lines", "keywords", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
+
+
+_NOTHING_OF_PAGES: tuple[type[events.Event], ...] = (
+    events.AnswerNoted,
+    events.PagesFaded,
+    events.PagesEvicted,
+    events.PagePinned,
+    events.PageErased,
+    events.WindowSettled,
+    events.UsageReported,
+    time_events.ForkMade,
+    time_events.Forked,
+)
 
 
 def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:
@@ -71,25 +84,22 @@ class Redaction:
         self._record, self._held = record, False
         if not self.begun and begins(record.kind, body, self.page) is not None:
             self.begun = record.seq
-        left = _BY_KIND[record.kind](self, body)
+        left = self._BY_KIND[record.kind](self, body)
         self.records += self._held
         return left
 
     # One method a kind of event.
 
-    def unchanged(self, body: Body) -> Body:
-        """Return an event that holds nothing of any page."""
+    def _unchanged(self, body: Body) -> Body:
         return body
 
-    def configured(self, body: Body) -> Body:
-        """Put the sizes of what is left in the place of those that another counter gave."""
+    def _configured(self, body: Body) -> Body:
         counted, sizes = body["counted"], [[node.tokens, 0] for _, node in self._entries]
         if counted is None or len(counted["pages"].get(self.page, ())) != len(sizes) or not sizes:
             return body
         return {**body, "counted": {**counted, "pages": {**counted["pages"], self.page: sizes}}}
 
-    def appended(self, body: Body) -> Body:
-        """Erase a message of the page."""
+    def _appended(self, body: Body) -> Body:
         if body["page"] != self.page:
             return body
         left = {**body, **self._entry(body)}
@@ -100,43 +110,36 @@ class Redaction:
         self._entries = (*self._entries[:place], (body["opens"], node), *self._entries[place:])
         return left
 
-    def system_set(self, body: Body) -> Body:
-        """Erase the message of a page of the system part."""
+    def _system_set(self, body: Body) -> Body:
         pages = [self._entry(each, stub=False) if each["index"] == self.page else each for each in body["pages"]]
         return {**body, "pages": pages}
 
-    def page_began(self, body: Body) -> Body:
-        """Erase the name of the page."""
+    def _page_began(self, body: Body) -> Body:
         if body["page"] != self.page:
             return body
         self._turn = body["turn"]
         return {**body, "name": self._name(body["name"])}
 
-    def folded(self, body: Body) -> Body:
-        """Erase what the contents page says of the page, and note its file."""
+    def _folded(self, body: Body) -> Body:
         for value in body.get("entries", ()):
             if value["index"] == self.page:
                 self.files.add(file_name(self.page, value["revision"]))
                 self._sha256[value["sha256"]] = self._file_sha256()
         return self._each(body, entries=self._item, directories=self._item)
 
-    def fold_undone(self, body: Body) -> Body:
-        """Erase the page that came back."""
+    def _fold_undone(self, body: Body) -> Body:
         return self._each(body, pages=self._page)
 
-    def recalled(self, body: Body) -> Body:
-        """Erase the page, or its line in a list of pages, that was recalled."""
+    def _recalled(self, body: Body) -> Body:
         content = body["content"] and self._page(body["content"])
         if content == body["content"]:
             return body
         return {**body, "content": content, "block_tokens": self.count(self._block(content, body))}
 
-    def restored(self, body: Body) -> Body:
-        """Erase the page's entry."""
+    def _restored(self, body: Body) -> Body:
         return {**body, "entry": self._item(body["entry"])}
 
-    def rewound(self, body: Body) -> Body:
-        """Erase what came back of the page."""
+    def _rewound(self, body: Body) -> Body:
         if body["page"] == self.page:
             self._entries = self._entries[: body["position"] - 1]
         elif segment_of(body["page"]) == segment_of(self.page) and page_number(body["page"]) < page_number(self.page):
@@ -144,13 +147,11 @@ class Redaction:
         came_back = {key: body[key] and self._page(body[key]) for key in ("content", "opening")}
         return self._each({**body, **came_back}, directories=self._item)
 
-    def checkpoint_made(self, body: Body) -> Body:
-        """Note what the page holds, for who goes back to here."""
+    def _checkpoint_made(self, body: Body) -> Body:
         self._kept[self._record.seq] = self._entries
         return body
 
-    def checkpoint_restored(self, body: Body) -> Body:
-        """Erase the page in the state that was kept."""
+    def _checkpoint_restored(self, body: Body) -> Body:
         self._entries = self._kept[body["target"]]
         state, last = body["state"], body["state"]["last_fold"]
         late = {index: [{**each, "page": self._page(each["page"])} for each in some] for index, some in state["late"].items()}
@@ -165,10 +166,6 @@ class Redaction:
 
     # What the values in them are.
 
-    def message(self, value: Body) -> Body:
-        """Return what is left of a message of the page."""
-        return self.wire.erased(self.wire.facts(value)).value()
-
     def published(self, value: Body) -> Body:
         """Return the contents page as a window shows it."""
         left = {**self._each(value, directories=self._item), "message": self._written(value["message"])}
@@ -182,8 +179,8 @@ class Redaction:
     def _entry(self, value: Body, *, stub: bool = True) -> Body:
         """Return an entry of the page with its size."""
         self._held = True
-        left = self.message(value["message"])
-        return {**value, "message": left, "tokens": self.count(self.wire.facts(left)), **({"stub_tokens": 0} if stub else {})}
+        left = self.wire.erased(self.wire.facts(value["message"]))
+        return {**value, "message": left.value(), "tokens": self.count(left), **({"stub_tokens": 0} if stub else {})}
 
     def _name(self, name: str | None) -> str | None:
         self._held |= bool(name)
@@ -250,33 +247,20 @@ class Redaction:
         same = is_range(index) and segment_of(index) == segment_of(self.page)
         return same and page_number(index) <= page_number(self.page) <= last_number(index)
 
+    WITHOUT: ClassVar[Mapping[type[events.Event], Callable[["Redaction", Body], Body]]] = {
+        **dict.fromkeys(_NOTHING_OF_PAGES, _unchanged),
+        events.SessionConfigured: _configured,
+        events.MessageAppended: _appended,
+        events.SystemSet: _system_set,
+        events.PageBegan: _page_began,
+        events.PagesFolded: _folded,
+        events.FoldUndone: _fold_undone,
+        events.PageRecalled: _recalled,
+        events.PageRestored: _restored,
+        events.Rewound: _rewound,
+        time_events.CheckpointMade: _checkpoint_made,
+        time_events.CheckpointRestored: _checkpoint_restored,
+    }
+    """What makes of an event of each kind what is left of it."""
 
-_NOTHING_OF_PAGES: tuple[type[events.Event], ...] = (
-    events.AnswerNoted,
-    events.PagesFaded,
-    events.PagesEvicted,
-    events.PagePinned,
-    events.PageErased,
-    events.WindowSettled,
-    events.UsageReported,
-    time_events.ForkMade,
-    time_events.Forked,
-)
-
-WITHOUT: Final[Mapping[type[events.Event], Callable[[Redaction, Body], Body]]] = {
-    **dict.fromkeys(_NOTHING_OF_PAGES, Redaction.unchanged),
-    events.SessionConfigured: Redaction.configured,
-    events.MessageAppended: Redaction.appended,
-    events.SystemSet: Redaction.system_set,
-    events.PageBegan: Redaction.page_began,
-    events.PagesFolded: Redaction.folded,
-    events.FoldUndone: Redaction.fold_undone,
-    events.PageRecalled: Redaction.recalled,
-    events.PageRestored: Redaction.restored,
-    events.Rewound: Redaction.rewound,
-    time_events.CheckpointMade: Redaction.checkpoint_made,
-    time_events.CheckpointRestored: Redaction.checkpoint_restored,
-}
-"""What is left of an event of each kind."""
-
-_BY_KIND = {kind.kind: without for kind, without in WITHOUT.items()}
+    _BY_KIND: ClassVar = {kind.kind: without for kind, without in WITHOUT.items()}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memci.archive.contents.contents_page import ContentsPage, Directory
 from memci.archive.stores.contract import Record
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.erasure.redaction import WITHOUT, Redaction
+from memci.engine.erasure.redaction import Redaction
 from memci.engine.history.events import Event
 from memci.messages import codec
 from memci.messages.formats import format as formats
@@ -98,7 +98,7 @@ def test_what_a_directory_says_of_a_page_leaves_it(words: list[str], others: lis
 
 def test_each_kind_of_event_says_how_it_is_erased() -> None:
     """A new kind of event says what is left of it without a page, or no page can be erased."""
-    assert set(get_args(Event)) == set(WITHOUT)
+    assert set(get_args(Event)) == set(Redaction.WITHOUT)
 
 
 def told(redaction: Redaction, seq: int, kind: str, body: dict[str, Any]) -> dict[str, Any]:
