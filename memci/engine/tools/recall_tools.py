@@ -118,7 +118,7 @@ class RecallToolbox(Toolbox):
         Pictures of a page that was read are parts of it, where the format can carry them in a result. What the model did wrong is
         in the message, with what to do instead.
         """
-        match codec.dumped(call):
+        match call := codec.dumped(call):
             case {"id": str(identity), "function": Mapping() as function}:
                 text, _ = answer(self.call, function.get("name"), _arguments(function.get("arguments")))
                 return {"role": "tool", "tool_call_id": identity, "content": text}
@@ -130,9 +130,9 @@ class RecallToolbox(Toolbox):
             case {"call_id": str(identity), "type": "function_call", **given}:
                 output, _ = self._content(given.get("name"), _arguments(given.get("arguments")), "responses")
                 return {"type": "function_call_output", "call_id": identity, "output": output}
-        message = (
-            "give a tool call with its id, as a dict or as the SDK's object: one of tool_calls, a function_call, or a tool_use"
-        )
+        found = "" if isinstance(call, Mapping) else f", not a {type(call).__name__}"
+        kinds = "one of OpenAI's tool_calls, a function_call item, or a tool_use block"
+        message = f"give a tool call with its id, as a dict or as the SDK's object{found}: {kinds}"
         raise InvalidMessageError(message)
 
     def pictures(self, tool: str, text: str) -> list[dict[str, Any]]:
