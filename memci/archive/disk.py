@@ -1,7 +1,7 @@
 """Files and directories as all stores make and open them; and every call that the file store makes to the system, counted.
 
-What is made is its owner's alone, whatever the umask: others who are to read a store are given the rights by hand. What stands in
-the place of a file and is none (a symbolic link, a pipe, a device) is neither followed nor waited for.
+What is made is its owner's alone, whatever the umask. What stands in the place of a file and is none (a symbolic link, a pipe, a
+device) is neither followed nor waited for. All functions raise ``OSError``.
 """
 # Paths are text and calls are bare, for a Path costs more than the call's counting, and these run for every page.
 # ruff: noqa: PTH101, PTH102, PTH105, PTH106, PTH108, PTH112, PTH116, PTH120
@@ -16,16 +16,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 DATABASE_ENDINGS = ("-wal", "-shm", "-journal")
-"""What the names of the files end with that SQLite makes beside a database."""
+"""Of the names of the files that SQLite makes beside a database."""
+
+LOCK_WAIT_S = 10.0
+"""How long a writer waits for a lock that somebody else holds."""
 
 _READ_BYTES = 1 << 20
 _FILE_RIGHTS = 0o600
 _DIRECTORY_RIGHTS = 0o700
+_MOMENT_S = 0.1
+_MOST_PAUSE_S = 0.02
 _SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def open_file(path: str, flags: int) -> int:
-    """Open a regular file. Raises ``OSError``, for what is none too."""
+    """Open a regular file; anything else is an error too."""
     fd = os.open(path, flags | _SAFELY, _FILE_RIGHTS)
     try:
         mode = os.fstat(fd).st_mode
@@ -39,7 +44,7 @@ def open_file(path: str, flags: int) -> int:
 
 
 def make_database(path: str, *, follow_link: bool = False) -> None:
-    """Make an empty file for SQLite where there is none. Raises ``OSError`` as ``check_database`` does."""
+    """Make an empty file for SQLite where there is none, and check one that is there."""
     try:
         os.close(open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -47,7 +52,7 @@ def make_database(path: str, *, follow_link: bool = False) -> None:
 
 
 def check_database(path: str, *, follow_link: bool = False) -> None:
-    """Raise ``OSError`` where there is no regular file, or something else in the place of one that SQLite makes beside it.
+    """Refuse anything but a regular file, there and in the places of those that SQLite makes beside it.
 
     None of them is opened: SQLite may have it open in this process, and closing it would take SQLite's locks away.
     """
@@ -59,7 +64,7 @@ def check_database(path: str, *, follow_link: bool = False) -> None:
 
 
 def make_directory(path: str) -> None:
-    """Make a directory in one that exists. Raises ``OSError``."""
+    """Make a directory in one that exists."""
     os.mkdir(path, _DIRECTORY_RIGHTS)
     mode = os.lstat(path).st_mode
     if mode & _DIRECTORY_RIGHTS != _DIRECTORY_RIGHTS:  # an odd umask
@@ -67,7 +72,7 @@ def make_directory(path: str) -> None:
 
 
 def make_directories(path: str) -> None:
-    """Make a directory and those above it, as far as they are not there. Raises ``OSError``."""
+    """Make a directory and those above it, as far as they are not there."""
     try:
         make_directory(path)
     except FileNotFoundError:
@@ -80,7 +85,7 @@ def make_directories(path: str) -> None:
 
 @contextmanager
 def locked(directory: str) -> Iterator[None]:
-    """Make a directory if need be, and keep other processes that ask for it out. Raises ``OSError``."""
+    """Make a directory if need be, and keep other processes that ask for it out."""
     make_directories(directory)
     fd = open_file(f"{directory}/lock", os.O_RDWR | os.O_CREAT)
     try:
@@ -91,20 +96,19 @@ def locked(directory: str) -> Iterator[None]:
 
 
 def refuse_links(root: str, path: str) -> None:
-    """Raise ``OSError`` where *path*, or what lies between it and *root*, is a symbolic link; *root* itself may be one."""
+    """Refuse a *path* that is a symbolic link, or below one within *root*; *root* itself may be one."""
     place = root
     for name in path.removeprefix(f"{root}/").split("/"):
         place = f"{place}/{name}"
         try:
-            mode = os.lstat(place).st_mode
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                raise _error(errno.ELOOP, place)
         except (FileNotFoundError, NotADirectoryError):
             return
-        if stat.S_ISLNK(mode):
-            raise _error(errno.ELOOP, place)
 
 
 def is_out_of_descriptors() -> bool:
-    """Tell whether this process, or the system, can open no further file: for who is told only that a file cannot be opened."""
+    """Return whether this process, or the system, can open no further file."""
     try:
         os.close(os.open(os.curdir, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
@@ -122,7 +126,7 @@ def _check_regular(mode: int, path: str) -> None:
 
 
 def is_of_other_kind(error: BaseException | None) -> bool:
-    """Tell whether something stands in the place of a file that is none, such as a directory or a pipe."""
+    """Return whether something stands in the place of a file that is none, such as a directory or a pipe."""
     kinds = (errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.ENXIO)
     return isinstance(error, OSError) and error.errno in kinds
 
@@ -131,23 +135,14 @@ def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-LOCK_WAIT_S = 10.0
-"""How long a writer waits for a lock that somebody else holds."""
-
-_MOMENT_S = 0.1
-_MOST_PAUSE_S = 0.02
-
-
 class FileIo:
-    """The operating system as the file store uses it. All calls raise ``OSError``.
+    """The operating system as the file store uses it; a subclass can make calls fail.
 
-    One object may serve many stores and threads; the counts are then approximate. A subclass can make calls fail.
+    One object may serve many stores and threads; the counts are then approximate.
 
     Attributes:
         syncs: Files and directories that were synced.
-        writes: Calls that wrote.
-        reads: Calls that read.
-        opens: Files that were opened.
+        writes, reads, opens: Calls.
         bytes_written: Bytes that the calls took.
         wait_s: How long a call waits for a lock.
     """
@@ -155,11 +150,7 @@ class FileIo:
     wait_s = LOCK_WAIT_S
 
     def __init__(self) -> None:
-        self.syncs = 0
-        self.writes = 0
-        self.reads = 0
-        self.opens = 0
-        self.bytes_written = 0
+        self.syncs = self.writes = self.reads = self.opens = self.bytes_written = 0
 
     def open(self, path: str, flags: int) -> int:
         """Open a regular file."""
@@ -212,7 +203,7 @@ class FileIo:
         take_lock(fd, self.wait_s)
 
     def lock_soon(self, fd: int) -> None:
-        """Take a lock that was waited for in vain before; a moment is waited for those who hold it in turns."""
+        """Take a lock that was waited for in vain before: wait a moment only, for those who hold it in turns."""
         take_lock(fd, min(self.wait_s, _MOMENT_S))
 
     def unlock(self, fd: int) -> None:
@@ -232,7 +223,7 @@ class FileIo:
         make_directory(path)
 
     def refuse_links(self, root: str, path: str) -> None:
-        """Fail where *path*, or what lies between it and *root*, is a symbolic link."""
+        """Do what the function of this name does."""
         refuse_links(root, path)
 
     def remove_directory(self, path: str) -> None:
@@ -260,27 +251,22 @@ def take_lock(fd: int, wait_s: float = LOCK_WAIT_S) -> None:
 
 
 def write_all(io: FileIo, fd: int, data: bytes) -> None:
-    """Write all of *data*, in one call where the system takes it at once. Raises ``OSError``."""
-    count = io.write(fd, data)
-    if count == len(data):
-        return
-    rest = memoryview(data)[count:]
+    """Write all of *data*, in one call where the system takes it at once."""
+    rest = memoryview(data)
     while rest:
         rest = rest[io.write(fd, rest) :]
 
 
 def find_file(io: FileIo, path: str) -> bytes | None:
-    """Return the bytes of a file, ``None`` where there is none. Raises ``OSError``."""
+    """Return the bytes of a file, ``None`` where there is none."""
     try:
         fd = io.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
-        pieces = []
-        size = 0
-        while piece := io.read(fd, _READ_BYTES, size):
-            pieces.append(piece)
-            size += len(piece)
-        return b"".join(pieces)
+        data = bytearray()
+        while piece := io.read(fd, _READ_BYTES, len(data)):
+            data += piece
+        return bytes(data)
     finally:
         io.close(fd)

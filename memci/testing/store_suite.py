@@ -289,7 +289,6 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         """Closing again does nothing, whether or not something was written, for sessions and the store."""
         append_each(session.journal, "a")
         session.close()
-        session.journal.close()
         session.close()
         never_used = store.open(TENANT, "never used")
         never_used.close()

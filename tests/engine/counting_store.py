@@ -138,6 +138,3 @@ class CountingJournal:
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         self._journal.redact(bodies, former)
-
-    def close(self) -> None:
-        self._journal.close()

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import attrs
@@ -10,9 +10,8 @@ import attrs
 from memci.archive.disk import FileIo, write_all
 from memci.archive.stores.contract import NewRecord, Store
 from memci.archive.stores.file.journal import FileJournal
-from memci.archive.stores.file.journal_scan import JournalScan, Tail
 from memci.archive.stores.file.pages import FilePages, FileSnapshots
-from memci.archive.stores.file.session import JOURNAL, PAGES, Disk, SessionFiles
+from memci.archive.stores.file.session import JOURNAL, PAGES, SessionFiles, Tail
 from memci.archive.stores.file.store import Durability, FileSession, FileStore
 from memci.archive.stores.record_codec import Header, LineCodec
 from tests.torture.store_workload import StoreMaker
@@ -35,12 +34,12 @@ class PageNamesUnsynced(SessionFiles):
 
 
 class RenamedBeforeSync(SessionFiles):
-    def write_file(self, data: bytes, *names: str, sync: bool) -> None:
-        super().write_file(data, *names, sync=False)
-        fd = self._io.open(self.path(*names), os.O_RDWR)
+    def write_file(self, pieces: Iterable[bytes], path: str, *, sync: bool) -> None:
+        super().write_file(pieces, path, sync=False)
+        fd = self.io.open(path, os.O_RDWR)
         if sync:
             self.sync(fd)
-        self._io.close(fd)
+        self.io.close(fd)
 
 
 class NoFileSync(SessionFiles):
@@ -50,17 +49,17 @@ class NoFileSync(SessionFiles):
 
 class JournalUnsynced(SessionFiles):
     def sync(self, fd: int) -> None:
-        if fd != self.journal:
+        if self.journal is None or fd != self.journal.fd:
             super().sync(fd)
 
 
 class WrittenInPlace(SessionFiles):
-    def write_file(self, data: bytes, *names: str, sync: bool) -> None:
-        fd = self._io.open(self.path(*names), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        write_all(self._io, fd, data)
+    def write_file(self, pieces: Iterable[bytes], path: str, *, sync: bool) -> None:
+        fd = self.io.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        write_all(self.io, fd, b"".join(pieces))
         if sync:
             self.sync(fd)
-        self._io.close(fd)
+        self.io.close(fd)
 
 
 class FailedSyncSwallowed(SessionFiles):
@@ -73,14 +72,13 @@ class FailedSyncSwallowed(SessionFiles):
 
 class DeletesTheJournalOnly(SessionFiles):
     def remove(self, forget_blobs: Callable[[], None]) -> None:  # noqa: ARG002 (the bug)
-        self.remove_file(JOURNAL)
+        self.unlink(self.path(JOURNAL))
         self.sync_directory(self.directory)
 
 
 class NoLock(SessionFiles):
-    def __init__(self, disk: Disk, tenant: str, session_id: str, *, read_only: bool) -> None:
-        super().__init__(disk, tenant, session_id, read_only=read_only)
-        self._io = cast("FileIo", Without(disk.io, "lock", "unlock"))
+    def __init__(self, root: str, io: FileIo, key: tuple[str, str], *, durable: bool, read_only: bool) -> None:
+        super().__init__(root, cast("FileIo", Without(io, "lock", "unlock")), key, durable=durable, read_only=read_only)
 
 
 class Without:
@@ -95,29 +93,30 @@ class Without:
         return (lambda *_: None) if name in self._calls else getattr(self._io, name)
 
 
-class CutsTooMuch(JournalScan):
-    def find_tail(self, size: int) -> Tail:
-        tail = super().find_tail(size)
-        return super().find_tail(tail.end - 1) if tail.end < size else tail
+class CutsTooMuch(FileJournal):
+    def _find_tail(self, size: int) -> Tail:
+        tail = super()._find_tail(size)
+        return super()._find_tail(tail.end - 1) if tail.end < size else tail
 
 
-class TakesHolesForDamage(JournalScan):
+class TakesHolesForDamage(FileJournal):
     def _is_torn(self, start: int, line: bytes, size: int) -> bool:
         return super()._is_torn(start, line.replace(b"\0", b" "), size)
 
 
 class TornTailKept(FileJournal):
-    def __init__(self, files: SessionFiles, codec: LineCodec, io: FileIo) -> None:
-        super().__init__(files, codec, cast("FileIo", Without(io, "truncate")))
+    def __init__(self, files: SessionFiles, codec: LineCodec) -> None:
+        super().__init__(files, codec)
+        self._io = cast("FileIo", Without(files.io, "truncate"))
 
 
 class AnyHeadWillDo(FileJournal):
-    def _commit(self, expected: int, commit: bytes, size: int) -> None:
-        del size
-        fd = self._files.open_journal()
-        if fd is not None and self._io.stat(fd).st_size != self._tail.end:
-            self._tail = Tail(expected, self._io.stat(fd).st_size)
-        super()._commit(expected, commit, self._tail.end)
+    def _commit(self, expected: int, commit: bytes, count: int, size: int) -> None:
+        file = self._files.open_journal()
+        if file is not None:
+            size = self._io.stat(file.fd).st_size
+            file.tail = Tail(expected, size)
+        super()._commit(expected, commit, count, size)
 
 
 class AcknowledgesFirst(FileJournal):
@@ -181,14 +180,14 @@ class BuggyStore(FileStore):
         files = self._files(tenant, session_id, read_only=read_only)
         self._opened.add(files)
         codec = self._parts.codec(tenant, session_id)
-        session = FileSession(files, codec, self.io, durability=self.durability, read_only=read_only)
-        session.journal = self._parts.journal(files, codec, self.io)
-        session.journal._scan = self._parts.scan(files.read_journal, codec, session_id, JOURNAL)
-        session.pages, session.snapshots = FilePages(files), FileSnapshots(files, codec, self.io)
+        session = FileSession(files, codec, durability=self.durability, read_only=read_only)
+        session.journal = self._parts.journal(files, codec)
+        session.pages, session.snapshots = FilePages(files), FileSnapshots(files, codec)
         return session
 
     def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
-        return self._parts.files(self._disk, tenant, session_id, read_only=read_only)
+        durable = self.durability == "fsync"
+        return self._parts.files(self.root, self.io, (tenant, session_id), durable=durable, read_only=read_only)
 
 
 @attrs.frozen
@@ -196,8 +195,7 @@ class Parts:
     """What a store is put together from."""
 
     files: Callable[..., SessionFiles] = SessionFiles
-    journal: Callable[[SessionFiles, LineCodec, FileIo], FileJournal] = FileJournal
-    scan: Callable[..., JournalScan] = JournalScan
+    journal: Callable[[SessionFiles, LineCodec], FileJournal] = FileJournal
     codec: Callable[[str, str], LineCodec] = LineCodec
 
 
@@ -230,9 +228,9 @@ BUGS = {
     "in-place": Bug("page files are written in place", "crash_states", Parts(WrittenInPlace)),
     "failed-sync-swallowed": Bug("a sync that fails is taken for a good one", "crash_states", Parts(FailedSyncSwallowed)),
     "half-deletion": Bug("deleting removes the journal only", "crash_states", Parts(DeletesTheJournalOnly)),
-    "cut-too-much": Bug("a torn tail takes the last whole commit with it", "crash_states", Parts(scan=CutsTooMuch)),
+    "cut-too-much": Bug("a torn tail takes the last whole commit with it", "crash_states", Parts(journal=CutsTooMuch)),
     "holes-are-damage": Bug(
-        "a block that was never written is taken for damage", "crash_states", Parts(scan=TakesHolesForDamage)
+        "a block that was never written is taken for damage", "crash_states", Parts(journal=TakesHolesForDamage)
     ),
     "torn-tail-kept": Bug("a torn tail is not cut", "crash_states", Parts(journal=TornTailKept)),
     "commits-in-pieces": Bug("a commit of several records is as many commits", "crash_states", Parts(codec=CommitsInPieces)),

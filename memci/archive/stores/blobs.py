@@ -28,9 +28,7 @@ _REFERENCE = re.compile(re.escape(_MARK) + rb"([0-9a-f]{64})")
 def taken_out(body: bytes, only: Collection[str] | None = None) -> tuple[bytes, dict[str, bytes]]:
     """Return compact JSON with references in the place of long runs of base64, and these by their SHA-256 in hex. O(its size).
 
-    Args:
-        body: The JSON.
-        only: Names of those that are taken out; ``None`` for all.
+    *only* names those that are taken out; ``None`` for all.
     """
     blobs: dict[str, bytes] = {}
     if not has_run(body):
@@ -76,16 +74,12 @@ class _Texts:
         taken = [taken_out(body) for body in bodies]
         blobs = {name: blob for _, found in taken for name, blob in found.items()}
         kept = self.blobs.put(blobs, seq) if blobs else ()
-        if len(kept) < len(blobs):
-            taken = [taken_out(body, kept) for body in bodies]
-        return [text for text, _ in taken]
+        return [
+            taken_out(body, kept)[0] if found.keys() - kept else text for body, (text, found) in zip(bodies, taken, strict=True)
+        ]
 
     def read(self, text: bytes, seq: int | None = None) -> bytes:
-        """Return a body as it was.
-
-        Raises:
-            CorruptError: What it refers to is missing or damaged.
-        """
+        """Return a body as it was. Raises ``CorruptError`` where what it refers to is missing or damaged."""
 
         def find(name: str) -> bytes:
             data = self.blobs.find(name)
@@ -98,18 +92,14 @@ class _Texts:
 
 
 class _BlobJournal:
-    """Implements ``memci.archive.stores.contract.Journal``."""
-
     def __init__(self, journal: Journal, texts: _Texts) -> None:
+        self.head = journal.head
         self._journal = journal
         self._texts = texts
 
-    def head(self) -> int:
-        return self._journal.head()
-
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         bodies = self._texts.written([record.body for record in records], expected + len(records))
-        stored = [attrs.evolve(record, body=body) for record, body in zip(records, bodies, strict=True)]
+        stored = [NewRecord(record.kind, record.version, body) for record, body in zip(records, bodies, strict=True)]
         return self._journal.append(expected, stored)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
@@ -129,14 +119,13 @@ class _BlobJournal:
         texts = self._texts.written(list(bodies.values()), max(bodies, default=0))
         self._journal.redact(dict(zip(bodies, texts, strict=True)), stored)
 
-    def close(self) -> None:
-        self._journal.close()
-
 
 class _BlobPages:
-    """Implements ``memci.archive.stores.contract.Pages``; a page whose pictures are not there is not there."""
+    """A page whose pictures are not there is not there."""
 
     def __init__(self, pages: Pages, texts: _Texts) -> None:
+        self.names = pages.names
+        self.remove = pages.remove
         self._pages = pages
         self._texts = texts
 
@@ -150,17 +139,11 @@ class _BlobPages:
         except CorruptError:
             return None
 
-    def names(self) -> Iterator[str]:
-        return self._pages.names()
-
-    def remove(self, names: Collection[str]) -> None:
-        self._pages.remove(names)
-
 
 class _BlobSnapshots:
-    """Implements ``memci.archive.stores.contract.Snapshots``."""
-
     def __init__(self, snapshots: Snapshots, texts: _Texts) -> None:
+        self.problems = snapshots.problems
+        self.clear = snapshots.clear
         self._snapshots = snapshots
         self._texts = texts
 
@@ -176,34 +159,19 @@ class _BlobSnapshots:
                 found = self._snapshots.find(found[0] - 1)
         return None
 
-    def problems(self) -> Iterator[str]:
-        return self._snapshots.problems()
-
-    def clear(self) -> None:
-        self._snapshots.clear()
-
 
 class BlobSession:
-    """Implements ``memci.archive.stores.contract.SessionStore`` on another one, which gets references and blobs.
-
-    Attributes:
-        durability: That of the store.
-    """
+    """Implements ``memci.archive.stores.contract.SessionStore`` on another one, which gets references and blobs."""
 
     def __init__(self, session: SessionStore, session_id: str) -> None:
-        self.durability = session.durability
         self._texts = _Texts(session.blobs, session_id)
+        self.durability = session.durability
+        self.journal: Journal = _BlobJournal(session.journal, self._texts)
+        self.pages: Pages = _BlobPages(session.pages, self._texts)
+        self.blobs = session.blobs
+        self.indexed_seq = session.indexed_seq
+        self.close = session.close
         self._session = session
-
-    @property
-    def journal(self) -> Journal:
-        """The log of events, the truth."""
-        return _BlobJournal(self._session.journal, self._texts)
-
-    @property
-    def pages(self) -> Pages:
-        """The raw pages."""
-        return _BlobPages(self._session.pages, self._texts)
 
     @property
     def snapshots(self) -> Snapshots:
@@ -211,18 +179,9 @@ class BlobSession:
         return _BlobSnapshots(self._session.snapshots, self._texts)
 
     @property
-    def blobs(self) -> Blobs:
-        """The large data."""
-        return self._session.blobs
-
-    @property
     def index(self) -> "PageIndex":
         """Page facts and search, as the store has them."""
         return self._session.index
-
-    def indexed_seq(self) -> int:
-        """Return what the store tells."""
-        return self._session.indexed_seq()
 
     def drop_unused(self) -> None:
         """Let go of what no record refers to any more, after a redaction. O(history), where there are blobs."""
@@ -233,7 +192,3 @@ class BlobSession:
             seq = record.seq
         if names:
             self.blobs.drop(names, seq)
-
-    def close(self) -> None:
-        """Give back what the session holds. May be called twice."""
-        self._session.close()

@@ -52,7 +52,6 @@ class Journal(Protocol):
         Raises:
             UnavailableError: The session was deleted while it was open; so with ``read``.
         """
-        ...
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
@@ -65,7 +64,6 @@ class Journal(Protocol):
             UnavailableError: The bytes are not safe (a full disk, a failed sync, a deleted session). After a failed sync
                 every further append raises too: close the session and open it again.
         """
-        ...
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
@@ -75,7 +73,6 @@ class Journal(Protocol):
         Raises:
             CorruptError: A record is damaged; those before it were yielded.
         """
-        ...
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of the records with these sequence numbers, for good.
@@ -92,11 +89,6 @@ class Journal(Protocol):
             ConflictError: Others redacted one of them meanwhile: it is as they left it, and so may the rest be. Read again.
             UnavailableError: It is not known to be done; call again.
         """
-        ...
-
-    def close(self) -> None:
-        """Give back what it holds. May be called twice."""
-        ...
 
 
 class Pages(Protocol):
@@ -109,19 +101,15 @@ class Pages(Protocol):
             InvalidIdError: A name is no page's; nothing was written.
             UnavailableError: Not all of them are safe; call again.
         """
-        ...
 
     def find(self, name: str) -> bytes | None:
         """Return the bytes of a page file, or ``None`` where there is none."""
-        ...
 
     def names(self) -> Iterator[str]:
         """Yield the names of all page files, in no order."""
-        ...
 
     def remove(self, names: Collection[str]) -> None:
         """Delete page files, durably; names that are not there are passed over."""
-        ...
 
 
 class Snapshots(Protocol):
@@ -129,11 +117,9 @@ class Snapshots(Protocol):
 
     def put(self, seq: int, body: bytes) -> None:
         """Keep a state; older ones are thinned out, so that their number grows with the logarithm of the history."""
-        ...
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
         """Return the newest undamaged state with ``seq <= at_most``, or ``None``."""
-        ...
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each damaged snapshot.
@@ -141,11 +127,9 @@ class Snapshots(Protocol):
         Raises:
             CorruptError: What holds these and other sessions too, such as a database, is damaged.
         """
-        ...
 
     def clear(self) -> None:
         """Delete all of them, durably."""
-        ...
 
 
 class Blobs(Protocol):
@@ -162,15 +146,12 @@ class Blobs(Protocol):
         Raises:
             UnavailableError: Not all of them are safe, or the session was deleted; call again.
         """
-        ...
 
     def find(self, name: str) -> bytes | None:
         """Return a blob that the session refers to, as it is stored, or ``None`` where there is none."""
-        ...
 
     def names(self) -> Iterator[str]:
         """Yield the names of the blobs that the session refers to, in no order."""
-        ...
 
     def drop(self, names: Collection[str], seq: int) -> None:
         """Forget that the session refers to blobs, but for those that it put for a record after *seq*; durable.
@@ -180,18 +161,12 @@ class Blobs(Protocol):
         Raises:
             UnavailableError: It is not known to be done; call again.
         """
-        ...
 
 
 class SessionStore(Protocol):
     """All that is stored of one session.
 
     Attributes:
-        journal: The truth.
-        pages: Raw pages, rebuildable from the journal.
-        snapshots: Cached states, rebuildable.
-        blobs: Large data that the others refer to; the engine looks after that (see ``memci.archive.stores.blobs``).
-        index: Page facts and full-text search, rebuildable; it is opened when first asked for.
         durability: ``fsync``, or the name of the weaker promise that was asked for.
     """
 
@@ -200,45 +175,38 @@ class SessionStore(Protocol):
     @property
     def journal(self) -> Journal:
         """The log of events, the truth."""
-        ...
 
     @property
     def pages(self) -> Pages:
-        """The raw pages."""
-        ...
+        """The raw pages, rebuildable from the journal."""
 
     @property
     def snapshots(self) -> Snapshots:
-        """The cached states."""
-        ...
+        """The cached states, rebuildable."""
 
     @property
     def blobs(self) -> Blobs:
-        """The large data."""
-        ...
+        """The large data that the others refer to; see ``memci.archive.stores.blobs``."""
 
     @property
     def index(self) -> "PageIndex":
-        """Page facts and search, opened when first asked for; it may be empty or behind the journal."""
-        ...
+        """Page facts and search, rebuildable; opened when first asked for; it may be empty or older than the journal."""
 
     def indexed_seq(self) -> int:
         """Return the last record that an index beside the journal knows of; 0 where there is none, or it cannot be read.
 
         Only of an index that is kept and backed up together with the journal, which then was as long once.
         """
-        ...
 
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
-        ...
 
 
 class Store(Protocol):
     """Where sessions live, by tenant and id. Ids are any text that UTF-8 can encode; no two ever meet.
 
     Attributes:
-        durability: ``fsync``, or the name of the weaker promise that was asked for.
+        durability: See ``SessionStore``.
     """
 
     durability: str
@@ -249,19 +217,15 @@ class Store(Protocol):
         Raises:
             InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
         """
-        ...
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order."""
-        ...
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none.
 
         Whoever has it open can close it; the next write raises ``UnavailableError``, and the id can begin anew.
         """
-        ...
 
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
-        ...

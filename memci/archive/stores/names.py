@@ -49,14 +49,14 @@ def check_page_name(name: str) -> str:
     Raises:
         InvalidIdError: It is not.
     """
-    if not _PAGE_NAME.fullmatch(name) or len(name) > MAX_NAME_BYTES:
+    if not is_page_name(name):
         message = f"{name[:80]!r} is no name of a page file: it is a segment of a-z, 0-9 and _, a number and perhaps a revision"
         raise InvalidIdError(message, value=name)
     return name
 
 
 def is_page_name(name: str) -> bool:
-    """Tell whether ``check_page_name`` takes the name."""
+    """Return whether ``check_page_name`` takes the name."""
     return len(name) <= MAX_NAME_BYTES and _PAGE_NAME.fullmatch(name) is not None
 
 

@@ -16,8 +16,7 @@ a body is compared with its own hash whenever it is read. What is put in the pla
 
     "body":{"redacted":"<SHA-256 of what follows, in hex>","event":{…}}
 
-The line is put together from bytes and read by slices:
-the body is never encoded again, and every byte before it follows from the values.
+The line is put together from bytes and read by slices: the body is never encoded again.
 """
 
 import re
@@ -50,17 +49,7 @@ class DamagedLineError(ValueError):
 
 
 class Header(NamedTuple):
-    """What stands before the body of a record.
-
-    Attributes:
-        seq: Its place, dense from 1.
-        left: Records of the same commit that follow.
-        of: Records of the commit.
-        kind: The event's kind.
-        version: The version of the kind.
-        sha: SHA-256 of the body, in hex.
-        body_start: Where the body begins in the line.
-    """
+    """What stands before the body of a record, by the names above; and where the body begins in the line."""
 
     seq: int
     left: int
@@ -72,32 +61,22 @@ class Header(NamedTuple):
 
 
 def check_commit(records: Sequence[NewRecord]) -> None:
-    """Refuse a commit that no journal can hold.
-
-    Raises:
-        ValueError: There is no record in it, a kind is not a lower-case word, a version is negative, or a body is empty or
-            has a raw line break or NUL, which compact JSON never has.
-    """
+    """Raise ``ValueError`` for an empty commit, and for one with a record that is not what ``NewRecord`` says."""
     if not records:
         message = "a commit needs at least one record"
         raise ValueError(message)
     for record in records:
         if not _KIND.fullmatch(record.kind):
             message = f"the kind {record.kind!r} is not a word of a-z, 0-9 and _ that begins with a letter"
-        elif record.version < 0:
+            raise ValueError(message)
+        if record.version < 0:
             message = f"the version {record.version} of kind {record.kind} is negative"
-        else:
-            check_body(record.body, record.kind)
-            continue
-        raise ValueError(message)
+            raise ValueError(message)
+        check_body(record.body, record.kind)
 
 
 def check_body(body: bytes, kind: str = "any") -> None:
-    """Refuse a body that no line can hold.
-
-    Raises:
-        ValueError: It is empty or has a raw line break or NUL, which compact JSON never has.
-    """
+    """Raise ``ValueError`` for a body that is empty, or has a line break or NUL, which compact JSON never has."""
     if not body or b"\n" in body or b"\0" in body:
         message = f"the body of a record of kind {kind} is not compact JSON: it is empty, or has a line break or NUL"
         raise ValueError(message)
@@ -112,15 +91,10 @@ class LineCodec:
     """Writes and reads the lines of one session; a line of another session fails its checksum."""
 
     def __init__(self, tenant: str, session_id: str) -> None:
-        self._owner = orjson.dumps([tenant, session_id])[1:-1]
-        self._prefix = self._prefix_of(b"%d" % FORMAT_VERSION)
+        self._prefix = b"[1," + orjson.dumps([tenant, session_id])[1:-1]
 
     def encode_commit(self, expected: int, records: Sequence[NewRecord]) -> bytes:
-        """Return the lines of one commit that follows the record *expected*.
-
-        Raises:
-            ValueError: See ``check_commit``.
-        """
+        """Return the lines of one commit that follows the record *expected*; raise what ``check_commit`` raises."""
         check_commit(records)
         of = len(records)
         lines = []
@@ -129,9 +103,9 @@ class LineCodec:
             values = (expected + number, of - number, of, record.kind.encode(), record.version, sha)
             lines.append(
                 b'{"v":1,"seq":%d,"left":%d,"of":%d,"kind":"%b","kv":%d,"sha":"%b","sum":"%b","body":%b}\n'
-                % (*values, self._sum(self._prefix, b',%d,%d,%d,"%b",%d,"%b"]' % values), record.body)
+                % (*values, self._sum(b',%d,%d,%d,"%b",%d,"%b"]' % values), record.body)
             )
-        return lines[0] if of == 1 else b"".join(lines)
+        return b"".join(lines)
 
     def decode_header(self, line: bytes) -> Header:
         """Read and check what stands before the body.
@@ -142,13 +116,18 @@ class LineCodec:
         """
         match = _RECORD.match(line)
         if match is None or not line.endswith(_LINE_END):
-            _refuse_newer(line)
+            newer = _VERSION.match(line)
+            if newer is not None and int(newer[1]) > FORMAT_VERSION:
+                raise _newer(newer[1])
             message = "the line is not a journal record"
             raise DamagedLineError(message)
         version, seq, left, of, kind, kind_version, sha, checksum = match.groups()
-        rest = b',%b,%b,%b,"%b",%b,"%b"]' % (seq, left, of, kind, kind_version, sha)
-        if self._sum(self._prefix, rest) != checksum or version != b"1":
-            self._refuse_newer_or_damaged(version, rest, checksum)
+        holds = self._sum(b',%b,%b,%b,"%b",%b,"%b"]' % (seq, left, of, kind, kind_version, sha)) == checksum
+        if version != b"1" and not holds:  # where it holds for version 1, a flipped bit made another digit of it
+            raise _newer(version)
+        if version != b"1" or not holds:
+            message = "the checksum of the record does not match"
+            raise DamagedLineError(message)
         return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
 
     def decode_body(self, line: bytes, header: Header) -> tuple[bytes, bool]:
@@ -183,8 +162,7 @@ class LineCodec:
     def encode_snapshot(self, seq: int, body: bytes) -> bytes:
         """Return a snapshot file; the body is compact JSON."""
         sha = sha256(body).hexdigest().encode()
-        checksum = self._sum(self._prefix, b',%d,"snapshot","%b"]' % (seq, sha))
-        return b'{"v":1,"seq":%d,"sha":"%b","sum":"%b","body":%b}\n' % (seq, sha, checksum, body)
+        return b'{"v":1,"seq":%d,"sha":"%b","sum":"%b","body":%b}\n' % (seq, sha, self._snapshot_sum(seq, sha), body)
 
     def decode_snapshot(self, line: bytes, seq: int) -> bytes:
         """Return the body of the snapshot file that should be the state after the record *seq*.
@@ -198,31 +176,16 @@ class LineCodec:
             raise DamagedLineError(message)
         body = line[match.end() : -len(_LINE_END)]
         sha = sha256(body).hexdigest().encode()
-        if sha != match[3] or self._sum(self._prefix, b',%d,"snapshot","%b"]' % (seq, sha)) != match[4]:
+        if sha != match[3] or self._snapshot_sum(seq, sha) != match[4]:
             message = "the checksum does not match"
             raise DamagedLineError(message)
         return body
 
-    def _prefix_of(self, version: bytes) -> bytes:
-        return b"[%b,%b" % (version, self._owner)
+    def _snapshot_sum(self, seq: int, sha: bytes) -> bytes:
+        return self._sum(b',%d,"snapshot","%b"]' % (seq, sha))
 
-    @staticmethod
-    def _sum(prefix: bytes, rest: bytes) -> bytes:
-        return sha256(prefix + rest).hexdigest()[:32].encode()
-
-    def _refuse_newer_or_damaged(self, version: bytes, rest: bytes, checksum: bytes) -> None:
-        # A flipped bit can make any digit of the version. The checksum tells it from a version that was meant: it
-        # then holds for version 1, or for no version that this format could have.
-        if version != b"1" and self._sum(self._prefix, rest) != checksum:
-            raise _newer(version)
-        message = "the checksum of the record does not match"
-        raise DamagedLineError(message)
-
-
-def _refuse_newer(line: bytes) -> None:
-    match = _VERSION.match(line)
-    if match is not None and int(match[1]) > FORMAT_VERSION:
-        raise _newer(match[1])
+    def _sum(self, rest: bytes) -> bytes:
+        return sha256(self._prefix + rest).hexdigest()[:32].encode()
 
 
 def _newer(version: bytes) -> StoreError:

@@ -17,25 +17,13 @@ _SCHEMES = (
     "postgresql://user:password@host/database, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, "
     "redis://host:6379/0?store=<URL of the store behind it> or memory:"
 )
-_NAMES = (
-    "file",
-    "sqlite",
-    "postgresql",
-    "postgres",
-    "s3",
-    "gs",
-    "az",
-    "redis",
-    "rediss",
-    "redis+unix",
-    "memory",
-    "http",
-    "https",
-)
 _USER = re.compile(r"//[^/?]*@")
 _PARAMETERS = re.compile(r"\?.*", re.DOTALL)
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_SCHEME = re.compile(
+    r"(?:file|sqlite|postgres(?:ql)?|s3|gs|az|rediss?|redis\+unix|memory|https?):|[a-z][a-z0-9+.-]*://", re.IGNORECASE
+)
 _BUCKET = re.compile(r"//[\w.-]+(?:/[^@:?]*)?(?:\?.*)?", re.DOTALL)
+_PATHS = {"file": re.compile(r"(?://(?=/))?((?!//)[^\0]+)"), "sqlite": re.compile(r"///((?!//)[^\0]*[^\0/])")}
 # What a path that is none may hold: a password before a host, or behind a name.
 _SECRET = re.compile(r":.*@|^//[^/].*@|[?&].*=|(?:pass|pwd|secret|token|key)\w*\s*=", re.DOTALL | re.IGNORECASE)
 
@@ -58,9 +46,9 @@ def open_store(url: str, durability: str = "fsync") -> Store:
     scheme, colon, rest = url.partition(":")
     match scheme, colon:
         case "file", ":":
-            return FileStore(_directory(url, rest), checked)
+            return FileStore(_path(url), checked)
         case "sqlite", ":":
-            return SqliteStore(_database(url, rest), checked)
+            return SqliteStore(_path(url), checked)
         case "postgresql" | "postgres", ":" if rest.startswith("//"):
             return PostgresStore(url, checked)
         case "s3" | "gs" | "az", ":":
@@ -74,8 +62,7 @@ def open_store(url: str, durability: str = "fsync") -> Store:
         case "memory", ":" if not rest:
             return MemoryStore()
         case _:
-            message = f"{shown_url(url)!r} is no store: give {_SCHEMES}"
-            raise ConfigError(message, path="store")
+            raise _unknown(url)
 
 
 def shown_url(url: str) -> str:
@@ -97,8 +84,7 @@ def shown_url(url: str) -> str:
             is_plain = url == "memory:"
     if is_plain:
         return url
-    is_scheme = scheme.lower() in _NAMES or (_SCHEME.fullmatch(scheme) and rest.startswith("//"))
-    return f"{scheme}:…" if is_scheme else "…"
+    return f"{scheme}:…" if _SCHEME.match(url) else "…"
 
 
 def place_of(url: str) -> str:
@@ -107,27 +93,18 @@ def place_of(url: str) -> str:
     Raises:
         ConfigError: It names no directory or file of this machine, and its scheme says that it does.
     """
+    scheme = url.partition(":")[0]
+    return f"{scheme}:{os.path.realpath(_path(url))}" if scheme in _PATHS else url
+
+
+def _path(url: str) -> str:
+    """Return the path of a URL that names a directory or file of this machine. Raises ``ConfigError``."""
     scheme, _, rest = url.partition(":")
-    match scheme:
-        case "file":
-            return f"file:{os.path.realpath(_directory(url, rest))}"
-        case "sqlite":
-            return f"sqlite:{os.path.realpath(_database(url, rest))}"
-        case _:
-            return url
+    found = _PATHS[scheme].fullmatch(rest)
+    if found is None:
+        raise _unknown(url)
+    return found[1]
 
 
-def _directory(url: str, rest: str) -> str:
-    path = rest.removeprefix("//") if rest.startswith("///") else rest
-    if not path or path.startswith("//") or "\0" in path:
-        message = f"{shown_url(url)!r} names no directory of this machine: give {_SCHEMES}"
-        raise ConfigError(message, path="store")
-    return path
-
-
-def _database(url: str, rest: str) -> str:
-    path = rest.removeprefix("///")
-    if path == rest or not path or path.endswith("/") or path.startswith("//") or "\0" in path:
-        message = f"{shown_url(url)!r} names no file of this machine: give {_SCHEMES}"
-        raise ConfigError(message, path="store")
-    return path
+def _unknown(url: str) -> ConfigError:
+    return ConfigError(f"{shown_url(url)!r} is no store: give {_SCHEMES}", path="store")

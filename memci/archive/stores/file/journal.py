@@ -1,14 +1,26 @@
-"""The journal of one session as a file of lines; see ``memci.archive.stores.record_codec`` for the lines."""
+"""The journal of one session as a file of lines; see ``memci.archive.stores.record_codec`` for the lines.
 
+What a crash can leave of the last commit is *torn*: a line without its line break, a commit some of whose records are missing, or
+NUL bytes where nothing was written yet: up to the end of the file, or over whole sectors of the disk, the first of which may
+hold the commit before. Every other line that cannot be read is damage.
+"""
+
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from memci.archive import refusal
-from memci.archive.disk import FileIo, write_all
+from memci.archive.disk import write_all
 from memci.archive.stores.contract import NewRecord, Record
-from memci.archive.stores.file.journal_scan import JournalScan, Tail
-from memci.archive.stores.file.session import JOURNAL, SessionFiles, SyncError
-from memci.archive.stores.record_codec import LineCodec, check_body
+from memci.archive.stores.file.session import JOURNAL, START, OpenJournal, SessionFiles, SyncError, Tail
+from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body
 from memci.errors import CorruptError, UnavailableError
+
+_TAIL_BYTES = 8 << 10
+_PROBE_BYTES = 4 << 10
+_CHUNK_BYTES = 256 << 10
+_NEAR_BYTES = 8 << 10
+_SECTOR_BYTES = 512  # the least that a disk writes whole; its sectors may be some multiple
+_NULS = re.compile(rb"\0+")
 
 
 class FileJournal:
@@ -19,59 +31,38 @@ class FileJournal:
     whole commit is invisible to readers, and is cut by the next writer, under the lock of the session.
     """
 
-    def __init__(self, files: SessionFiles, codec: LineCodec, io: FileIo) -> None:
+    def __init__(self, files: SessionFiles, codec: LineCodec) -> None:
         self._files = files
         self._codec = codec
-        self._io = io
-        self._scan = JournalScan(files.read_journal, codec, files.session_id, JOURNAL)
-        self._tail = Tail(0, 0)
-        self._safe_end = 0  # this object synced all before it and cut nothing since; -1 where it did
+        self._io = files.io
         self._failure = ""
-        self._generation = files.generation
 
     def head(self) -> int:
-        """Return the sequence number of the last whole commit as it is stored now, 0 for none.
-
-        Raises:
-            CorruptError: The last record is damaged.
-        """
+        """Return the sequence number of the last whole commit as it is stored now; raise ``CorruptError`` for a damaged one."""
         self._files.check_open()
         with self._files.reported(JOURNAL):
-            fd = self._files.open_journal()
-            return 0 if fd is None else self._look(fd).head
+            file = self._look()
+            return file.tail.head if file else 0
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
-
-        Raises:
-            ValueError: There is no record, or one that no line can hold.
-            ConflictError: The head is not *expected*; nothing was written.
-            CorruptError: The last record is damaged; nothing was written.
-            UnavailableError: The bytes are not safe. After a failed sync every further append raises too: close the
-                session and open it again.
-        """
+        """Commit the records after *expected*, all or none, and return the new head. Durable once it returns."""
         files = self._files
         files.check_writable()
         if self._failure:
             raise UnavailableError(self._failure)
         commit = self._codec.encode_commit(expected, records)
-        try:
+        with files.reported(JOURNAL):
             if files.open_journal() is None and expected:
                 raise refusal.conflict(expected, 0)
-            size = files.acquire()
-            self._follow()
-            try:
-                self._commit(expected, commit, size)
-            finally:
-                files.release()
-        except OSError as error:
-            if isinstance(error, SyncError):
+        try:
+            with files.locked(JOURNAL) as size:
+                self._commit(expected, commit, len(records), size)
+        except UnavailableError as error:
+            if isinstance(error.__cause__, SyncError):
                 # The system may have dropped the bytes and would report the next sync as good: never try again.
-                self._failure = f"session {files.session_id!r}: an earlier sync failed: close the session and open it again"
-            raise files.unavailable(error, JOURNAL) from error
-        self._tail = Tail(expected + len(records), self._tail.end + len(commit))
-        self._safe_end = self._tail.end
-        return self._tail.head
+                self._fail("an earlier sync failed")
+            raise
+        return expected + len(records)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
@@ -82,25 +73,26 @@ class FileJournal:
         Raises:
             CorruptError: A record is damaged; those before it were yielded.
         """
-        self._files.check_open()
-        with self._files.reported(JOURNAL):
-            fd = self._files.open_journal()
-            if fd is None:
-                return
+        files = self._files
+        files.check_open()
+        with files.reported(JOURNAL):
             try:
-                tail = self._look(fd)
+                file = self._look()
             except CorruptError:
-                # All before the damage can be read, and whoever comes to it is told.
-                yield from self._scan.read(after, until, self._io.stat(fd).st_size)
+                file = files.open_journal()  # all before the damage can be read, and whoever comes to it is told
+                if file is not None:
+                    yield from self._records(file, after, until, self._io.stat(file.fd).st_size)
                 raise
-            last = tail.head if until is None else min(until, tail.head)
+            if file is None:
+                return
+            last = file.tail.head if until is None else min(until, file.tail.head)
             while after < last:
-                generation = self._files.generation
-                for record in self._scan.read(after, last, tail.end):
+                for record in self._records(file, after, last, file.tail.end):
                     yield record
                     after = record.seq
-                    if generation != self._files.generation:  # another file took the place of the one that was read
-                        tail = self._look(self._files.open_journal() or fd)
+                    if files.journal is not file:  # another one took the place of what is read
+                        files.check_open()
+                        file = self._look() or file
                         break
                 else:
                     return
@@ -109,98 +101,242 @@ class FileJournal:
         """Put other bodies in the place of those of some records: the journal is written anew and takes the name of the old one.
 
         O(journal). What a crash leaves is the old journal or the new one, whole.
-
-        Raises:
-            ValueError: There is no such record, or a body that no line can hold; nothing was changed.
-            ConflictError: A body is not the *former* one; nothing was changed.
-            CorruptError: The journal is damaged; nothing was changed.
-            UnavailableError: It is not known to be done; call again.
         """
         for body in bodies.values():
             check_body(body)
         files = self._files
         files.check_writable()
         with files.locked(JOURNAL):
-            self._follow()
-            fd = files.open_journal()
-            tail = Tail(0, 0) if fd is None else self._scan.find_tail(self._io.stat(fd).st_size)
+            file = files.open_journal()
+            tail = START if file is None else self._find_tail(self._io.stat(file.fd).st_size)
             for seq in bodies:
                 if not 1 <= seq <= tail.head:
                     raise refusal.no_record(seq, tail.head)
-            if not bodies:
-                return
-            files.replace_file(self._scan.redacted(bodies, former or {}, tail.end), JOURNAL)
-            files.reopen_journal()
-            self._follow()
+            if bodies:
+                files.write_file(self._redacted(bodies, former or {}, tail.end), files.path(JOURNAL), sync=True)
+                files.sync_directory(files.directory)
+                files.reopened_journal()
 
-    def close(self) -> None:
-        """Give back what it holds. May be called twice."""
-        self._files.close()
-
-    def _commit(self, expected: int, commit: bytes, size: int) -> None:
+    def _commit(self, expected: int, commit: bytes, count: int, size: int) -> None:
         """Write and sync a commit, under the lock. Raises ``OSError``, and what ``append`` raises."""
-        fd = self._files.journal
-        if fd is None:  # somebody else may have begun the session while the lock was waited for
-            fd = self._files.open_journal()
-            size = 0 if fd is None else self._io.stat(fd).st_size
-        if fd is not None and size != self._tail.end:
-            self._tail = self._scan.find_tail(size)
-        if self._tail.head != expected:
-            raise refusal.conflict(expected, self._tail.head)
-        self._files.sweep(expected)
-        if fd is None:
-            fd = self._files.create_journal()
+        files, file = self._files, self._files.journal
+        if file is None:  # somebody else may have begun the session while the lock was waited for
+            file = files.begin_journal()
+            size = self._io.stat(file.fd).st_size
+        if size != file.tail.end:
+            file.tail = self._find_tail(size)
+        if file.tail.head != expected:
+            raise refusal.conflict(expected, file.tail.head)
+        files.sweep(expected)
         try:
             if expected == 0:
-                self._files.settle()
-            if size != self._tail.end:
-                self._safe_end = -1
-                self._io.truncate(fd, self._tail.end)
-            if self._safe_end != self._tail.end:
+                files.settle()
+            if size != file.tail.end:
+                file.safe_end = -1
+                self._io.truncate(file.fd, file.tail.end)
+            if file.safe_end != file.tail.end:
                 # Another process wrote last, and may have died before its sync, or left what was cut just now. A loss of power
                 # must not find it missing, or its remains, beside the commit that follows.
-                self._files.sync(fd)
-            write_all(self._io, fd, commit)
-            self._files.sync(fd)
+                files.sync(file.fd)
+            write_all(self._io, file.fd, commit)
+            files.sync(file.fd)
         except OSError:
-            self._cut(fd)
+            file.safe_end = -1  # nobody knows how much of what is cut came to the disk
+            try:
+                self._io.truncate(file.fd, file.tail.end)
+            except OSError as error:
+                self._fail(f"a commit that failed could not be taken back ({error.strerror})")
             raise
+        file.tail = Tail(expected + count, file.tail.end + len(commit))
+        file.safe_end = file.tail.end
 
-    def _cut(self, fd: int) -> None:
-        self._safe_end = -1  # nobody knows how much of what is cut came to the disk
-        try:
-            self._io.truncate(fd, self._tail.end)
-        except OSError as error:
-            self._failure = (
-                f"session {self._files.session_id!r}: a commit that failed could not be taken back ({error.strerror}): "
-                "close the session and open it again"
-            )
+    def _fail(self, reason: str) -> None:
+        self._failure = f"session {self._files.session_id!r}: {reason}: close the session and open it again"
 
-    def _follow(self) -> None:
-        """Forget what is known of the file where another one has taken its place."""
-        if self._generation == self._files.generation:
-            return
-        self._generation = self._files.generation
-        self._tail = Tail(0, 0)
-        self._safe_end = 0
-        self._scan.forget()
-
-    def _look(self, fd: int) -> Tail:
-        """Find the tail as it is now. Raises ``OSError``, and what ``JournalScan.find_tail`` raises."""
-        while True:
-            self._follow()
-            facts = self._io.stat(fd)
+    def _look(self) -> OpenJournal | None:
+        """Return the journal with its tail as it is now, ``None`` before it began; raise what ``head`` raises."""
+        file = self._files.open_journal()
+        while file is not None:
+            facts = self._io.stat(file.fd)
             if not facts.st_nlink:
-                if not self._files.reopen_journal():
+                file = self._files.reopened_journal()
+                if file is None:
                     raise refusal.deleted(self._files.session_id)
-                fd = self._files.open_journal() or fd
                 continue
-            size = facts.st_size
-            if size != self._tail.end:
-                try:
-                    self._tail = self._scan.find_tail(size)
-                except CorruptError:
-                    if self._io.stat(fd).st_size != size:
-                        continue  # somebody wrote while it was read
+            try:
+                if facts.st_size != file.tail.end:
+                    file.tail = self._find_tail(facts.st_size)
+                break
+            except CorruptError:
+                if self._io.stat(file.fd).st_size == facts.st_size:  # otherwise somebody wrote while it was read
                     raise
-            return self._tail
+        return file
+
+    def _find_tail(self, size: int) -> Tail:
+        """Return where the whole commits end in a file of *size* bytes. Costs the last commit and what is torn after it.
+
+        Raises:
+            CorruptError: The last line is damaged.
+            StoreError: A newer memci wrote it.
+        """
+        tail: Tail | None = None
+        before: int | None = None  # the record before the last commit, once one of its lines was read
+        is_damaged = False
+        for start, line in self._lines_backwards(size):
+            if not is_damaged and self._is_torn(start, line, size):
+                tail = None  # a hole in the last commit: all of it is torn
+                continue
+            try:
+                header = self._codec.decode_header(line)
+                if tail is None:  # a line break that is lost joins two records, and the header of the first holds
+                    self._codec.decode_body(line, header)
+            except DamagedLineError as error:
+                if tail is not None:
+                    is_damaged = True  # whoever reads that far will hear of it
+                    continue
+                raise self._corrupt(str(error), start, before) from error
+            base = header.seq + header.left - header.of
+            if tail is None:
+                if before not in (None, base if header.left else header.seq):
+                    raise self._missing(before or 0, start)
+                tail = None if header.left else Tail(header.seq, start + len(line))
+            before = base
+            if tail is not None and header.seq == before + 1:
+                return tail
+        if tail is None and before:
+            raise self._missing(before, 0)
+        return tail or START
+
+    def _is_torn(self, start: int, line: bytes, size: int) -> bool:
+        if b"\0" in line:
+            holes = ((start + nuls.start(), start + nuls.end()) for nuls in _NULS.finditer(line))
+            return all(
+                end == size or (end % _SECTOR_BYTES == 0 and (begin == start or begin % _SECTOR_BYTES == 0))
+                for begin, end in holes
+            )
+        if line.endswith(b"\n"):
+            return False
+        whole = line[:-1] + b"\n"
+        try:
+            header = self._codec.decode_header(whole)
+            self._codec.decode_body(whole, header)
+        except DamagedLineError:
+            return True
+        reason = "the line break of the record is damaged"
+        raise self._corrupt(reason, start, header.seq)
+
+    def _records(self, file: OpenJournal, after: int, until: int | None, size: int) -> Iterator[Record]:
+        """Yield the records with ``after < seq <= until`` within the first *size* bytes, which end with a line.
+
+        Raises:
+            CorruptError: A record is damaged or missing; those before it were yielded.
+            StoreError: A newer memci wrote it.
+        """
+        expected = after + 1
+        damage: CorruptError | None = None
+        for start, line in self._lines(self._find_start(file, after, size), size, _CHUNK_BYTES):
+            try:
+                header = self._codec.decode_header(line)
+            except DamagedLineError as error:
+                damage = self._corrupt(str(error), start, expected)
+                if expected > after + 1:
+                    raise damage from error
+                continue  # perhaps it stands before those that were asked for: the next line tells
+            if header.seq < expected == after + 1:
+                damage = None
+                continue
+            if header.seq != expected:
+                raise damage or self._missing(expected, start)
+            body, redacted = self._body(start, line, header)
+            file.last_read = Tail(expected, start + len(line))
+            yield Record(expected, header.kind, header.version, body, redacted)
+            if expected == until:
+                return
+            damage = None
+            expected += 1
+        if damage is not None:
+            raise damage
+
+    def _redacted(self, bodies: Mapping[int, bytes], former: Mapping[int, str], size: int) -> Iterator[bytes]:
+        """Yield the lines of the first *size* bytes, with other bodies in some. Raises ``CorruptError`` and ``ConflictError``."""
+        for start, line in self._lines(0, size, _CHUNK_BYTES):
+            try:
+                header = self._codec.decode_header(line)
+            except DamagedLineError as error:
+                raise self._corrupt(str(error), start, None) from error
+            self._body(start, line, header)
+            body = bodies.get(header.seq)
+            yield line if body is None else self._codec.redact(line, body, former.get(header.seq))
+
+    def _body(self, start: int, line: bytes, header: Header) -> tuple[bytes, bool]:
+        try:
+            return self._codec.decode_body(line, header)
+        except DamagedLineError as error:
+            raise self._corrupt(str(error), start, header.seq) from error
+
+    def _find_start(self, file: OpenJournal, after: int, size: int) -> int:
+        """Return the offset of a line at or before the record that follows *after*; O(log size) reads.
+
+        No read where the last reading ended.
+        """
+        if after == file.last_read.head and file.last_read.end <= size:
+            return file.last_read.end
+        low, high = 0, size if after else 0
+        while high - low > _NEAR_BYTES:
+            middle = (low + high) // 2
+            found = self._find_header(middle, high)
+            if found is not None and found[1] <= after:
+                low = found[0]
+            else:
+                high = middle
+        return low
+
+    def _find_header(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return place and sequence number of the first record that begins after *start*."""
+        lines = self._lines(start, end, _PROBE_BYTES)
+        next(lines)  # most likely the end of a line
+        for place, line in lines:
+            try:
+                return place, self._codec.decode_header(line).seq
+            except DamagedLineError:
+                continue
+        return None
+
+    def _lines(self, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
+        rest = b""
+        while start + len(rest) < end:
+            position = start + len(rest)
+            chunk = self._read(min(max(chunk_bytes, len(rest)), end - position), position)
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield start, line + b"\n"
+                start += len(line) + 1
+        if rest:
+            yield start, rest
+
+    def _lines_backwards(self, size: int) -> Iterator[tuple[int, bytes]]:
+        start = line_end = size
+        chunk = b""  # the bytes from start on; those up to line_end are still to be yielded
+        while line_end > 0:
+            line_start = chunk.rfind(b"\n", 0, max(line_end - start - 1, 0)) + 1
+            if line_start or start == 0:
+                yield start + line_start, chunk[line_start : line_end - start]
+                line_end = start + line_start
+                continue
+            rest = chunk[: line_end - start]
+            count = min(max(_TAIL_BYTES, len(rest)), start)
+            start -= count
+            chunk = self._read(count, start) + rest
+
+    def _read(self, size: int, offset: int) -> bytes:
+        data = self._files.read_journal(size, offset)
+        if len(data) < size:
+            reason = "the file became shorter while it was read"
+            raise self._corrupt(reason, offset, None)
+        return data
+
+    def _corrupt(self, reason: str, offset: int, seq: int | None) -> CorruptError:
+        return CorruptError(reason, session=self._files.session_id, place=f"{JOURNAL}, byte {offset}", seq=seq)
+
+    def _missing(self, seq: int, offset: int) -> CorruptError:
+        return self._corrupt(f"the record {seq} is missing", offset, seq)

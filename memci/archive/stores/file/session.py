@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import attrs
 import orjson
@@ -12,7 +13,7 @@ import orjson
 from memci.archive import refusal
 from memci.archive.disk import FileIo, find_file, write_all
 from memci.archive.stores.names import BLOBS, file_name, is_hashed, session_name
-from memci.errors import UnavailableError
+from memci.errors import StoreError
 
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
@@ -20,8 +21,9 @@ NOTE = "session.json"
 PAGES = "pages"
 SNAPSHOTS = "snapshots"
 INDEX = "index.sqlite"
-TEMPORARY = ".tmp"
+JSON = ".json"
 
+_TEMPORARY = ".tmp"
 _ATTEMPTS = 100
 _HEADER_BYTES = 1 << 10  # more than stands before the body of a record
 
@@ -30,48 +32,58 @@ class SyncError(OSError):
     """A sync failed: nobody knows what is on the disk."""
 
 
-@attrs.frozen
-class Disk:
-    """Where and how a file store writes.
+class Tail(NamedTuple):
+    """A place between two records of a journal: sequence number of the one before, and the offset after that."""
+
+    head: int
+    end: int
+
+
+START = Tail(0, 0)
+
+
+@attrs.define(eq=False)
+class OpenJournal:
+    """A journal file, and what is known of it; whoever opens the one that took its place begins anew.
 
     Attributes:
-        root: Absolute path of the store.
-        io: The calls to the operating system.
-        durable: Whether files and directories are synced.
+        fd: Its descriptor.
+        tail: Where its whole commits end, as it was seen last.
+        safe_end: All before it was synced by this process, and nothing cut since; -1 where something was.
+        last_read: After the record that was read last: whoever follows a journal goes on there.
     """
 
-    root: str
-    io: FileIo
-    durable: bool
+    fd: int
+    tail: Tail = START
+    safe_end: int = 0
+    last_read: Tail = START
 
 
 class SessionFiles:
-    """What journal, pages and snapshots of one session share. For one thread at a time.
+    """What journal, pages and snapshots of one session share. For one thread at a time. Most methods raise ``OSError``.
 
     Whoever writes holds the lock of the session: an exclusive ``flock`` on a file of its own, so that no file that is
     replaced takes the lock with it. The lock keeps out other openings of the session, in this process and in others.
     Under the lock a temporary file belongs to nobody else.
 
     Attributes:
-        name, directory: Name of its directory, and absolute path.
-        blobs: Absolute path of the directory that the tenant's sessions share.
+        io: The calls to the operating system.
+        root, directory, blobs: Absolute paths of the store, of the session, and of what the tenant's sessions share.
+        name: Of the session's directory.
         session_id: For error texts.
-        journal: Descriptor of the open journal, ``None`` before it was found or made.
-        generation: How often another file took the place of the open journal.
+        journal: The open journal, ``None`` before it was found or made.
     """
 
-    def __init__(self, disk: Disk, tenant: str, session_id: str, *, read_only: bool) -> None:
-        self.session_id = session_id
-        self._tenant_directory = f"{disk.root}/{file_name(tenant)}"
-        self.name = session_name(session_id)
-        self.directory = f"{self._tenant_directory}/{self.name}"
-        self.blobs = f"{self._tenant_directory}/{BLOBS}"
-        self.journal: int | None = None
-        self.generation = 0
-        self._root = disk.root
-        self._tenant = tenant
-        self._io = disk.io
-        self._durable = disk.durable
+    def __init__(self, root: str, io: FileIo, key: tuple[str, str], *, durable: bool, read_only: bool) -> None:
+        self._tenant, self.session_id = key
+        self.io = io
+        self.root = root
+        self.name = session_name(self.session_id)
+        self.tenant_directory = f"{root}/{file_name(self._tenant)}"
+        self.directory = f"{self.tenant_directory}/{self.name}"
+        self.blobs = f"{self.tenant_directory}/{BLOBS}"
+        self.journal: OpenJournal | None = None
+        self._durable = durable
         self._read_only = read_only
         self._lock: int | None = None
         self._lock_pid = 0
@@ -84,163 +96,142 @@ class SessionFiles:
         return "/".join((self.directory, *names))
 
     def enter(self, *names: str) -> str:
-        """Return the path of a directory of the session. Raises ``OSError`` where a symbolic link leads there."""
+        """Return the path of a directory of the session, into which no symbolic link leads."""
         path = self.path(*names)
-        self._io.refuse_links(self._root, path)
+        self.io.refuse_links(self.root, path)
         return path
 
-    def place(self, *names: str) -> str:
-        """Return the path relative to the store's root, for error texts."""
-        return self.path(*names).removeprefix(f"{self._root}/")
+    def place(self, path: str) -> str:
+        """Return a path relative to the store's root, for error texts."""
+        return path.removeprefix(f"{self.root}/")
 
     @contextmanager
     def reported(self, *names: str) -> Iterator[None]:
-        """Turn an ``OSError`` into an ``UnavailableError``; see ``unavailable``."""
+        """Turn an ``OSError`` into an ``UnavailableError`` that names the file that it names itself, or else this one."""
         try:
             yield
         except OSError as error:
-            raise self.unavailable(error, *names) from error
-
-    def unavailable(self, error: OSError, *names: str) -> UnavailableError:
-        """Make the error of a call that failed on the file that it names itself, or else on this one."""
-        path = error.filename if isinstance(error.filename, str) else self.path(*names)
-        return refusal.unavailable(error, path.removeprefix(f"{self._root}/"), self.session_id)
+            path = error.filename if isinstance(error.filename, str) else self.path(*names)
+            raise refusal.unavailable(error, self.place(path), self.session_id) from error
 
     def check_open(self) -> None:
-        """Refuse what comes after ``close``.
-
-        Raises:
-            SessionClosedError: The session was closed.
-        """
+        """Raise ``SessionClosedError`` after ``close``."""
         if self._is_closed:
             raise refusal.closed(self.session_id)
 
     def check_writable(self) -> None:
-        """Refuse to write where that was not asked for.
-
-        Raises:
-            SessionClosedError: The session was closed.
-            PermissionDeniedError: It was opened read-only.
-        """
+        """Raise ``SessionClosedError`` after ``close``, and ``PermissionDeniedError`` where it was opened read-only."""
         self.check_open()
         if self._read_only:
             raise refusal.read_only(self.session_id)
 
-    def open_journal(self) -> int | None:
-        """Return the descriptor of the journal, ``None`` where there is none yet. Raises ``OSError``."""
+    def open_journal(self) -> OpenJournal | None:
+        """Return the journal, ``None`` where there is none yet."""
         if self.journal is None:
-            flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_APPEND
-            try:
-                self.journal = self._io.open(f"{self.enter()}/{JOURNAL}", flags)
-            except FileNotFoundError:
-                return None
+            with suppress(FileNotFoundError):
+                self.journal = self._open_journal()
         return self.journal
 
-    def reopen_journal(self) -> bool:
-        """Open the file that took the place of the open journal, and return whether it is one of the same session's history.
+    def begin_journal(self) -> OpenJournal:
+        """Return the journal, an empty one where there was none, under the lock."""
+        if self.journal is None:
+            self.journal = self._open_journal(os.O_CREAT)
+        return self.journal
 
-        It is where their first records have the same header. Raises ``OSError``.
+    def reopened_journal(self) -> OpenJournal | None:
+        """Return the file that took the place of the open journal; ``None`` where it is not one of the same session's history.
+
+        It is where their first records have the same header.
         """
-        old, self.journal = self.journal, None
-        if old is None:
-            return False
-        new = self.open_journal()
-        if new is not None and self._first_header(new) == self._first_header(old):
-            self._io.close(old)
-            self.generation += 1
-            return True
-        if new is not None:
-            self._io.close(new)
-        self.journal = old
-        return False
+        try:
+            new = self._open_journal()
+        except FileNotFoundError:
+            return None
+        if self.journal is None or self._first_header(new) != self._first_header(self.journal):
+            self.io.close(new.fd)
+            return None
+        self.io.close(self.journal.fd)
+        self.journal = new
+        return new
 
-    def _first_header(self, fd: int) -> bytes:
-        return self._io.read(fd, _HEADER_BYTES, 0).partition(b'"body":')[0]
+    def _open_journal(self, flag: int = 0) -> OpenJournal:
+        flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_APPEND
+        return OpenJournal(self.io.open(f"{self.enter()}/{JOURNAL}", flags | flag))
 
-    def create_journal(self) -> int:
-        """Make an empty journal, under the lock, and return its descriptor. Raises ``OSError``."""
-        self.journal = self._io.open(self.path(JOURNAL), os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        return self.journal
+    def _first_header(self, file: OpenJournal) -> bytes:
+        return self.io.read(file.fd, _HEADER_BYTES, 0).partition(b'"body":')[0]
 
     def read_journal(self, size: int, offset: int) -> bytes:
-        """Read at most *size* bytes of the open journal. Raises ``OSError``.
-
-        Raises:
-            SessionClosedError: The session was closed.
-        """
+        """Read at most *size* bytes of the open journal; raise ``SessionClosedError`` once it was closed."""
         if self.journal is None:
             raise refusal.closed(self.session_id)
-        return self._io.read(self.journal, size, offset)
+        return self.io.read(self.journal.fd, size, offset)
+
+    @contextmanager
+    def locked(self, *names: str) -> Iterator[int]:
+        """Hold the lock and report failures on the file that is named; see ``acquire`` and ``reported``."""
+        with self.reported(*names):
+            size = self.acquire()
+            try:
+                yield size
+            finally:
+                self.release()
 
     def acquire(self) -> int:
         """Take the lock, making the directory of a new session, and return the size of the journal if it is open, else 0.
 
-        Raises ``OSError``: a ``BlockingIOError`` where somebody else has held it for too long.
-
         Raises:
+            BlockingIOError: Somebody else has held it for too long.
             UnavailableError: The session was deleted while it was open.
         """
         if self._lock is not None and self._lock_pid != os.getpid():
             # A child shares the lock of its parent's descriptor, so it needs one of its own; closing releases nothing.
-            self._io.close(self._lock)
+            self.io.close(self._lock)
             self._lock = None
         is_known = self._lock is not None or self.journal is not None
         while True:
             if self._lock is None:
                 self._lock = self._open_lock(create=not is_known)
                 self._lock_pid = os.getpid()
-            self._take(self._lock)
+            # Where that was in vain before, only a moment is waited, so that those who come later fail at once.
+            take = self.io.lock_soon if self._is_hung else self.io.lock
+            self._is_hung = True
+            take(self._lock)
+            self._is_hung = False
             # Deleting unlinks the journal before the lock, both under the lock: the journal tells, where it is open.
-            facts = self._io.stat(self._lock if self.journal is None else self.journal)
+            facts = self.io.stat(self._lock if self.journal is None else self.journal.fd)
             if facts.st_nlink:
                 return facts.st_size  # that of the lock is 0
-            if self.journal is not None and self.reopen_journal():  # it was written anew
-                return self._io.stat(self.journal).st_size
+            if self.journal is not None and (new := self.reopened_journal()) is not None:  # it was written anew
+                return self.io.stat(new.fd).st_size
             self.release()
             if is_known:
                 raise refusal.deleted(self.session_id)
-            self._io.close(self._lock)
+            self.io.close(self._lock)
             self._lock = None
-
-    def _take(self, lock: int) -> None:
-        """Wait for the lock; where that was in vain before, only for a moment, so that those who come later fail at once."""
-        take = self._io.lock_soon if self._is_hung else self._io.lock
-        self._is_hung = True
-        take(lock)
-        self._is_hung = False
 
     def release(self) -> None:
         """Release the lock. What was done under it is done: a lock that cannot be released is given back with its file."""
         if self._lock is not None:
             try:
-                self._io.unlock(self._lock)
+                self.io.unlock(self._lock)
             except OSError:
                 lock, self._lock = self._lock, None
-                self._io.close(lock)
-
-    @contextmanager
-    def locked(self, *names: str) -> Iterator[None]:
-        """Hold the lock and report failures on the file that is named; see ``acquire`` and ``reported``."""
-        with self.reported(*names):
-            self.acquire()
-            try:
-                yield
-            finally:
-                self.release()
+                self.io.close(lock)
 
     def settle(self) -> None:
-        """Make the directories of a session safe before its first record, under the lock. Raises ``OSError``.
+        """Make the directories of a session safe before its first record, under the lock.
 
         So a journal that holds a record is known to be found again after a loss of power.
         """
         if is_hashed(file_name(self._tenant)) or is_hashed(file_name(self.session_id)):
             note = orjson.dumps({"tenant": self._tenant, "session": self.session_id})
-            self.write_file(note + b"\n", NOTE, sync=True)
-        for path in (self.directory, self._tenant_directory, self._root):
+            self.write_file([note, b"\n"], self.path(NOTE), sync=True)
+        for path in (self.directory, self.tenant_directory, self.root):
             self.sync_directory(path)
 
     def sweep(self, head: int) -> None:
-        """Remove what crashes and copies left, once in the life of this object, under the lock. Raises ``OSError``.
+        """Remove what crashes and copies left, once in the life of this object, under the lock.
 
         That is the temporary files of killed processes, and snapshots of records after *head*: where the tail of a journal
         is lost, or a copy has a newer snapshot than journal, they are states of another history.
@@ -248,72 +239,78 @@ class SessionFiles:
         if self._is_swept:
             return
         for name in self.list_names():
-            if name.endswith(TEMPORARY):
-                self._io.unlink(self.path(name))
-        for name in self.list_names(SNAPSHOTS):
-            stem = name.removesuffix(".json")
-            if stem.isascii() and stem.isdecimal() and int(stem) > head:
-                self._io.unlink(self.path(SNAPSHOTS, name))
+            if name.endswith(_TEMPORARY):
+                self.unlink(self.path(name))
+        for seq in self.snapshot_seqs():
+            if seq > head:
+                self.unlink(self.path(SNAPSHOTS, f"{seq}{JSON}"))
         self._is_swept = True
 
     def list_names(self, *names: str) -> list[str]:
-        """Return the names in a directory of the session; none where it is not there. Raises ``OSError``."""
+        """Return the names in a directory of the session; none where it is not there."""
         try:
-            return [entry.name for entry in self._io.list_directory(self.enter(*names))]
+            return [entry.name for entry in self.io.list_directory(self.enter(*names))]
         except FileNotFoundError:
             return []
 
-    def find_file(self, *names: str) -> bytes | None:
-        """Return the bytes of a file, ``None`` where there is none. Raises ``OSError``."""
-        return find_file(self._io, f"{self.enter(*names[:-1])}/{names[-1]}")
+    def snapshot_seqs(self) -> list[int]:
+        """Return which snapshots there are, in no order."""
+        stems = (name.removesuffix(JSON) for name in self.list_names(SNAPSHOTS) if name.endswith(JSON))
+        return [int(stem) for stem in stems if stem.isdecimal() and stem == str(int(stem))]
 
-    def write_file(self, data: bytes, *names: str, sync: bool) -> None:
-        """Write a file whole or not at all, under the lock; its directory is not synced. Raises ``OSError``."""
-        self.write_to(self.path(*names), data, sync=sync)
+    def find_file(self, folder: str, name: str) -> bytes | None:
+        """Return the bytes of a file, ``None`` where there is none."""
+        return find_file(self.io, f"{self.enter(folder)}/{name}")
 
-    def write_to(self, path: str, data: bytes, *, sync: bool) -> None:
-        """Write a file of the session or its tenant as ``write_file`` does. Raises ``OSError``."""
-        temporary = self.path(path.rpartition("/")[2] + TEMPORARY)
-        fd = self._io.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    def write_file(self, pieces: Iterable[bytes], path: str, *, sync: bool) -> None:
+        """Write a file of the session or its tenant, under the lock: it is the old one or the new one, whole, whatever happens.
+
+        Its name is not safe before the directory was synced.
+        """
+        temporary = self.path(path.rpartition("/")[2] + _TEMPORARY)
+        fd = self.io.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             try:
-                write_all(self._io, fd, data)
+                for piece in pieces:
+                    write_all(self.io, fd, piece)
                 if sync:
                     self.sync(fd)
             finally:
-                self._io.close(fd)
-            self._io.rename(temporary, path)
-        except OSError:
+                self.io.close(fd)
+            self.io.rename(temporary, path)
+        except (OSError, StoreError):
             with suppress(OSError):  # where this fails too, the next writer sweeps it up
-                self._io.unlink(temporary)
+                self.unlink(temporary)
             raise
 
-    def replace_file(self, pieces: Iterable[bytes], name: str) -> None:
-        """Write a file anew, under the lock: it is the old one or the new one, whole, whatever happens. Raises ``OSError``."""
-        temporary = self.path(name + TEMPORARY)
-        fd = self._io.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            for piece in pieces:
-                write_all(self._io, fd, piece)
-            self.sync(fd)
-        finally:
-            self._io.close(fd)
-        self._io.rename(temporary, self.path(name))
-        self.sync_directory(self.directory)
+    def remove_files(self, folder: str, is_wanted: Callable[[str], bool]) -> None:
+        """Delete files of a folder, durably; one sync, and no lock where there is none."""
+        with self.reported(folder):
+            if not any(map(is_wanted, self.list_names(folder))):
+                return
+        with self.locked(folder):
+            for name in filter(is_wanted, self.list_names(folder)):
+                self.unlink(self.path(folder, name))
+            self.sync_directory(self.path(folder))
 
     def make_directory(self, name: str) -> bool:
-        """Make a directory of the session and return whether it is new. Raises ``OSError``."""
+        """Make a directory of the session and return whether it is new."""
         try:
-            self._io.make_directory(self.enter(name))
+            self.io.make_directory(self.enter(name))
         except FileExistsError:
             return False
         return True
+
+    def unlink(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        with suppress(FileNotFoundError):
+            self.io.unlink(path)
 
     def sync(self, fd: int) -> None:
         """Sync a file, where the store promises that. Raises ``SyncError``."""
         if self._durable:
             try:
-                self._io.sync(fd)
+                self.io.sync(fd)
             except OSError as error:
                 raise SyncError(error.errno, error.strerror) from error
 
@@ -321,37 +318,34 @@ class SessionFiles:
         """Sync a directory, where the store promises that. Raises ``SyncError``."""
         if self._durable:
             try:
-                self._io.sync_directory(path)
+                self.io.sync_directory(path)
             except OSError as error:
                 raise SyncError(error.errno, error.strerror) from error
 
     def remove(self, forget_blobs: Callable[[], None]) -> None:
-        """Remove the session, under its lock, the journal first, then what it refers to, and the lock last. Raises ``OSError``.
+        """Remove the session, under its lock, the journal first, then what it refers to, and the lock last.
 
         A crash half way leaves a directory without a journal: no session, and a new one of that id can begin in it.
         """
-        self._unlink_if_there(self.path(JOURNAL))
+        self.unlink(self.path(JOURNAL))
         self.sync_directory(self.directory)  # nothing else is gone before the journal is
         forget_blobs()
         self._remove_below(self.directory, keep=LOCK)
-        self._unlink_if_there(self.path(LOCK))
+        self.unlink(self.path(LOCK))
         try:
-            self._io.remove_directory(self.directory)
+            self.io.remove_directory(self.directory)
         except OSError as error:
             if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:  # somebody begins a new session there
                 raise
-        self.sync_directory(self._tenant_directory)
-
-    def remove_file(self, *names: str) -> None:
-        """Delete a file of the session; nothing happens where there is none. Raises ``OSError``."""
-        self._unlink_if_there(self.path(*names))
+        self.sync_directory(self.tenant_directory)
 
     def close(self) -> None:
         """Give back the descriptors. May be called twice."""
         self._is_closed = True
-        for fd in (self._lock, self.journal):
-            if fd is not None:
-                self._io.close(fd)
+        if self._lock is not None:
+            self.io.close(self._lock)
+        if self.journal is not None:
+            self.io.close(self.journal.fd)
         self._lock = self.journal = None
 
     def _open_lock(self, *, create: bool) -> int:
@@ -359,7 +353,7 @@ class SessionFiles:
         attempts = _ATTEMPTS
         while True:
             try:
-                return self._io.open(f"{self.enter()}/{LOCK}", os.O_RDWR | os.O_CREAT)
+                return self.io.open(f"{self.enter()}/{LOCK}", os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
                 if not create:
                     raise refusal.deleted(self.session_id) from None
@@ -370,31 +364,25 @@ class SessionFiles:
 
     def _make_directories(self, path: str) -> None:
         parent = str(Path(path).parent)
-        if path == self._tenant_directory:
+        if path == self.tenant_directory:
             # Whoever made the root may have died before its name was safe: a tenant in it tells that it is.
-            self._make_directories(self._root)
-            self.sync_directory(str(Path(self._root).parent))
+            self._make_directories(self.root)
+            self.sync_directory(str(Path(self.root).parent))
         try:
-            self._io.make_directory(path)
+            self.io.make_directory(path)
         except FileExistsError:
             return
         except FileNotFoundError:
             self._make_directories(parent)
             with suppress(FileExistsError):
-                self._io.make_directory(path)
-        if len(path) < len(self._root):  # settle() sees to those below
+                self.io.make_directory(path)
+        if len(path) < len(self.root):  # settle() sees to those below
             self.sync_directory(parent)
 
     def _remove_below(self, directory: str, keep: str = "") -> None:
-        for entry in self._io.list_directory(directory):
+        for entry in self.io.list_directory(directory):
             if entry.is_dir(follow_symlinks=False):
                 self._remove_below(entry.path)
-                self._io.remove_directory(entry.path)
+                self.io.remove_directory(entry.path)
             elif entry.name != keep:
-                self._unlink_if_there(entry.path)
-
-    def _unlink_if_there(self, path: str) -> None:
-        try:
-            self._io.unlink(path)
-        except FileNotFoundError:
-            return
+                self.unlink(entry.path)

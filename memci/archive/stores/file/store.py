@@ -13,6 +13,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
@@ -24,7 +25,7 @@ from memci.archive.disk import FileIo, find_file, is_of_other_kind
 from memci.archive.stores.file.blobs import FileBlobs
 from memci.archive.stores.file.journal import FileJournal
 from memci.archive.stores.file.pages import FilePages, FileSnapshots
-from memci.archive.stores.file.session import INDEX, NOTE, Disk, SessionFiles
+from memci.archive.stores.file.session import INDEX, NOTE, SessionFiles
 from memci.archive.stores.names import check_identifier, file_name, find_session, is_hashed, session_name
 from memci.archive.stores.record_codec import LineCodec
 from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
@@ -41,30 +42,24 @@ def check_durability(value: str) -> Durability:
     Raises:
         ConfigError: It is not.
     """
-    if value == "fsync":
-        return "fsync"
-    if value == "flush":
-        return "flush"
-    message = f"{value!r} is no durability: give fsync or flush"
-    raise ConfigError(message, path="durability")
+    match value:
+        case "fsync":
+            return "fsync"
+        case "flush":
+            return "flush"
+        case _:
+            message = f"{value!r} is no durability: give fsync or flush"
+            raise ConfigError(message, path="durability")
 
 
 class FileSession:
-    """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time.
+    """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
-    Attributes:
-        journal: The truth.
-        pages: Raw pages.
-        snapshots: Cached states.
-        blobs: Large data.
-        durability: ``fsync`` or ``flush``.
-    """
-
-    def __init__(self, files: SessionFiles, codec: LineCodec, io: FileIo, *, durability: str, read_only: bool) -> None:
-        self.journal = FileJournal(files, codec, io)
+    def __init__(self, files: SessionFiles, codec: LineCodec, *, durability: str, read_only: bool) -> None:
+        self.journal = FileJournal(files, codec)
         self.pages = FilePages(files)
-        self.snapshots = FileSnapshots(files, codec, io)
-        self.blobs = FileBlobs(files, io)
+        self.snapshots = FileSnapshots(files, codec)
+        self.blobs = FileBlobs(files)
         self.durability = durability
         self._files = files
         self._read_only = read_only
@@ -79,11 +74,8 @@ class FileSession:
                 from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
                 path = f"{self._files.enter()}/{INDEX}"
-                if self._read_only:
-                    self._index = PageIndex(path, read_only=True)
-                else:
-                    with self._files.locked(INDEX):
-                        self._index = PageIndex(path)
+                with nullcontext() if self._read_only else self._files.locked(INDEX):
+                    self._index = PageIndex(path, read_only=self._read_only)
         return self._index
 
     def indexed_seq(self) -> int:
@@ -114,6 +106,7 @@ class FileStore:
     Attributes:
         durability: As given.
         io: As given; its counts tell what was done.
+        root: The absolute path of the directory.
 
     Raises:
         ConfigError: The durability is not a known one.
@@ -122,7 +115,7 @@ class FileStore:
     def __init__(self, root: "str | os.PathLike[str]", durability: Durability = "fsync", *, io: FileIo | None = None) -> None:
         self.durability: str = check_durability(durability)
         self.io = io or FileIo()
-        self._disk = Disk(str(Path(root).absolute()), self.io, durability == "fsync")
+        self.root = str(Path(root).absolute())
         self._opened: WeakSet[SessionFiles] = WeakSet()
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
@@ -133,23 +126,18 @@ class FileStore:
         """
         files = self._files(tenant, session_id, read_only=read_only)
         self._opened.add(files)
-        codec = LineCodec(tenant, session_id)
-        return FileSession(files, codec, self.io, durability=self.durability, read_only=read_only)
+        return FileSession(files, LineCodec(tenant, session_id), durability=self.durability, read_only=read_only)
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order. Reads the end of each journal.
 
         Other files, and what is left of a session that was half made or half deleted, are passed over. A session is listed
         whatever stands in the place of its journal: whoever opens it is told.
-
-        Raises:
-            InvalidIdError: See ``open``.
-            UnavailableError: A directory cannot be read.
         """
         name = file_name(check_identifier(tenant, "tenant"))
-        path = f"{self._disk.root}/{name}"
+        path = f"{self.root}/{name}"
         try:
-            self.io.refuse_links(self._disk.root, path)
+            self.io.refuse_links(self.root, path)
             entries = self.io.list_directory(path)
         except FileNotFoundError:
             return
@@ -171,7 +159,6 @@ class FileStore:
         Whoever has it open gets an ``UnavailableError`` from the next append.
 
         Raises:
-            InvalidIdError: See ``open``.
             UnavailableError: Something is left; call again.
         """
         files = self._files(tenant, session_id)
@@ -182,7 +169,7 @@ class FileStore:
                 return
             files.acquire()
             try:
-                files.remove(FileBlobs(files, self.io).forget_all)
+                files.remove(FileBlobs(files).forget_all)
             finally:
                 files.close()
 
@@ -192,9 +179,8 @@ class FileStore:
             files.close()
 
     def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
-        check_identifier(tenant, "tenant")
-        check_identifier(session_id, "session id")
-        return SessionFiles(self._disk, tenant, session_id, read_only=read_only)
+        key = (check_identifier(tenant, "tenant"), check_identifier(session_id, "session id"))
+        return SessionFiles(self.root, self.io, key, durable=self.durability == "fsync", read_only=read_only)
 
     def _find_session(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
         """Return the id of the session in a directory, ``None`` where there is none with a record."""

@@ -82,9 +82,6 @@ class _Journal:
         if new:
             self._sweep(opening.change(plan), new)
 
-    def close(self) -> None:
-        self._opening.close()
-
     def _read(self, manifest: Manifest, after: int, until: int) -> Iterator[Record]:
         opening = self._opening
         for part, lines in self._runs(manifest, after, until) if after < until else ():

@@ -92,7 +92,6 @@ class _Journal:
     def close(self) -> None:
         self._forget()
         self._is_due = False
-        self._journal.close()
 
     def renew(self) -> None:
         """Make the entry again, after a snapshot was kept."""

@@ -57,7 +57,7 @@ class HurriedPostgres(PostgresIo):
 def file_locked(store: Store) -> Iterator[None]:
     """Hold the lock of the session in another process."""
     assert isinstance(store, FileStore)
-    path = f"{store._disk.root}/{TENANT}/session/lock"
+    path = f"{store.root}/{TENANT}/session/lock"
     with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:  # noqa: S603
         assert holder.stdin is not None
         assert holder.stdout is not None
