@@ -4,7 +4,7 @@ What is made is its owner's alone, whatever the umask. What stands in the place 
 device) is neither followed nor waited for. All functions raise ``OSError``.
 """
 # Paths are text and calls are bare, for a Path costs more than the call's counting, and these run for every page.
-# ruff: noqa: PTH101, PTH102, PTH105, PTH106, PTH108, PTH112, PTH116, PTH120
+# ruff: noqa: PTH101, PTH102, PTH112, PTH116, PTH120
 
 import errno
 import fcntl
@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 DATABASE_ENDINGS = ("-wal", "-shm", "-journal")
@@ -149,6 +149,15 @@ class FileIo:
 
     wait_s = LOCK_WAIT_S
 
+    close = staticmethod(os.close)
+    stat = staticmethod(os.fstat)
+    truncate = staticmethod(os.ftruncate)
+    rename: Callable[[str, str], None] = staticmethod(os.replace)
+    unlink: Callable[[str], None] = staticmethod(os.unlink)
+    make_directory = staticmethod(make_directory)
+    remove_directory: Callable[[str], None] = staticmethod(os.rmdir)
+    refuse_links = staticmethod(refuse_links)
+
     def __init__(self) -> None:
         self.syncs = self.writes = self.reads = self.opens = self.bytes_written = 0
 
@@ -156,10 +165,6 @@ class FileIo:
         """Open a regular file."""
         self.opens += 1
         return open_file(path, flags)
-
-    def close(self, fd: int) -> None:
-        """Give a file back."""
-        os.close(fd)
 
     def read(self, fd: int, size: int, offset: int) -> bytes:
         """Read at most *size* bytes at *offset*."""
@@ -190,14 +195,6 @@ class FileIo:
         finally:
             os.close(fd)
 
-    def truncate(self, fd: int, size: int) -> None:
-        """Cut a file."""
-        os.ftruncate(fd, size)
-
-    def stat(self, fd: int) -> os.stat_result:
-        """Return size and number of names of an open file."""
-        return os.fstat(fd)
-
     def lock(self, fd: int) -> None:
         """Take the exclusive lock of an open file; see ``take_lock``."""
         take_lock(fd, self.wait_s)
@@ -209,26 +206,6 @@ class FileIo:
     def unlock(self, fd: int) -> None:
         """Release the lock."""
         fcntl.flock(fd, fcntl.LOCK_UN)
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a file another name, over what has it."""
-        os.replace(old, new)
-
-    def unlink(self, path: str) -> None:
-        """Remove a file."""
-        os.unlink(path)
-
-    def make_directory(self, path: str) -> None:
-        """Make a directory in one that exists."""
-        make_directory(path)
-
-    def refuse_links(self, root: str, path: str) -> None:
-        """Do what the function of this name does."""
-        refuse_links(root, path)
-
-    def remove_directory(self, path: str) -> None:
-        """Remove an empty directory."""
-        os.rmdir(path)
 
     def list_directory(self, path: str) -> list[os.DirEntry[str]]:
         """Return the entries of a directory, in no order."""

@@ -12,14 +12,15 @@ from memci.archive.stores.contract import NewRecord, Store
 from memci.archive.stores.file.journal import FileJournal
 from memci.archive.stores.file.pages import FilePages, FileSnapshots
 from memci.archive.stores.file.session import JOURNAL, PAGES, SessionFiles, Tail
-from memci.archive.stores.file.store import Durability, FileSession, FileStore
+from memci.archive.stores.file.store import FileSession, FileStore
 from memci.archive.stores.record_codec import Header, LineCodec
 from tests.torture.store_workload import StoreMaker
 
 
 class NoDirectorySync(SessionFiles):
-    def sync_directory(self, path: str) -> None:
-        pass
+    def sync(self, target: int | str) -> None:
+        if isinstance(target, int):
+            super().sync(target)
 
 
 class NewSessionUnsynced(SessionFiles):
@@ -28,9 +29,9 @@ class NewSessionUnsynced(SessionFiles):
 
 
 class PageNamesUnsynced(SessionFiles):
-    def sync_directory(self, path: str) -> None:
-        if not path.endswith(PAGES):
-            super().sync_directory(path)
+    def sync(self, target: int | str) -> None:
+        if not isinstance(target, str) or not target.endswith(PAGES):
+            super().sync(target)
 
 
 class RenamedBeforeSync(SessionFiles):
@@ -43,18 +44,22 @@ class RenamedBeforeSync(SessionFiles):
 
 
 class NoFileSync(SessionFiles):
-    def sync(self, fd: int) -> None:
-        pass
+    def sync(self, target: int | str) -> None:
+        if isinstance(target, str):
+            super().sync(target)
 
 
 class JournalUnsynced(SessionFiles):
-    def sync(self, fd: int) -> None:
-        if self.journal is None or fd != self.journal.fd:
-            super().sync(fd)
+    def sync(self, target: int | str) -> None:
+        if self.journal is None or target != self.journal.fd:
+            super().sync(target)
 
 
 class WrittenInPlace(SessionFiles):
     def write_file(self, pieces: Iterable[bytes], path: str, *, sync: bool) -> None:
+        if PAGES not in path:
+            super().write_file(pieces, path, sync=sync)
+            return
         fd = self.io.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         write_all(self.io, fd, b"".join(pieces))
         if sync:
@@ -63,17 +68,18 @@ class WrittenInPlace(SessionFiles):
 
 
 class FailedSyncSwallowed(SessionFiles):
-    def sync(self, fd: int) -> None:
+    def sync(self, target: int | str) -> None:
         try:
-            super().sync(fd)
+            super().sync(target)
         except OSError:
-            return
+            if isinstance(target, str):
+                raise
 
 
 class DeletesTheJournalOnly(SessionFiles):
     def remove(self, forget_blobs: Callable[[], None]) -> None:  # noqa: ARG002 (the bug)
         self.unlink(self.path(JOURNAL))
-        self.sync_directory(self.directory)
+        self.sync(self.directory)
 
 
 class NoLock(SessionFiles):
@@ -172,7 +178,7 @@ class Hoards(LineCodec):
 class BuggyStore(FileStore):
     """A file store with some of its parts replaced."""
 
-    def __init__(self, root: str, durability: Durability, io: FileIo | None, parts: "Parts") -> None:
+    def __init__(self, root: str, durability: str, io: FileIo | None, parts: "Parts") -> None:
         super().__init__(root, durability, io=io)
         self._parts = parts
 
@@ -215,7 +221,7 @@ class Bug:
 
     def make(self, root: str, io: FileIo | None = None, durability: str = "fsync") -> Store:
         """Make the store; it is a ``StoreMaker``."""
-        return BuggyStore(root, "flush" if durability == "flush" else "fsync", io, self.parts)
+        return BuggyStore(root, durability, io, self.parts)
 
 
 BUGS = {

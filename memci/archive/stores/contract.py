@@ -1,4 +1,8 @@
-"""What the engine asks of a store. Every store passes the whole suite in ``memci.testing.store_suite``."""
+"""What the engine asks of a store. Every store passes the whole suite in ``memci.testing.store_suite``.
+
+Every call raises ``SessionClosedError`` once the session was closed, and every call that writes raises ``PermissionDeniedError``
+where it was opened read-only, and ``UnavailableError`` where it was deleted while it was open.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -51,6 +55,7 @@ class Journal(Protocol):
 
         Raises:
             UnavailableError: The session was deleted while it was open; so with ``read``.
+            CorruptError: The last record is damaged.
         """
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
@@ -58,8 +63,6 @@ class Journal(Protocol):
 
         Raises:
             ValueError: There is no record, or one that is not what ``NewRecord`` says.
-            PermissionDeniedError: The session was opened read-only; so with every call that writes.
-            SessionClosedError: The session was closed; so with every call after ``close``.
             ConflictError: The head is not *expected*; nothing was written.
             UnavailableError: The bytes are not safe (a full disk, a failed sync, a deleted session). After a failed sync
                 every further append raises too: close the session and open it again.
@@ -68,7 +71,8 @@ class Journal(Protocol):
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
 
-        Costs what is read and O(log n) to find the place.
+        What is committed while it reads is not read; bodies that are redacted meanwhile are the former or the new ones.
+        Costs what is read and O(log n) to find the place; memory is bounded by the largest record.
 
         Raises:
             CorruptError: A record is damaged; those before it were yielded.
@@ -92,15 +96,13 @@ class Journal(Protocol):
 
 
 class Pages(Protocol):
-    """The page files of one session, by name (such as ``usr-12``, or ``usr-12.r1`` for a revision)."""
+    """The page files of one session, by name (such as ``usr-12``, or ``usr-12.r1`` for a revision).
+
+    Where a name is no page's, all raise ``InvalidIdError`` and change nothing.
+    """
 
     def put(self, pages: Mapping[str, bytes]) -> None:
-        """Write page files, over older ones of the same name. All durable once it returns.
-
-        Raises:
-            InvalidIdError: A name is no page's; nothing was written.
-            UnavailableError: Not all of them are safe; call again.
-        """
+        """Write page files, over older ones of the same name, durably; after an ``UnavailableError``, call again."""
 
     def find(self, name: str) -> bytes | None:
         """Return the bytes of a page file, or ``None`` where there is none."""
@@ -135,16 +137,13 @@ class Snapshots(Protocol):
 class Blobs(Protocol):
     """Large data under the SHA-256 of its bytes in hex, as one session sees it: each is there as long as it is referred to.
 
-    Sessions of a tenant share it, where the store can do that safely.
+    Sessions of a tenant share it, where the store can do that safely. After an ``UnavailableError``, call again.
     """
 
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
         """Keep blobs, and that the session refers to them in records up to *seq*; return the names of those that were kept.
 
         They are durable once it returns. Records hold what was not kept themselves.
-
-        Raises:
-            UnavailableError: Not all of them are safe, or the session was deleted; call again.
         """
 
     def find(self, name: str) -> bytes | None:
@@ -157,18 +156,11 @@ class Blobs(Protocol):
         """Forget that the session refers to blobs, but for those that it put for a record after *seq*; durable.
 
         Those that nobody refers to are deleted. Deleting a session does this for all that it refers to.
-
-        Raises:
-            UnavailableError: It is not known to be done; call again.
         """
 
 
 class SessionStore(Protocol):
-    """All that is stored of one session.
-
-    Attributes:
-        durability: ``fsync``, or the name of the weaker promise that was asked for.
-    """
+    """All that is stored of one session; ``durability`` is ``fsync``, or the name of the weaker promise that was asked for."""
 
     durability: str
 
@@ -190,7 +182,7 @@ class SessionStore(Protocol):
 
     @property
     def index(self) -> "PageIndex":
-        """Page facts and search, rebuildable; opened when first asked for; it may be empty or older than the journal."""
+        """Page facts and search, rebuildable; opened when first asked for, perhaps empty or older than the journal."""
 
     def indexed_seq(self) -> int:
         """Return the last record that an index beside the journal knows of; 0 where there is none, or it cannot be read.
@@ -203,20 +195,15 @@ class SessionStore(Protocol):
 
 
 class Store(Protocol):
-    """Where sessions live, by tenant and id. Ids are any text that UTF-8 can encode; no two ever meet.
+    """Where sessions live, by tenant and id; ``durability`` as in ``SessionStore``.
 
-    Attributes:
-        durability: See ``SessionStore``.
+    Ids are any text that UTF-8 can encode, and no two ever meet; every call raises ``InvalidIdError`` for anything else.
     """
 
     durability: str
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionStore:
-        """Open what is stored of a session; a new session takes no room until its first append.
-
-        Raises:
-            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
-        """
+        """Open what is stored of a session; a new session takes no room until its first append."""
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order."""

@@ -9,7 +9,7 @@ import attrs
 
 from memci.archive import refusal
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, Snapshots
-from memci.archive.stores.names import check_identifier, check_page_name
+from memci.archive.stores.names import check_identifier, check_key, check_page_name
 from memci.archive.stores.record_codec import check_body, check_commit, redacted_meanwhile
 from memci.archive.stores.thinning import superfluous
 
@@ -62,10 +62,12 @@ class _Opening:
         self._stored = None
 
 
-class _Journal:
+class _View:
     def __init__(self, opening: _Opening) -> None:
         self._opening = opening
 
+
+class _Journal(_View):
     def head(self) -> int:
         return len(self._opening.look().records)
 
@@ -95,10 +97,7 @@ class _Journal:
                 records[seq - 1] = attrs.evolve(records[seq - 1], body=body, redacted=True)
 
 
-class _Pages:
-    def __init__(self, opening: _Opening) -> None:
-        self._opening = opening
-
+class _Pages(_View):
     def put(self, pages: Mapping[str, bytes]) -> None:
         checked = {check_page_name(name): page for name, page in pages.items()}
         with self._opening.lock:
@@ -118,10 +117,7 @@ class _Pages:
                 pages.pop(name, None)
 
 
-class _Snapshots:
-    def __init__(self, opening: _Opening) -> None:
-        self._opening = opening
-
+class _Snapshots(_View):
     def put(self, seq: int, body: bytes) -> None:
         with self._opening.lock:
             snapshots = self._opening.begin().snapshots
@@ -143,22 +139,18 @@ class _Snapshots:
             self._opening.begin().snapshots.clear()
 
 
-class _Blobs:
-    def __init__(self, opening: _Opening) -> None:
-        self._opening = opening
-        self._blobs = opening.store.blobs
-
+class _Blobs(_View):
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
         with self._opening.lock:
             known = self._opening.begin().blobs
             for name, blob in blobs.items():
-                self._blobs[self._opening.tenant, name] = blob
+                self._opening.store.blobs[self._opening.tenant, name] = blob
                 known[name] = max(seq, known.get(name, 0))
         return blobs
 
     def find(self, name: str) -> bytes | None:
         self._opening.look()
-        return self._blobs.get((self._opening.tenant, name))
+        return self._opening.store.blobs.get((self._opening.tenant, name))
 
     def names(self) -> Iterator[str]:
         yield from list(self._opening.look().blobs)
@@ -225,13 +217,8 @@ class MemoryStore:
         self.blobs: dict[tuple[str, str], bytes] = {}
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> MemorySession:
-        """Open what is stored of a session.
-
-        Raises:
-            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
-        """
-        key = (check_identifier(tenant, "tenant"), check_identifier(session_id, "session id"))
-        return MemorySession(_Opening(self, key, read_only=read_only))
+        """Open what is stored of a session."""
+        return MemorySession(_Opening(self, check_key(tenant, session_id), read_only=read_only))
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order."""
@@ -242,9 +229,8 @@ class MemoryStore:
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Forget a session; nothing happens where there is none. O(sessions), where it refers to blobs."""
-        key = (check_identifier(tenant, "tenant"), check_identifier(session_id, "session id"))
         with self.lock:
-            stored = self.sessions_by_key.pop(key, None)
+            stored = self.sessions_by_key.pop(check_key(tenant, session_id), None)
             if stored is not None:
                 stored.is_deleted = True
                 self.drop_blobs(tenant, stored.blobs)

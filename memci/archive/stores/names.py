@@ -43,6 +43,11 @@ def check_identifier(value: object, what: str) -> str:
     return value
 
 
+def check_key(tenant: str, session_id: str) -> tuple[str, str]:
+    """Return tenant and session id, if ``check_identifier`` takes them."""
+    return check_identifier(tenant, "tenant"), check_identifier(session_id, "session id")
+
+
 def check_page_name(name: str) -> str:
     """Return the name of a page file if it is one, such as ``usr-12`` or ``usr-12.r1``.
 

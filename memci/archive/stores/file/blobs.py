@@ -27,7 +27,6 @@ class FileBlobs:
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
         """Keep blobs for records up to *seq*. New ones cost two syncs each, and there is one for all; copies cost none."""
         files = self._files
-        files.check_writable()
         with files.reported():
             if not seq and all(self._seq(name) >= 0 and self._read(name) == blob for name, blob in blobs.items()):
                 return blobs  # what records hold is safe, and all others are copies
@@ -42,10 +41,10 @@ class FileBlobs:
                     if stored != blob:
                         files.write_file([blob], self._path(name), sync=True)
                 if not self._is_settled:  # whoever made the directory may have died before its name was safe
-                    files.sync_directory(files.tenant_directory)
-                    files.sync_directory(files.root)
+                    files.sync(files.tenant_directory)
+                    files.sync(files.root)
                     self._is_settled = True
-                files.sync_directory(files.blobs)  # whoever made what is there may have died before
+                files.sync(files.blobs)  # whoever made what is there may have died before
             except OSError:
                 for name in reversed(made):  # nobody may take what is not safe for what is there
                     with suppress(OSError):
@@ -55,19 +54,16 @@ class FileBlobs:
 
     def find(self, name: str) -> bytes | None:
         """Return a blob, or ``None`` where there is none."""
-        self._files.check_open()
         with self._files.reported():
             return self._read(name)
 
     def names(self) -> Iterator[str]:
         """Yield the names of the blobs that the session refers to, in no order. O(blobs of the tenant)."""
-        self._files.check_open()
         with self._files.reported():
             yield from self._own()
 
     def drop(self, names: Collection[str], seq: int) -> None:
         """Forget references for records up to *seq*, and files without any. One sync. O(blobs of the tenant)."""
-        self._files.check_writable()
         with self._files.locked(), self._locked():
             self._forget([name for name in names if self._seq(name) <= seq])
 
@@ -86,7 +82,7 @@ class FileBlobs:
         for name in found:
             if "." not in name and name not in referred and name != LOCK:
                 self._files.unlink(self._path(name))
-        self._files.sync_directory(self._files.blobs)
+        self._files.sync(self._files.blobs)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -39,7 +39,6 @@ class FileJournal:
 
     def head(self) -> int:
         """Return the sequence number of the last whole commit as it is stored now; raise ``CorruptError`` for a damaged one."""
-        self._files.check_open()
         with self._files.reported(JOURNAL):
             file = self._look()
             return file.tail.head if file else 0
@@ -47,7 +46,6 @@ class FileJournal:
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         """Commit the records after *expected*, all or none, and return the new head. Durable once it returns."""
         files = self._files
-        files.check_writable()
         if self._failure:
             raise UnavailableError(self._failure)
         commit = self._codec.encode_commit(expected, records)
@@ -65,23 +63,14 @@ class FileJournal:
         return expected + len(records)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
-
-        What is committed while it reads is not read; bodies that are redacted meanwhile are the former or the new ones. Memory is
-        bounded by the largest record.
-
-        Raises:
-            CorruptError: A record is damaged; those before it were yielded.
-        """
+        """Yield the records with ``after < seq <= until`` in order; see the contract."""
         files = self._files
-        files.check_open()
         with files.reported(JOURNAL):
             try:
                 file = self._look()
             except CorruptError:
-                file = files.open_journal()  # all before the damage can be read, and whoever comes to it is told
-                if file is not None:
-                    yield from self._records(file, after, until, self._io.stat(file.fd).st_size)
+                if files.journal is not None:  # all before the damage can be read, and whoever comes to it is told
+                    yield from self._records(files.journal, after, until, files.journal_size())
                 raise
             if file is None:
                 return
@@ -91,7 +80,6 @@ class FileJournal:
                     yield record
                     after = record.seq
                     if files.journal is not file:  # another one took the place of what is read
-                        files.check_open()
                         file = self._look() or file
                         break
                 else:
@@ -105,17 +93,15 @@ class FileJournal:
         for body in bodies.values():
             check_body(body)
         files = self._files
-        files.check_writable()
         with files.locked(JOURNAL):
-            file = files.open_journal()
-            tail = START if file is None else self._find_tail(self._io.stat(file.fd).st_size)
+            tail = self._find_tail(files.journal_size())
             for seq in bodies:
                 if not 1 <= seq <= tail.head:
                     raise refusal.no_record(seq, tail.head)
             if bodies:
                 files.write_file(self._redacted(bodies, former or {}, tail.end), files.path(JOURNAL), sync=True)
-                files.sync_directory(files.directory)
-                files.reopened_journal()
+                files.sync(files.directory)
+                files.journal_size()  # lets go of the former file
 
     def _commit(self, expected: int, commit: bytes, count: int, size: int) -> None:
         """Write and sync a commit, under the lock. Raises ``OSError``, and what ``append`` raises."""
@@ -155,20 +141,15 @@ class FileJournal:
 
     def _look(self) -> OpenJournal | None:
         """Return the journal with its tail as it is now, ``None`` before it began; raise what ``head`` raises."""
-        file = self._files.open_journal()
-        while file is not None:
-            facts = self._io.stat(file.fd)
-            if not facts.st_nlink:
-                file = self._files.reopened_journal()
-                if file is None:
-                    raise refusal.deleted(self._files.session_id)
-                continue
+        while True:
+            size = self._files.journal_size()
+            file = self._files.journal
             try:
-                if facts.st_size != file.tail.end:
-                    file.tail = self._find_tail(facts.st_size)
+                if file is not None and size != file.tail.end:
+                    file.tail = self._find_tail(size)
                 break
             except CorruptError:
-                if self._io.stat(file.fd).st_size == facts.st_size:  # otherwise somebody wrote while it was read
+                if size == self._files.journal_size():  # otherwise somebody wrote while it was read
                     raise
         return file
 

@@ -21,7 +21,6 @@ class FilePages:
         A crash leaves each file as it was or as it should be.
         """
         files = self._files
-        files.check_writable()
         names = [check_page_name(name) + JSON for name in pages]
         if not names:
             return
@@ -31,22 +30,20 @@ class FilePages:
                 if files.open_journal() is None or not files.read_journal(1, 0):
                     files.settle()
                 else:
-                    files.sync_directory(files.directory)
+                    files.sync(files.directory)
                 self._is_settled = True
             for name, page in zip(names, pages.values(), strict=True):
                 files.write_file([page], files.path(PAGES, name), sync=True)
-            files.sync_directory(files.path(PAGES))
+            files.sync(files.path(PAGES))
 
     def find(self, name: str) -> bytes | None:
         """Return the bytes of a page file, or ``None`` where there is none."""
-        self._files.check_open()
         file = check_page_name(name) + JSON
         with self._files.reported(PAGES, file):
             return self._files.find_file(PAGES, file)
 
     def names(self) -> Iterator[str]:
         """Yield the names of all page files, in no order; other files are passed over."""
-        self._files.check_open()
         with self._files.reported(PAGES):
             files = self._files.list_names(PAGES)
         for file in files:
@@ -56,7 +53,6 @@ class FilePages:
 
     def remove(self, names: Collection[str]) -> None:
         """Delete page files; names that are not there are passed over. One sync."""
-        self._files.check_writable()
         self._files.remove_files(PAGES, {check_page_name(name) + JSON for name in names}.__contains__)
 
 
@@ -70,7 +66,6 @@ class FileSnapshots:
     def put(self, seq: int, body: bytes) -> None:
         """Keep a state, and remove older ones that are superfluous by now."""
         files = self._files
-        files.check_writable()
         with files.locked(SNAPSHOTS):
             files.make_directory(SNAPSHOTS)
             files.write_file([self._codec.encode_snapshot(seq, body)], files.path(SNAPSHOTS, f"{seq}{JSON}"), sync=False)
@@ -79,7 +74,6 @@ class FileSnapshots:
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
         """Return the newest undamaged state with ``seq <= at_most``, or ``None``."""
-        self._files.check_open()
         with self._files.reported(SNAPSHOTS):
             for seq in sorted(self._files.snapshot_seqs(), reverse=True):
                 body = self._read(seq) if at_most is None or seq <= at_most else None
@@ -89,7 +83,6 @@ class FileSnapshots:
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each damaged snapshot, oldest first."""
-        self._files.check_open()
         with self._files.reported(SNAPSHOTS):
             for seq in sorted(self._files.snapshot_seqs()):
                 body = self._read(seq)
@@ -99,7 +92,6 @@ class FileSnapshots:
 
     def clear(self) -> None:
         """Delete all of them, damaged ones too. One sync."""
-        self._files.check_writable()
         self._files.remove_files(SNAPSHOTS, lambda _: True)
 
     def _read(self, seq: int) -> bytes | DamagedLineError | None:

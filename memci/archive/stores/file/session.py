@@ -107,27 +107,22 @@ class SessionFiles:
 
     @contextmanager
     def reported(self, *names: str) -> Iterator[None]:
-        """Turn an ``OSError`` into an ``UnavailableError`` that names the file that it names itself, or else this one."""
+        """Turn an ``OSError`` into an ``UnavailableError`` that names the file that it names itself, or else this one.
+
+        Raises:
+            SessionClosedError: The session was closed.
+        """
+        if self._is_closed:
+            raise refusal.closed(self.session_id)
         try:
             yield
         except OSError as error:
             path = error.filename if isinstance(error.filename, str) else self.path(*names)
             raise refusal.unavailable(error, self.place(path), self.session_id) from error
 
-    def check_open(self) -> None:
-        """Raise ``SessionClosedError`` after ``close``."""
-        if self._is_closed:
-            raise refusal.closed(self.session_id)
-
-    def check_writable(self) -> None:
-        """Raise ``SessionClosedError`` after ``close``, and ``PermissionDeniedError`` where it was opened read-only."""
-        self.check_open()
-        if self._read_only:
-            raise refusal.read_only(self.session_id)
-
     def open_journal(self) -> OpenJournal | None:
         """Return the journal, ``None`` where there is none yet."""
-        if self.journal is None:
+        if self.journal is None and not self._is_closed:
             with suppress(FileNotFoundError):
                 self.journal = self._open_journal()
         return self.journal
@@ -138,28 +133,30 @@ class SessionFiles:
             self.journal = self._open_journal(os.O_CREAT)
         return self.journal
 
-    def reopened_journal(self) -> OpenJournal | None:
-        """Return the file that took the place of the open journal; ``None`` where it is not one of the same session's history.
+    def journal_size(self) -> int:
+        """Return the size of the journal, 0 for none. Where another file took the place of the open one, that is opened.
 
-        It is where their first records have the same header.
+        Raises:
+            UnavailableError: It is none of the same history, as the first records have not the same header.
         """
-        try:
-            new = self._open_journal()
-        except FileNotFoundError:
-            return None
-        if self.journal is None or self._first_header(new) != self._first_header(self.journal):
-            self.io.close(new.fd)
-            return None
-        self.io.close(self.journal.fd)
-        self.journal = new
-        return new
+        while (file := self.open_journal()) is not None:
+            facts = self.io.stat(file.fd)
+            if facts.st_nlink:
+                return facts.st_size
+            try:
+                new = self._open_journal()
+            except FileNotFoundError:
+                raise refusal.deleted(self.session_id) from None
+            headers = {self.io.read(each.fd, _HEADER_BYTES, 0).partition(b'"body":')[0] for each in (file, new)}
+            old, self.journal = (new, file) if len(headers) > 1 else (file, new)
+            self.io.close(old.fd)
+            if self.journal is file:
+                raise refusal.deleted(self.session_id)
+        return 0
 
     def _open_journal(self, flag: int = 0) -> OpenJournal:
         flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_APPEND
         return OpenJournal(self.io.open(f"{self.enter()}/{JOURNAL}", flags | flag))
-
-    def _first_header(self, file: OpenJournal) -> bytes:
-        return self.io.read(file.fd, _HEADER_BYTES, 0).partition(b'"body":')[0]
 
     def read_journal(self, size: int, offset: int) -> bytes:
         """Read at most *size* bytes of the open journal; raise ``SessionClosedError`` once it was closed."""
@@ -169,21 +166,24 @@ class SessionFiles:
 
     @contextmanager
     def locked(self, *names: str) -> Iterator[int]:
-        """Hold the lock and report failures on the file that is named; see ``acquire`` and ``reported``."""
-        with self.reported(*names):
-            size = self.acquire()
-            try:
-                yield size
-            finally:
-                self.release()
+        """Hold the lock, to write, with the directory of a new session made; give the size of the journal if it is open, else 0.
 
-    def acquire(self) -> int:
-        """Take the lock, making the directory of a new session, and return the size of the journal if it is open, else 0.
+        Failures are reported on the file that is named.
 
         Raises:
-            BlockingIOError: Somebody else has held it for too long.
+            PermissionDeniedError: The session was opened read-only.
+            LockedError: Somebody else has held the lock for too long.
             UnavailableError: The session was deleted while it was open.
         """
+        with self.reported(*names):
+            if self._read_only:
+                raise refusal.read_only(self.session_id)
+            try:
+                yield self._acquire()
+            finally:
+                self._release()
+
+    def _acquire(self) -> int:
         if self._lock is not None and self._lock_pid != os.getpid():
             # A child shares the lock of its parent's descriptor, so it needs one of its own; closing releases nothing.
             self.io.close(self._lock)
@@ -198,20 +198,17 @@ class SessionFiles:
             self._is_hung = True
             take(self._lock)
             self._is_hung = False
-            # Deleting unlinks the journal before the lock, both under the lock: the journal tells, where it is open.
-            facts = self.io.stat(self._lock if self.journal is None else self.journal.fd)
-            if facts.st_nlink:
-                return facts.st_size  # that of the lock is 0
-            if self.journal is not None and (new := self.reopened_journal()) is not None:  # it was written anew
-                return self.io.stat(new.fd).st_size
-            self.release()
+            if self.journal is not None:  # deleting unlinks it before the lock, both under the lock
+                return self.journal_size()
+            if self.io.stat(self._lock).st_nlink:
+                return 0
             if is_known:
                 raise refusal.deleted(self.session_id)
             self.io.close(self._lock)
             self._lock = None
 
-    def release(self) -> None:
-        """Release the lock. What was done under it is done: a lock that cannot be released is given back with its file."""
+    def _release(self) -> None:
+        # What was done under the lock is done: one that cannot be released is given back with its file.
         if self._lock is not None:
             try:
                 self.io.unlock(self._lock)
@@ -228,7 +225,7 @@ class SessionFiles:
             note = orjson.dumps({"tenant": self._tenant, "session": self.session_id})
             self.write_file([note, b"\n"], self.path(NOTE), sync=True)
         for path in (self.directory, self.tenant_directory, self.root):
-            self.sync_directory(path)
+            self.sync(path)
 
     def sweep(self, head: int) -> None:
         """Remove what crashes and copies left, once in the life of this object, under the lock.
@@ -284,14 +281,13 @@ class SessionFiles:
             raise
 
     def remove_files(self, folder: str, is_wanted: Callable[[str], bool]) -> None:
-        """Delete files of a folder, durably; one sync, and no lock where there is none."""
-        with self.reported(folder):
-            if not any(map(is_wanted, self.list_names(folder))):
-                return
+        """Delete files of a folder, durably. One sync, where there are any."""
         with self.locked(folder):
-            for name in filter(is_wanted, self.list_names(folder)):
+            found = [name for name in self.list_names(folder) if is_wanted(name)]
+            for name in found:
                 self.unlink(self.path(folder, name))
-            self.sync_directory(self.path(folder))
+            if found:
+                self.sync(self.path(folder))
 
     def make_directory(self, name: str) -> bool:
         """Make a directory of the session and return whether it is new."""
@@ -306,19 +302,11 @@ class SessionFiles:
         with suppress(FileNotFoundError):
             self.io.unlink(path)
 
-    def sync(self, fd: int) -> None:
-        """Sync a file, where the store promises that. Raises ``SyncError``."""
+    def sync(self, target: int | str) -> None:
+        """Sync an open file, or a directory by its path, where the store promises that. Raises ``SyncError``."""
         if self._durable:
             try:
-                self.io.sync(fd)
-            except OSError as error:
-                raise SyncError(error.errno, error.strerror) from error
-
-    def sync_directory(self, path: str) -> None:
-        """Sync a directory, where the store promises that. Raises ``SyncError``."""
-        if self._durable:
-            try:
-                self.io.sync_directory(path)
+                self.io.sync(target) if isinstance(target, int) else self.io.sync_directory(target)
             except OSError as error:
                 raise SyncError(error.errno, error.strerror) from error
 
@@ -328,7 +316,7 @@ class SessionFiles:
         A crash half way leaves a directory without a journal: no session, and a new one of that id can begin in it.
         """
         self.unlink(self.path(JOURNAL))
-        self.sync_directory(self.directory)  # nothing else is gone before the journal is
+        self.sync(self.directory)  # nothing else is gone before the journal is
         forget_blobs()
         self._remove_below(self.directory, keep=LOCK)
         self.unlink(self.path(LOCK))
@@ -337,7 +325,7 @@ class SessionFiles:
         except OSError as error:
             if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:  # somebody begins a new session there
                 raise
-        self.sync_directory(self.tenant_directory)
+        self.sync(self.tenant_directory)
 
     def close(self) -> None:
         """Give back the descriptors. May be called twice."""
@@ -349,35 +337,31 @@ class SessionFiles:
         self._lock = self.journal = None
 
     def _open_lock(self, *, create: bool) -> int:
-        # Somebody who deletes the session may remove the directory just after it was made.
-        attempts = _ATTEMPTS
-        while True:
+        for _ in range(_ATTEMPTS):  # somebody who deletes the session may remove the directory just after it was made
             try:
                 return self.io.open(f"{self.enter()}/{LOCK}", os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
                 if not create:
                     raise refusal.deleted(self.session_id) from None
-                attempts -= 1
-                if not attempts:  # a link that leads nowhere
-                    raise
                 self._make_directories(self.directory)
+        raise OSError(errno.ELOOP, "A link leads nowhere", self.directory)
 
     def _make_directories(self, path: str) -> None:
         parent = str(Path(path).parent)
         if path == self.tenant_directory:
             # Whoever made the root may have died before its name was safe: a tenant in it tells that it is.
             self._make_directories(self.root)
-            self.sync_directory(str(Path(self.root).parent))
+            self.sync(str(Path(self.root).parent))
         try:
             self.io.make_directory(path)
         except FileExistsError:
             return
         except FileNotFoundError:
             self._make_directories(parent)
-            with suppress(FileExistsError):
-                self.io.make_directory(path)
+            self._make_directories(path)
+            return
         if len(path) < len(self.root):  # settle() sees to those below
-            self.sync_directory(parent)
+            self.sync(parent)
 
     def _remove_below(self, directory: str, keep: str = "") -> None:
         for entry in self.io.list_directory(directory):

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import orjson
@@ -26,30 +26,20 @@ from memci.archive.stores.file.blobs import FileBlobs
 from memci.archive.stores.file.journal import FileJournal
 from memci.archive.stores.file.pages import FilePages, FileSnapshots
 from memci.archive.stores.file.session import INDEX, NOTE, SessionFiles
-from memci.archive.stores.names import check_identifier, file_name, find_session, is_hashed, session_name
+from memci.archive.stores.names import check_identifier, check_key, file_name, find_session, is_hashed, session_name
 from memci.archive.stores.record_codec import LineCodec
 from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
-Durability = Literal["fsync", "flush"]
 
-
-def check_durability(value: str) -> Durability:
-    """Return the durability if it is a known one.
-
-    Raises:
-        ConfigError: It is not.
-    """
-    match value:
-        case "fsync":
-            return "fsync"
-        case "flush":
-            return "flush"
-        case _:
-            message = f"{value!r} is no durability: give fsync or flush"
-            raise ConfigError(message, path="durability")
+def check_durability(value: str) -> str:
+    """Return the durability if it is a known one; raise ``ConfigError`` if not."""
+    if value not in ("fsync", "flush"):
+        message = f"{value!r} is no durability: give fsync or flush"
+        raise ConfigError(message, path="durability")
+    return value
 
 
 class FileSession:
@@ -68,7 +58,6 @@ class FileSession:
     @property
     def index(self) -> "PageIndex":
         """Page facts and search, opened when first asked for, which makes the directory of a new session."""
-        self._files.check_open()
         if self._index is None:
             with self._files.reported(INDEX):
                 from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
@@ -104,26 +93,18 @@ class FileStore:
         io: The operating system, to count its calls or to make them fail.
 
     Attributes:
-        durability: As given.
-        io: As given; its counts tell what was done.
+        durability, io: As given; the counts of ``io`` tell what was done.
         root: The absolute path of the directory.
-
-    Raises:
-        ConfigError: The durability is not a known one.
     """
 
-    def __init__(self, root: "str | os.PathLike[str]", durability: Durability = "fsync", *, io: FileIo | None = None) -> None:
-        self.durability: str = check_durability(durability)
+    def __init__(self, root: "str | os.PathLike[str]", durability: str = "fsync", *, io: FileIo | None = None) -> None:
+        self.durability = check_durability(durability)
         self.io = io or FileIo()
         self.root = str(Path(root).absolute())
         self._opened: WeakSet[SessionFiles] = WeakSet()
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
-        """Open what is stored of a session; nothing is read or written before it is asked for.
-
-        Raises:
-            InvalidIdError: The id or tenant is not text, is empty, or UTF-8 cannot encode it.
-        """
+        """Open what is stored of a session; nothing is read or written before it is asked for."""
         files = self._files(tenant, session_id, read_only=read_only)
         self._opened.add(files)
         return FileSession(files, LineCodec(tenant, session_id), durability=self.durability, read_only=read_only)
@@ -156,10 +137,7 @@ class FileStore:
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
 
-        Whoever has it open gets an ``UnavailableError`` from the next append.
-
-        Raises:
-            UnavailableError: Something is left; call again.
+        After an ``UnavailableError`` something is left: call again.
         """
         files = self._files(tenant, session_id)
         with files.reported():
@@ -167,9 +145,9 @@ class FileStore:
                 self.io.list_directory(files.directory)
             except FileNotFoundError:
                 return
-            files.acquire()
             try:
-                files.remove(FileBlobs(files).forget_all)
+                with files.locked():
+                    files.remove(FileBlobs(files).forget_all)
             finally:
                 files.close()
 
@@ -179,7 +157,7 @@ class FileStore:
             files.close()
 
     def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
-        key = (check_identifier(tenant, "tenant"), check_identifier(session_id, "session id"))
+        key = check_key(tenant, session_id)
         return SessionFiles(self.root, self.io, key, durable=self.durability == "fsync", read_only=read_only)
 
     def _find_session(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
@@ -198,18 +176,18 @@ class FileStore:
             if is_of_other_kind(error):  # as damaged as one that is no JSON
                 return None
             raise refusal.unavailable(error, f"{directory.name}/{NOTE}") from error
-        session_id = note.get("session") if isinstance(note, dict) and note.get("tenant") == tenant else None
-        return session_id if isinstance(session_id, str) else None
+        match note:
+            case {"tenant": str(owner), "session": str(session_id)} if owner == tenant:
+                return session_id
+        return None
 
     def _has_records(self, tenant: str, session_id: str) -> bool:
         session = self.open(tenant, session_id, read_only=True)
         try:
             return session.journal.head() > 0
-        except UnavailableError as error:
-            if not is_of_other_kind(error.__cause__):
+        except StoreError as error:
+            if isinstance(error, UnavailableError) and not is_of_other_kind(error.__cause__):
                 raise
-            return True  # whoever opens it is told what stands in its place
-        except StoreError:  # damaged, or of a newer memci: it is there
-            return True
+            return True  # damaged, of a newer memci, or none: whoever opens it is told
         finally:
             session.close()
