@@ -73,14 +73,10 @@ def make_directory(path: str) -> None:
 
 def make_directories(path: str) -> None:
     """Make a directory and those above it, as far as they are not there."""
-    try:
-        make_directory(path)
-    except FileNotFoundError:
+    if path and not os.path.isdir(path):
         make_directories(os.path.dirname(path))
-        make_directories(path)
-    except FileExistsError:
-        if not os.path.isdir(path):
-            raise
+        with suppress(FileExistsError):
+            make_directory(path)
 
 
 @contextmanager
@@ -102,7 +98,7 @@ def refuse_links(root: str, path: str) -> None:
         place = f"{place}/{name}"
         try:
             if stat.S_ISLNK(os.lstat(place).st_mode):
-                raise _error(errno.ELOOP, place)
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place)
         except (FileNotFoundError, NotADirectoryError):
             return
 
@@ -117,22 +113,15 @@ def is_out_of_descriptors() -> bool:
 
 
 def _check_regular(mode: int, path: str) -> None:
-    if stat.S_ISLNK(mode):
-        raise _error(errno.ELOOP, path)
-    if stat.S_ISDIR(mode):
-        raise _error(errno.EISDIR, path)
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "Not a regular file", path)
+        number = errno.ELOOP if stat.S_ISLNK(mode) else errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, "Not a regular file", path)
 
 
 def is_of_other_kind(error: BaseException | None) -> bool:
     """Return whether something stands in the place of a file that is none, such as a directory or a pipe."""
     kinds = (errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.ENXIO)
     return isinstance(error, OSError) and error.errno in kinds
-
-
-def _error(number: int, path: str) -> OSError:
-    return OSError(number, os.strerror(number), path)
 
 
 class FileIo:

@@ -57,7 +57,7 @@ def unavailable(error: OSError, place: str, session: str = "") -> UnavailableErr
         case errno.EISDIR | errno.ENOTDIR | errno.EINVAL | errno.ENXIO:
             advice = "it is not what memci put there: take it away"
         case _:
-            advice = "see to the disk, then open the session again"
+            advice = "check the disk, then open the session again"
     return UnavailableError(f"{place}: {error.strerror or error}: {advice}")
 
 

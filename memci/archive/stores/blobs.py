@@ -5,7 +5,7 @@ the run in hex. It is good JSON, and nobody's text: what memci writes as JSON ne
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -25,26 +25,18 @@ _MARK = rb"\/blobs\/"
 _REFERENCE = re.compile(re.escape(_MARK) + rb"([0-9a-f]{64})")
 
 
-def taken_out(body: bytes, only: Collection[str] | None = None) -> tuple[bytes, dict[str, bytes]]:
-    """Return compact JSON with references in the place of long runs of base64, and these by their SHA-256 in hex. O(its size).
-
-    *only* names those that are taken out; ``None`` for all.
-    """
+def taken_out(body: bytes) -> tuple[bytes, dict[str, bytes]]:
+    """Return compact JSON with references in the place of long runs of base64, and these by their SHA-256 in hex. O(its size)."""
     blobs: dict[str, bytes] = {}
-    if not has_run(body):
-        return body, blobs
 
     def refer(found: re.Match[bytes]) -> bytes:
-        run = found[2]
-        if not is_data(run.decode()):
+        if not is_data(found[2].decode()):
             return found[0]
-        name = sha256(run).hexdigest()
-        if only is not None and name not in only:
-            return found[0]
-        blobs[name] = run
+        name = sha256(found[2]).hexdigest()
+        blobs[name] = found[2]
         return found[1] + _MARK + name.encode()
 
-    return _RUN.sub(refer, body), blobs
+    return _RUN.sub(refer, body) if has_run(body) else body, blobs
 
 
 def put_back(body: bytes, find: Callable[[str], bytes]) -> bytes:
@@ -73,10 +65,8 @@ class _Texts:
         """Return bodies as they are stored, for records up to *seq*, 0 for copies of records; what they refer to is safe."""
         taken = [taken_out(body) for body in bodies]
         blobs = {name: blob for _, found in taken for name, blob in found.items()}
-        kept = self.blobs.put(blobs, seq) if blobs else ()
-        return [
-            taken_out(body, kept)[0] if found.keys() - kept else text for body, (text, found) in zip(bodies, taken, strict=True)
-        ]
+        kept = set(self.blobs.put(blobs, seq) if blobs else ())
+        return [text if found.keys() <= kept else body for body, (text, found) in zip(bodies, taken, strict=True)]
 
     def read(self, text: bytes, seq: int | None = None) -> bytes:
         """Return a body as it was. Raises ``CorruptError`` where what it refers to is missing or damaged."""

@@ -24,7 +24,7 @@ class _Stored:
     records: list[Record] = attrs.field(factory=list)
     pages: dict[str, bytes] = attrs.field(factory=dict)
     snapshots: dict[int, bytes] = attrs.field(factory=dict)
-    blobs: dict[str, int] = attrs.field(factory=dict)  # the last record that each was put for
+    blobs: dict[str, tuple[int, bytes]] = attrs.field(factory=dict)  # each with the last record that it was put for
     is_deleted: bool = False
 
 
@@ -32,9 +32,10 @@ class _Opening:
     """The way of one opened session to what is stored of it."""
 
     def __init__(self, store: "MemoryStore", key: tuple[str, str], *, read_only: bool) -> None:
-        self.tenant, self.session_id = self._key = key
+        self.session_id = key[1]
         self.store = store
         self.lock = store.lock
+        self._key = key
         self._read_only = read_only
         self._stored: _Stored | None = None
         self._is_closed = False
@@ -144,13 +145,11 @@ class _Blobs(_View):
         with self._opening.lock:
             known = self._opening.begin().blobs
             for name, blob in blobs.items():
-                self._opening.store.blobs[self._opening.tenant, name] = blob
-                known[name] = max(seq, known.get(name, 0))
+                known[name] = (max(seq, known[name][0] if name in known else 0), blob)
         return blobs
 
     def find(self, name: str) -> bytes | None:
-        self._opening.look()
-        return self._opening.store.blobs.get((self._opening.tenant, name))
+        return self._opening.look().blobs.get(name, (0, None))[1]
 
     def names(self) -> Iterator[str]:
         yield from list(self._opening.look().blobs)
@@ -158,10 +157,9 @@ class _Blobs(_View):
     def drop(self, names: Collection[str], seq: int) -> None:
         with self._opening.lock:
             known = self._opening.begin().blobs
-            dropped = [name for name in names if known.get(name, seq + 1) <= seq]
-            for name in dropped:
-                del known[name]
-            self._opening.store.drop_blobs(self._opening.tenant, dropped)
+            for name in names:
+                if name in known and known[name][0] <= seq:
+                    del known[name]
 
 
 class MemorySession:
@@ -205,16 +203,14 @@ class MemoryStore:
 
     Attributes:
         durability: ``memory``: nothing survives the process.
-        lock: Protects the sessions and blobs; held for moments.
+        lock: Protects the sessions; held for moments.
         sessions_by_key: What is stored, by tenant and session id.
-        blobs: Large data, by tenant and name.
     """
 
     def __init__(self) -> None:
         self.durability = "memory"
         self.lock = Lock()
         self.sessions_by_key: dict[tuple[str, str], _Stored] = {}
-        self.blobs: dict[tuple[str, str], bytes] = {}
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> MemorySession:
         """Open what is stored of a session."""
@@ -228,19 +224,11 @@ class MemoryStore:
         yield from found
 
     def delete(self, tenant: str, session_id: str) -> None:
-        """Forget a session; nothing happens where there is none. O(sessions), where it refers to blobs."""
+        """Forget a session; nothing happens where there is none."""
         with self.lock:
             stored = self.sessions_by_key.pop(check_key(tenant, session_id), None)
             if stored is not None:
                 stored.is_deleted = True
-                self.drop_blobs(tenant, stored.blobs)
-
-    def drop_blobs(self, tenant: str, names: Collection[str]) -> None:
-        """Forget those of the blobs that no session refers to, with the lock held. O(sessions)."""
-        sessions = [stored for key, stored in self.sessions_by_key.items() if key[0] == tenant] if names else []
-        for name in names:
-            if not any(name in stored.blobs for stored in sessions):
-                self.blobs.pop((tenant, name), None)
 
     def close(self) -> None:
         """Do nothing: the sessions stay, so that an engine can be closed and another one opened on them."""

@@ -49,11 +49,7 @@ def check_key(tenant: str, session_id: str) -> tuple[str, str]:
 
 
 def check_page_name(name: str) -> str:
-    """Return the name of a page file if it is one, such as ``usr-12`` or ``usr-12.r1``.
-
-    Raises:
-        InvalidIdError: It is not.
-    """
+    """Return the name of a page file, such as ``usr-12`` or ``usr-12.r1``; raise ``InvalidIdError`` if it is none."""
     if not is_page_name(name):
         message = f"{name[:80]!r} is no name of a page file: it is a segment of a-z, 0-9 and _, a number and perhaps a revision"
         raise InvalidIdError(message, value=name)
@@ -84,7 +80,7 @@ def find_session(name: str) -> str | None:
 
 
 def is_hashed(name: str) -> bool:
-    """Tell whether a file name holds the hash of an id, so that the id must be kept elsewhere."""
+    """Return whether a file name holds the hash of an id, so that the id must be kept elsewhere."""
     return name.startswith("~")
 
 
@@ -92,6 +88,6 @@ def find_identifier(name: str) -> str | None:
     """Return the id that a file name spells, or ``None`` where it is no name that ``file_name`` makes of one, or a hash."""
     try:
         identifier = _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name.encode()).decode()
+        return identifier if identifier and file_name(identifier) == name else None
     except UnicodeError:
         return None
-    return identifier if identifier and file_name(identifier) == name else None

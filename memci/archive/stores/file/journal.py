@@ -15,10 +15,8 @@ from memci.archive.stores.file.session import JOURNAL, START, OpenJournal, Sessi
 from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body
 from memci.errors import CorruptError, UnavailableError
 
-_TAIL_BYTES = 8 << 10
-_PROBE_BYTES = 4 << 10
-_CHUNK_BYTES = 256 << 10
-_NEAR_BYTES = 8 << 10
+_LEAST_BYTES = 8 << 10
+_MOST_BYTES = 256 << 10
 _SECTOR_BYTES = 512  # the least that a disk writes whole; its sectors may be some multiple
 _NULS = re.compile(rb"\0+")
 
@@ -215,7 +213,7 @@ class FileJournal:
         """
         expected = after + 1
         damage: CorruptError | None = None
-        for start, line in self._lines(self._find_start(file, after, size), size, _CHUNK_BYTES):
+        for start, line in self._lines(self._find_start(file, after, size), size):
             try:
                 header = self._codec.decode_header(line)
             except DamagedLineError as error:
@@ -240,7 +238,7 @@ class FileJournal:
 
     def _redacted(self, bodies: Mapping[int, bytes], former: Mapping[int, str], size: int) -> Iterator[bytes]:
         """Yield the lines of the first *size* bytes, with other bodies in some. Raises ``CorruptError`` and ``ConflictError``."""
-        for start, line in self._lines(0, size, _CHUNK_BYTES):
+        for start, line in self._lines(0, size):
             try:
                 header = self._codec.decode_header(line)
             except DamagedLineError as error:
@@ -263,7 +261,7 @@ class FileJournal:
         if after == file.last_read.head and file.last_read.end <= size:
             return file.last_read.end
         low, high = 0, size if after else 0
-        while high - low > _NEAR_BYTES:
+        while high - low > _LEAST_BYTES:
             middle = (low + high) // 2
             found = self._find_header(middle, high)
             if found is not None and found[1] <= after:
@@ -274,7 +272,7 @@ class FileJournal:
 
     def _find_header(self, start: int, end: int) -> tuple[int, int] | None:
         """Return place and sequence number of the first record that begins after *start*."""
-        lines = self._lines(start, end, _PROBE_BYTES)
+        lines = self._lines(start, end)
         next(lines)  # most likely the end of a line
         for place, line in lines:
             try:
@@ -283,12 +281,11 @@ class FileJournal:
                 continue
         return None
 
-    def _lines(self, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
-        rest = b""
-        while start + len(rest) < end:
-            position = start + len(rest)
-            chunk = self._read(min(max(chunk_bytes, len(rest)), end - position), position)
-            *lines, rest = (rest + chunk).split(b"\n")
+    def _lines(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+        rest, count = b"", _LEAST_BYTES
+        while (place := start + len(rest)) < end:
+            *lines, rest = (rest + self._read(min(count, end - place), place)).split(b"\n")
+            count = max(min(2 * count, _MOST_BYTES), len(rest))
             for line in lines:
                 yield start, line + b"\n"
                 start += len(line) + 1
@@ -305,7 +302,7 @@ class FileJournal:
                 line_end = start + line_start
                 continue
             rest = chunk[: line_end - start]
-            count = min(max(_TAIL_BYTES, len(rest)), start)
+            count = min(max(_LEAST_BYTES, len(rest)), start)
             start -= count
             chunk = self._read(count, start) + rest
 

@@ -87,7 +87,7 @@ class FileSnapshots:
             for seq in sorted(self._files.snapshot_seqs()):
                 body = self._read(seq)
                 if isinstance(body, DamagedLineError):
-                    place = self._files.place(self._files.path(SNAPSHOTS, f"{seq}{JSON}"))
+                    place = self._files.path(SNAPSHOTS, f"{seq}{JSON}").removeprefix(f"{self._files.root}/")
                     yield f"{place}: {body}; it is not used and can be deleted"
 
     def clear(self) -> None:

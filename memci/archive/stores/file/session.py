@@ -101,10 +101,6 @@ class SessionFiles:
         self.io.refuse_links(self.root, path)
         return path
 
-    def place(self, path: str) -> str:
-        """Return a path relative to the store's root, for error texts."""
-        return path.removeprefix(f"{self.root}/")
-
     @contextmanager
     def reported(self, *names: str) -> Iterator[None]:
         """Turn an ``OSError`` into an ``UnavailableError`` that names the file that it names itself, or else this one.
@@ -118,7 +114,7 @@ class SessionFiles:
             yield
         except OSError as error:
             path = error.filename if isinstance(error.filename, str) else self.path(*names)
-            raise refusal.unavailable(error, self.place(path), self.session_id) from error
+            raise refusal.unavailable(error, path.removeprefix(f"{self.root}/"), self.session_id) from error
 
     def open_journal(self) -> OpenJournal | None:
         """Return the journal, ``None`` where there is none yet."""
@@ -193,8 +189,7 @@ class SessionFiles:
             if self._lock is None:
                 self._lock = self._open_lock(create=not is_known)
                 self._lock_pid = os.getpid()
-            # Where that was in vain before, only a moment is waited, so that those who come later fail at once.
-            take = self.io.lock_soon if self._is_hung else self.io.lock
+            take = self.io.lock_soon if self._is_hung else self.io.lock  # after one waited in vain, others fail at once
             self._is_hung = True
             take(self._lock)
             self._is_hung = False
@@ -235,12 +230,10 @@ class SessionFiles:
         """
         if self._is_swept:
             return
-        for name in self.list_names():
-            if name.endswith(_TEMPORARY):
-                self.unlink(self.path(name))
-        for seq in self.snapshot_seqs():
-            if seq > head:
-                self.unlink(self.path(SNAPSHOTS, f"{seq}{JSON}"))
+        left = [self.path(name) for name in self.list_names() if name.endswith(_TEMPORARY)]
+        left += [self.path(SNAPSHOTS, f"{seq}{JSON}") for seq in self.snapshot_seqs() if seq > head]
+        for path in left:
+            self.unlink(path)
         self._is_swept = True
 
     def list_names(self, *names: str) -> list[str]:

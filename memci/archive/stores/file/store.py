@@ -125,12 +125,7 @@ class FileStore:
         except OSError as error:
             raise refusal.unavailable(error, name) from error
         for entry in entries:
-            if entry.is_symlink():
-                session_id = find_session(entry.name)  # whoever opens it is told that it is a link
-            elif entry.is_dir():
-                session_id = self._find_session(tenant, entry)
-            else:
-                continue
+            session_id = self._find_session(tenant, entry)
             if session_id is not None:
                 yield session_id
 
@@ -160,22 +155,26 @@ class FileStore:
         key = check_key(tenant, session_id)
         return SessionFiles(self.root, self.io, key, durable=self.durability == "fsync", read_only=read_only)
 
-    def _find_session(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
+    def _find_session(self, tenant: str, entry: "os.DirEntry[str]") -> str | None:
         """Return the id of the session in a directory, ``None`` where there is none with a record."""
-        session_id = self._noted_id(tenant, directory) if is_hashed(directory.name) else find_session(directory.name)
-        if session_id is None or session_name(session_id) != directory.name or not self._has_records(tenant, session_id):
+        if entry.is_symlink():
+            return find_session(entry.name)  # whoever opens it is told that it is a link
+        if not entry.is_dir():
+            return None
+        session_id = self._noted_id(tenant, entry) if is_hashed(entry.name) else find_session(entry.name)
+        if session_id is None or session_name(session_id) != entry.name or not self._has_records(tenant, session_id):
             return None
         return session_id
 
-    def _noted_id(self, tenant: str, directory: "os.DirEntry[str]") -> str | None:
+    def _noted_id(self, tenant: str, entry: "os.DirEntry[str]") -> str | None:
         try:
-            note = orjson.loads(find_file(self.io, f"{directory.path}/{NOTE}") or b"")
+            note = orjson.loads(find_file(self.io, f"{entry.path}/{NOTE}") or b"")
         except ValueError:
             return None
         except OSError as error:
             if is_of_other_kind(error):  # as damaged as one that is no JSON
                 return None
-            raise refusal.unavailable(error, f"{directory.name}/{NOTE}") from error
+            raise refusal.unavailable(error, f"{entry.name}/{NOTE}") from error
         match note:
             case {"tenant": str(owner), "session": str(session_id)} if owner == tenant:
                 return session_id
