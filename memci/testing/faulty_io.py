@@ -2,13 +2,8 @@
 
 import errno
 import os
-from collections.abc import Callable
-from typing import Any
 
 from memci.archive.disk import FileIo
-
-CALLS = ("open", "read", "sync", "sync_directory", "truncate", "rename", "unlink", "make_directory", "list_directory")
-"""The calls that can fail, beside ``write``."""
 
 
 class FaultyIo(FileIo):
@@ -21,23 +16,34 @@ class FaultyIo(FileIo):
     """
 
     def __init__(self) -> None:
+        self._failures: dict[str, int] = {}
+        self._skipped: dict[str, int] = {}
         super().__init__()
         self.room_bytes: int | None = None
         self.write_bytes: int | None = None
-        self._failures: dict[str, tuple[int, int]] = {}  # of a call, the error, and how many good ones come before
 
     def fail(self, call: str, error: int, *, skip: int = 0) -> None:
         """Make the calls of one name (such as ``sync``) raise this error number, after *skip* good ones, until ``mend``."""
-        self._failures[call] = error, skip
+        self._failures[call] = error
+        self._skipped[call] = skip
 
     def mend(self) -> None:
         """Let everything succeed again."""
         self._failures.clear()
         self.room_bytes = self.write_bytes = None
 
+    def __getattribute__(self, name: str) -> object:
+        """Return a call, to be made at once, or fail as it is to fail."""
+        get = super().__getattribute__
+        error = None if name.startswith("_") else get("_failures").get(name)
+        if error is not None:
+            self._skipped[name] -= 1
+            if self._skipped[name] < 0:
+                raise OSError(error, os.strerror(error))
+        return get(name)
+
     def write(self, fd: int, data: bytes | memoryview) -> int:
-        """Write as much as there is room, or fail as ``write``."""
-        self._raise_if_due("write")
+        """Write as much as there is room."""
         limit = len(data) if self.write_bytes is None else min(len(data), self.write_bytes)
         if self.room_bytes is not None:
             if self.room_bytes == 0:
@@ -45,24 +51,3 @@ class FaultyIo(FileIo):
             limit = min(limit, self.room_bytes)
             self.room_bytes -= limit
         return super().write(fd, data[:limit])
-
-    def _raise_if_due(self, call: str) -> None:
-        error, skip = self._failures.get(call, (0, 0))
-        if skip:
-            self._failures[call] = error, skip - 1
-        elif error:
-            raise OSError(error, os.strerror(error))
-
-
-def _failing(name: str) -> Callable[..., Any]:
-    real = getattr(FileIo, name)
-
-    def call(io: FaultyIo, *arguments: Any) -> Any:  # noqa: ANN401 (those of the call)
-        io._raise_if_due(name)  # noqa: SLF001 (a method of the class)
-        return real(io, *arguments)
-
-    return call
-
-
-for _name in CALLS:
-    setattr(FaultyIo, _name, _failing(_name))
