@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots
+from memci.archive.stores.contract import Journal, NewRecord, Pages, Record, SessionStore, Snapshots
 from memci.archive.stores.record_codec import redacted_meanwhile
 from memci.errors import CorruptError
 from memci.messages.base64_runs import BEGIN, RUN, has_run, is_data
@@ -54,47 +54,20 @@ def with_blobs(session: SessionStore, session_id: str) -> "BlobSession":
     return BlobSession(session, session_id)
 
 
-@attrs.frozen
-class _Texts:
-    """Takes what is large out of what is written, and puts it back where that is read."""
-
-    blobs: Blobs
-    session_id: str
-
-    def written(self, bodies: Sequence[bytes], seq: int) -> list[bytes]:
-        """Return bodies as they are stored, for records up to *seq*, 0 for copies of records; what they refer to is safe."""
-        taken = [taken_out(body) for body in bodies]
-        blobs = {name: blob for _, found in taken for name, blob in found.items()}
-        kept = set(self.blobs.put(blobs, seq) if blobs else ())
-        return [text if found.keys() <= kept else body for body, (text, found) in zip(bodies, taken, strict=True)]
-
-    def read(self, text: bytes, seq: int | None = None) -> bytes:
-        """Return a body as it was. Raises ``CorruptError`` where what it refers to is missing or damaged."""
-
-        def find(name: str) -> bytes:
-            data = self.blobs.find(name)
-            if data is None or sha256(data).hexdigest() != name:
-                problem = f"it is {'missing' if data is None else 'damaged'}: append it again, or restore a backup"
-                raise CorruptError(problem, session=self.session_id, place=f"blob {name}", seq=seq)
-            return data
-
-        return put_back(text, find)
-
-
 class _BlobJournal:
-    def __init__(self, journal: Journal, texts: _Texts) -> None:
+    def __init__(self, journal: Journal, session: "BlobSession") -> None:
         self.head = journal.head
         self._journal = journal
-        self._texts = texts
+        self._session = session
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        bodies = self._texts.written([record.body for record in records], expected + len(records))
+        bodies = self._session.stored([record.body for record in records], expected + len(records))
         stored = [NewRecord(record.kind, record.version, body) for record, body in zip(records, bodies, strict=True)]
         return self._journal.append(expected, stored)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         for record in self._journal.read(after, until):
-            body = self._texts.read(record.body, record.seq)
+            body = self._session.restored(record.body, record.seq)
             yield record if body is record.body else attrs.evolve(record, body=body)
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
@@ -103,48 +76,48 @@ class _BlobJournal:
         read = {seq: sha for seq, sha in (former or {}).items() if seq in bodies}
         for record in self._journal.read(min(read) - 1, max(read)) if read else ():
             if record.seq in read:
-                if sha256(self._texts.read(record.body, record.seq)).hexdigest() != read[record.seq]:
+                if sha256(self._session.restored(record.body, record.seq)).hexdigest() != read[record.seq]:
                     raise redacted_meanwhile(record.seq)
                 stored[record.seq] = sha256(record.body).hexdigest()
-        texts = self._texts.written(list(bodies.values()), max(bodies, default=0))
+        texts = self._session.stored(list(bodies.values()), max(bodies, default=0))
         self._journal.redact(dict(zip(bodies, texts, strict=True)), stored)
 
 
 class _BlobPages:
     """A page whose pictures are not there is not there."""
 
-    def __init__(self, pages: Pages, texts: _Texts) -> None:
+    def __init__(self, pages: Pages, session: "BlobSession") -> None:
         self.names = pages.names
         self.remove = pages.remove
         self._pages = pages
-        self._texts = texts
+        self._session = session
 
     def put(self, pages: Mapping[str, bytes]) -> None:
-        self._pages.put(dict(zip(pages, self._texts.written(list(pages.values()), 0), strict=True)))
+        self._pages.put(dict(zip(pages, self._session.stored(list(pages.values()), 0), strict=True)))
 
     def find(self, name: str) -> bytes | None:
         text = self._pages.find(name)
         try:
-            return None if text is None else self._texts.read(text)
+            return None if text is None else self._session.restored(text)
         except CorruptError:
             return None
 
 
 class _BlobSnapshots:
-    def __init__(self, snapshots: Snapshots, texts: _Texts) -> None:
+    def __init__(self, snapshots: Snapshots, session: "BlobSession") -> None:
         self.problems = snapshots.problems
         self.clear = snapshots.clear
         self._snapshots = snapshots
-        self._texts = texts
+        self._session = session
 
     def put(self, seq: int, body: bytes) -> None:
-        self._snapshots.put(seq, *self._texts.written([body], 0))
+        self._snapshots.put(seq, *self._session.stored([body], 0))
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
         found = self._snapshots.find(at_most)
         while found is not None:
             try:
-                return found[0], self._texts.read(found[1])
+                return found[0], self._session.restored(found[1])
             except CorruptError:
                 found = self._snapshots.find(found[0] - 1)
         return None
@@ -154,24 +127,43 @@ class BlobSession:
     """Implements ``memci.archive.stores.contract.SessionStore`` on another one, which gets references and blobs."""
 
     def __init__(self, session: SessionStore, session_id: str) -> None:
-        self._texts = _Texts(session.blobs, session_id)
         self.durability = session.durability
-        self.journal: Journal = _BlobJournal(session.journal, self._texts)
-        self.pages: Pages = _BlobPages(session.pages, self._texts)
         self.blobs = session.blobs
+        self.journal: Journal = _BlobJournal(session.journal, self)
+        self.pages: Pages = _BlobPages(session.pages, self)
         self.indexed_seq = session.indexed_seq
         self.close = session.close
         self._session = session
+        self._session_id = session_id
 
     @property
     def snapshots(self) -> Snapshots:
         """The cached states."""
-        return _BlobSnapshots(self._session.snapshots, self._texts)
+        return _BlobSnapshots(self._session.snapshots, self)
 
     @property
     def index(self) -> "PageIndex":
         """Page facts and search, as the store has them."""
         return self._session.index
+
+    def stored(self, bodies: Sequence[bytes], seq: int) -> list[bytes]:
+        """Return bodies as they are stored, for records up to *seq*, 0 for copies of records; what they refer to is safe."""
+        taken = [taken_out(body) for body in bodies]
+        blobs = {name: blob for _, found in taken for name, blob in found.items()}
+        kept = set(self.blobs.put(blobs, seq) if blobs else ())
+        return [text if found.keys() <= kept else body for body, (text, found) in zip(bodies, taken, strict=True)]
+
+    def restored(self, text: bytes, seq: int | None = None) -> bytes:
+        """Return a body as it was. Raises ``CorruptError`` where what it refers to is missing or damaged."""
+
+        def find(name: str) -> bytes:
+            data = self.blobs.find(name)
+            if data is None or sha256(data).hexdigest() != name:
+                problem = f"it is {'missing' if data is None else 'damaged'}: append it again, or restore a backup"
+                raise CorruptError(problem, session=self._session_id, place=f"blob {name}", seq=seq)
+            return data
+
+        return put_back(text, find)
 
     def drop_unused(self) -> None:
         """Let go of what no record refers to any more, after a redaction. O(history), where there are blobs."""

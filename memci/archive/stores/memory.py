@@ -28,67 +28,32 @@ class _Stored:
     is_deleted: bool = False
 
 
-class _Opening:
-    """The way of one opened session to what is stored of it."""
-
-    def __init__(self, store: "MemoryStore", key: tuple[str, str], *, read_only: bool) -> None:
-        self.session_id = key[1]
-        self.store = store
-        self.lock = store.lock
-        self._key = key
-        self._read_only = read_only
-        self._stored: _Stored | None = None
-        self._is_closed = False
-
-    def look(self) -> _Stored:
-        """Return what is stored, something empty before the session began."""
-        if self._is_closed:
-            raise refusal.closed(self.session_id)
-        if self._stored is None:
-            self._stored = self.store.sessions_by_key.get(self._key)
-        if self._stored is not None and self._stored.is_deleted:
-            raise refusal.deleted(self.session_id)
-        return self._stored or _Stored()
-
-    def begin(self) -> _Stored:
-        """Return what is stored, to be changed, with the lock held; the session begins if need be."""
-        stored = self.look()
-        if self._read_only:
-            raise refusal.read_only(self.session_id)
-        self._stored = self.store.sessions_by_key[self._key] = stored
-        return stored
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._stored = None
-
-
 class _View:
-    def __init__(self, opening: _Opening) -> None:
-        self._opening = opening
+    def __init__(self, session: "MemorySession") -> None:
+        self._session = session
 
 
 class _Journal(_View):
     def head(self) -> int:
-        return len(self._opening.look().records)
+        return len(self._session.look().records)
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         check_commit(records)
-        with self._opening.lock:
-            stored = self._opening.begin().records
+        with self._session.lock:
+            stored = self._session.begin().records
             if len(stored) != expected:
                 raise refusal.conflict(expected, len(stored))
             stored += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, start=expected + 1)]
         return expected + len(records)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        yield from self._opening.look().records[after : None if until is None else max(until, 0)]
+        yield from self._session.look().records[after : None if until is None else max(until, 0)]
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         for body in bodies.values():
             check_body(body)
-        with self._opening.lock:
-            records = self._opening.begin().records
+        with self._session.lock:
+            records = self._session.begin().records
             for seq in bodies:
                 if not 1 <= seq <= len(records):
                     raise refusal.no_record(seq, len(records))
@@ -101,62 +66,62 @@ class _Journal(_View):
 class _Pages(_View):
     def put(self, pages: Mapping[str, bytes]) -> None:
         checked = {check_page_name(name): page for name, page in pages.items()}
-        with self._opening.lock:
-            self._opening.begin().pages.update(checked)
+        with self._session.lock:
+            self._session.begin().pages.update(checked)
 
     def find(self, name: str) -> bytes | None:
-        return self._opening.look().pages.get(check_page_name(name))
+        return self._session.look().pages.get(check_page_name(name))
 
     def names(self) -> Iterator[str]:
-        yield from list(self._opening.look().pages)
+        yield from list(self._session.look().pages)
 
     def remove(self, names: Collection[str]) -> None:
         checked = [check_page_name(name) for name in names]
-        with self._opening.lock:
-            pages = self._opening.begin().pages
+        with self._session.lock:
+            pages = self._session.begin().pages
             for name in checked:
                 pages.pop(name, None)
 
 
 class _Snapshots(_View):
     def put(self, seq: int, body: bytes) -> None:
-        with self._opening.lock:
-            snapshots = self._opening.begin().snapshots
+        with self._session.lock:
+            snapshots = self._session.begin().snapshots
             snapshots[seq] = body
             for old in superfluous(snapshots):
                 del snapshots[old]
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
-        with self._opening.lock:
-            kept = self._opening.look().snapshots.items()
+        with self._session.lock:
+            kept = self._session.look().snapshots.items()
             return max(((seq, body) for seq, body in kept if at_most is None or seq <= at_most), default=None)
 
     def problems(self) -> Iterator[str]:
-        self._opening.look()
+        self._session.look()
         return iter(())  # memory is not damaged
 
     def clear(self) -> None:
-        with self._opening.lock:
-            self._opening.begin().snapshots.clear()
+        with self._session.lock:
+            self._session.begin().snapshots.clear()
 
 
 class _Blobs(_View):
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
-        with self._opening.lock:
-            known = self._opening.begin().blobs
+        with self._session.lock:
+            known = self._session.begin().blobs
             for name, blob in blobs.items():
                 known[name] = (max(seq, known[name][0] if name in known else 0), blob)
         return blobs
 
     def find(self, name: str) -> bytes | None:
-        return self._opening.look().blobs.get(name, (0, None))[1]
+        return self._session.look().blobs.get(name, (0, None))[1]
 
     def names(self) -> Iterator[str]:
-        yield from list(self._opening.look().blobs)
+        yield from list(self._session.look().blobs)
 
     def drop(self, names: Collection[str], seq: int) -> None:
-        with self._opening.lock:
-            known = self._opening.begin().blobs
+        with self._session.lock:
+            known = self._session.begin().blobs
             for name in names:
                 if name in known and known[name][0] <= seq:
                     del known[name]
@@ -165,19 +130,42 @@ class _Blobs(_View):
 class MemorySession:
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
-    def __init__(self, opening: _Opening) -> None:
-        self.journal: Journal = _Journal(opening)
-        self.pages: Pages = _Pages(opening)
-        self.snapshots: Snapshots = _Snapshots(opening)
-        self.blobs: Blobs = _Blobs(opening)
-        self.durability = opening.store.durability
-        self._opening = opening
+    def __init__(self, store: "MemoryStore", key: tuple[str, str], *, read_only: bool) -> None:
+        self.journal: Journal = _Journal(self)
+        self.pages: Pages = _Pages(self)
+        self.snapshots: Snapshots = _Snapshots(self)
+        self.blobs: Blobs = _Blobs(self)
+        self.durability = store.durability
+        self.lock = store.lock
+        self._sessions = store.sessions_by_key
+        self._key = key
+        self._read_only = read_only
+        self._stored: _Stored | None = None
+        self._is_closed = False
         self._index: PageIndex | None = None
+
+    def look(self) -> _Stored:
+        """Return what is stored, something empty before the session began."""
+        if self._is_closed:
+            raise refusal.closed(self._key[1])
+        if self._stored is None:
+            self._stored = self._sessions.get(self._key)
+        if self._stored is not None and self._stored.is_deleted:
+            raise refusal.deleted(self._key[1])
+        return self._stored or _Stored()
+
+    def begin(self) -> _Stored:
+        """Return what is stored, to be changed, with the lock held; the session begins if need be."""
+        stored = self.look()
+        if self._read_only:
+            raise refusal.read_only(self._key[1])
+        self._stored = self._sessions[self._key] = stored
+        return stored
 
     @property
     def index(self) -> "PageIndex":
         """Page facts and search, in memory; empty after each opening of the session."""
-        self._opening.look()
+        self.look()
         if self._index is None:
             from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
@@ -192,8 +180,8 @@ class MemorySession:
         """Let go of the session, which stays in the store. May be called twice."""
         if self._index is not None:
             self._index.close()
-            self._index = None
-        self._opening.close()
+        self._index = self._stored = None
+        self._is_closed = True
 
 
 class MemoryStore:
@@ -214,7 +202,7 @@ class MemoryStore:
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> MemorySession:
         """Open what is stored of a session."""
-        return MemorySession(_Opening(self, check_key(tenant, session_id), read_only=read_only))
+        return MemorySession(self, check_key(tenant, session_id), read_only=read_only)
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order."""
