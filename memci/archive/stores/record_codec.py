@@ -131,11 +131,7 @@ class LineCodec:
         return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
 
     def decode_body(self, line: bytes, header: Header) -> tuple[bytes, bool]:
-        """Return the body of a record whose header was read, and whether it stands in the place of the one that was appended.
-
-        Raises:
-            DamagedLineError: The body is not what was written.
-        """
+        """Return the body of a record, and whether it was redacted; raise ``DamagedLineError`` if it is not what was written."""
         body = line[header.body_start : -len(_LINE_END)]
         if sha256(body).hexdigest().encode() == header.sha:
             return body, False
@@ -149,7 +145,6 @@ class LineCodec:
         """Return the line of a record with another body in the place of its own; its checksum still holds.
 
         Raises:
-            ValueError: See ``check_body``.
             DamagedLineError: The line is not what was written.
             ConflictError: Its own is not the one with the SHA-256 *former*.
         """
@@ -165,11 +160,7 @@ class LineCodec:
         return b'{"v":1,"seq":%d,"sha":"%b","sum":"%b","body":%b}\n' % (seq, sha, self._snapshot_sum(seq, sha), body)
 
     def decode_snapshot(self, line: bytes, seq: int) -> bytes:
-        """Return the body of the snapshot file that should be the state after the record *seq*.
-
-        Raises:
-            DamagedLineError: It is not what was written, or of another place or session.
-        """
+        """Return the body of a snapshot file; raise ``DamagedLineError`` if it is not what was written for the record *seq*."""
         match = _SNAPSHOT.match(line)
         if match is None or not line.endswith(_LINE_END) or match[1] != b"1" or int(match[2]) != seq:
             message = f"the file is not a snapshot of record {seq} that this version of memci can read"

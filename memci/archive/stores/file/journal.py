@@ -84,10 +84,7 @@ class FileJournal:
                     return
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
-        """Put other bodies in the place of those of some records: the journal is written anew and takes the name of the old one.
-
-        O(journal). What a crash leaves is the old journal or the new one, whole.
-        """
+        """Put other bodies in the place of those of some records: the journal is replaced whole. O(journal)."""
         for body in bodies.values():
             check_body(body)
         files = self._files
@@ -152,12 +149,7 @@ class FileJournal:
         return file
 
     def _find_tail(self, size: int) -> Tail:
-        """Return where the whole commits end in a file of *size* bytes. Costs the last commit and what is torn after it.
-
-        Raises:
-            CorruptError: The last line is damaged.
-            StoreError: A newer memci wrote it.
-        """
+        """Return where the whole commits end in a file of *size* bytes. Costs the last commit and what is torn after it."""
         tail: Tail | None = None
         before: int | None = None  # the record before the last commit, once one of its lines was read
         is_damaged = False
@@ -205,12 +197,7 @@ class FileJournal:
         raise self._corrupt(reason, start, header.seq)
 
     def _records(self, file: OpenJournal, after: int, until: int | None, size: int) -> Iterator[Record]:
-        """Yield the records with ``after < seq <= until`` within the first *size* bytes, which end with a line.
-
-        Raises:
-            CorruptError: A record is damaged or missing; those before it were yielded.
-            StoreError: A newer memci wrote it.
-        """
+        """Yield the records with ``after < seq <= until`` within the first *size* bytes, which end with a line."""
         expected = after + 1
         damage: CorruptError | None = None
         for start, line in self._lines(self._find_start(file, after, size), size):
@@ -254,10 +241,7 @@ class FileJournal:
             raise self._corrupt(str(error), start, header.seq) from error
 
     def _find_start(self, file: OpenJournal, after: int, size: int) -> int:
-        """Return the offset of a line at or before the record that follows *after*; O(log size) reads.
-
-        No read where the last reading ended.
-        """
+        """Return the offset of a line at or before the record after *after*; O(log size) reads, none after the one read last."""
         if after == file.last_read.head and file.last_read.end <= size:
             return file.last_read.end
         low, high = 0, size if after else 0

@@ -63,14 +63,12 @@ class SessionFiles:
     """What journal, pages and snapshots of one session share. For one thread at a time. Most methods raise ``OSError``.
 
     Whoever writes holds the lock of the session: an exclusive ``flock`` on a file of its own, so that no file that is
-    replaced takes the lock with it. The lock keeps out other openings of the session, in this process and in others.
-    Under the lock a temporary file belongs to nobody else.
+    replaced takes the lock with it. It keeps out other openings of the session, in this process and in others; under it a
+    temporary file belongs to nobody else.
 
     Attributes:
-        io: The calls to the operating system.
-        root, directory, blobs: Absolute paths of the store, of the session, and of what the tenant's sessions share.
+        root, tenant_directory, directory, blobs: Absolute paths of the store, the tenant, the session and the tenant's blobs.
         name: Of the session's directory.
-        session_id: For error texts.
         journal: The open journal, ``None`` before it was found or made.
     """
 
@@ -103,11 +101,7 @@ class SessionFiles:
 
     @contextmanager
     def reported(self, *names: str) -> Iterator[None]:
-        """Turn an ``OSError`` into an ``UnavailableError`` that names the file that it names itself, or else this one.
-
-        Raises:
-            SessionClosedError: The session was closed.
-        """
+        """Turn an ``OSError`` into an ``UnavailableError`` that names its own file, or else this one; refuse a closed session."""
         if self._is_closed:
             raise refusal.closed(self.session_id)
         try:
@@ -132,8 +126,7 @@ class SessionFiles:
     def journal_size(self) -> int:
         """Return the size of the journal, 0 for none. Where another file took the place of the open one, that is opened.
 
-        Raises:
-            UnavailableError: It is none of the same history, as the first records have not the same header.
+        It is refused as another session's where the first records have not the same header.
         """
         while (file := self.open_journal()) is not None:
             facts = self.io.stat(file.fd)
@@ -164,12 +157,7 @@ class SessionFiles:
     def locked(self, *names: str) -> Iterator[int]:
         """Hold the lock, to write, with the directory of a new session made; give the size of the journal if it is open, else 0.
 
-        Failures are reported on the file that is named.
-
-        Raises:
-            PermissionDeniedError: The session was opened read-only.
-            LockedError: Somebody else has held the lock for too long.
-            UnavailableError: The session was deleted while it was open.
+        Failures are reported on the file that is named; a read-only and a deleted session are refused.
         """
         with self.reported(*names):
             if self._read_only:
@@ -212,10 +200,7 @@ class SessionFiles:
                 self.io.close(lock)
 
     def settle(self) -> None:
-        """Make the directories of a session safe before its first record, under the lock.
-
-        So a journal that holds a record is known to be found again after a loss of power.
-        """
+        """Make the directories of a session safe before its first record: a loss of power then leaves both. Under the lock."""
         if is_hashed(file_name(self._tenant)) or is_hashed(file_name(self.session_id)):
             note = orjson.dumps({"tenant": self._tenant, "session": self.session_id})
             self.write_file([note, b"\n"], self.path(NOTE), sync=True)
@@ -253,10 +238,7 @@ class SessionFiles:
         return find_file(self.io, f"{self.enter(folder)}/{name}")
 
     def write_file(self, pieces: Iterable[bytes], path: str, *, sync: bool) -> None:
-        """Write a file of the session or its tenant, under the lock: it is the old one or the new one, whole, whatever happens.
-
-        Its name is not safe before the directory was synced.
-        """
+        """Replace a file of the session or its tenant whole, under the lock. Its name is safe once the directory was synced."""
         temporary = self.path(path.rpartition("/")[2] + _TEMPORARY)
         fd = self.io.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:

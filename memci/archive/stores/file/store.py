@@ -112,8 +112,8 @@ class FileStore:
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order. Reads the end of each journal.
 
-        Other files, and what is left of a session that was half made or half deleted, are passed over. A session is listed
-        whatever stands in the place of its journal: whoever opens it is told.
+        What is left of a session that was half made or half deleted is passed over. A session is listed whatever stands in
+        the place of its journal: whoever opens it is told.
         """
         name = file_name(check_identifier(tenant, "tenant"))
         path = f"{self.root}/{name}"
