@@ -333,8 +333,8 @@ class SessionFiles:
             return
         except FileNotFoundError:
             self._make_directories(parent)
-            self._make_directories(path)
-            return
+            with suppress(FileExistsError):
+                self.io.make_directory(path)
         if len(path) < len(self.root):  # settle() sees to those below
             self.sync(parent)
 
