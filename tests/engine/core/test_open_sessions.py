@@ -39,6 +39,16 @@ def asked(store: CountingStore, engine: Engine, session_id: str = "chat") -> dic
     return dict(store.calls)
 
 
+def test_an_append_is_one_question(store: Store) -> None:
+    """A message that answers no call is compared with the head by its commit alone."""
+    counted = CountingStore(store)
+    with engine_on(counted).session("chat") as session:
+        talk(session, 1)
+        counted.calls.clear()
+        session.append(user("more"))
+        assert {"append": 1} == dict(counted.calls)
+
+
 def test_an_unchanged_session_costs_one_round_trip(store: Store) -> None:
     """Opening a session that was closed lately reads its last record, and asks the store for nothing else."""
     counted = CountingStore(store)
