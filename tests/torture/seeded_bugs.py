@@ -11,7 +11,7 @@ from memci.archive.disk import FileIo, write_all
 from memci.archive.stores.contract import NewRecord, Store
 from memci.archive.stores.file.journal import FileJournal
 from memci.archive.stores.file.pages import FilePages, FileSnapshots
-from memci.archive.stores.file.session import JOURNAL, PAGES, SessionFiles, Tail
+from memci.archive.stores.file.session import PAGES, SessionFiles, Tail
 from memci.archive.stores.file.store import FileSession, FileStore
 from memci.archive.stores.record_codec import Header, LineCodec
 from tests.torture.store_workload import StoreMaker
@@ -78,7 +78,7 @@ class FailedSyncSwallowed(SessionFiles):
 
 class DeletesTheJournalOnly(SessionFiles):
     def remove(self, forget_blobs: Callable[[], None]) -> None:  # noqa: ARG002 (the bug)
-        self.unlink(self.path(JOURNAL))
+        self.unlink(self.journal_path)
         self.sync(self.directory)
 
 

@@ -11,7 +11,6 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from memci.archive.disk import find_file
 from memci.archive.stores.file.session import LOCK, SessionFiles
 
 
@@ -27,10 +26,10 @@ class FileBlobs:
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
         """Keep blobs for records up to *seq*. New ones cost two syncs each, and there is one for all; copies cost none."""
         files = self._files
-        with files.reported():
+        with files.reported(self._files.blobs):
             if not seq and all(self._seq(name) >= 0 and self._read(name) == blob for name, blob in blobs.items()):
                 return blobs  # what records hold is safe, and all others are copies
-        with files.locked(), self._locked():
+        with files.locked(self._files.blobs), self._locked():
             made: list[str] = []
             try:
                 for name, blob in blobs.items():
@@ -54,22 +53,22 @@ class FileBlobs:
 
     def find(self, name: str) -> bytes | None:
         """Return a blob, or ``None`` where there is none."""
-        with self._files.reported():
+        with self._files.reported(self._files.blobs):
             return self._read(name)
 
     def names(self) -> Iterator[str]:
         """Yield the names of the blobs that the session refers to, in no order. O(blobs of the tenant)."""
-        with self._files.reported():
+        with self._files.reported(self._files.blobs):
             yield from self._own()
 
     def drop(self, names: Collection[str], seq: int) -> None:
         """Forget references for records up to *seq*, and files without any. One sync. O(blobs of the tenant)."""
-        with self._files.locked(), self._locked():
+        with self._files.locked(self._files.blobs), self._locked():
             self._forget([name for name in names if self._seq(name) <= seq])
 
     def forget_all(self) -> None:
         """Forget all references of the session, which is being deleted, under its lock. Raises ``OSError``."""
-        if self._list():
+        if self._files.list_names(self._files.blobs):
             with self._locked():
                 self._forget(self._own())
 
@@ -77,7 +76,7 @@ class FileBlobs:
         """Remove references, and all data without any, under both locks."""
         for name in names:
             self._files.unlink(self._path(name + self._suffix))
-        found = self._list()
+        found = self._files.list_names(self._files.blobs)
         referred = {name.partition(".")[0] for name in found if "." in name}
         for name in found:
             if "." not in name and name not in referred and name != LOCK:
@@ -87,8 +86,7 @@ class FileBlobs:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the lock of the tenant's blobs, under that of the session."""
-        with suppress(FileExistsError):
-            self._io.make_directory(self._files.blobs)
+        self._files.make_directory(self._files.blobs)
         fd = self._io.open(self._path(LOCK), os.O_RDWR | os.O_CREAT)
         try:
             self._io.lock(fd)
@@ -102,19 +100,11 @@ class FileBlobs:
         return -1 if text is None else int(text) if text.isdigit() else 0
 
     def _own(self) -> list[str]:
-        return [name.removesuffix(self._suffix) for name in self._list() if name.endswith(self._suffix)]
-
-    def _list(self) -> list[str]:
-        self._io.refuse_links(self._files.root, self._files.blobs)
-        try:
-            return [entry.name for entry in self._io.list_directory(self._files.blobs)]
-        except FileNotFoundError:
-            return []
+        found = self._files.list_names(self._files.blobs)
+        return [name.removesuffix(self._suffix) for name in found if name.endswith(self._suffix)]
 
     def _read(self, name: str) -> bytes | None:
-        return find_file(self._io, self._path(name))
+        return self._files.find_file(self._files.blobs, name)
 
     def _path(self, name: str) -> str:
-        """Return the path of a file, in a directory into which no symbolic link leads."""
-        self._io.refuse_links(self._files.root, self._files.blobs)
         return f"{self._files.blobs}/{name}"

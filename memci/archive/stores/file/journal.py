@@ -37,7 +37,7 @@ class FileJournal:
 
     def head(self) -> int:
         """Return the sequence number of the last whole commit as it is stored now; raise ``CorruptError`` for a damaged one."""
-        with self._files.reported(JOURNAL):
+        with self._files.reported(self._files.journal_path):
             file = self._look()
             return file.tail.head if file else 0
 
@@ -47,11 +47,11 @@ class FileJournal:
         if self._failure:
             raise UnavailableError(self._failure)
         commit = self._codec.encode_commit(expected, records)
-        with files.reported(JOURNAL):
+        with files.reported(files.journal_path):
             if files.open_journal() is None and expected:
                 raise refusal.conflict(expected, 0)
         try:
-            with files.locked(JOURNAL) as size:
+            with files.locked(files.journal_path) as size:
                 self._commit(expected, commit, len(records), size)
         except UnavailableError as error:
             if isinstance(error.__cause__, SyncError):
@@ -63,7 +63,7 @@ class FileJournal:
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; see the contract."""
         files = self._files
-        with files.reported(JOURNAL):
+        with files.reported(files.journal_path):
             try:
                 file = self._look()
             except CorruptError:
@@ -88,13 +88,13 @@ class FileJournal:
         for body in bodies.values():
             check_body(body)
         files = self._files
-        with files.locked(JOURNAL):
+        with files.locked(files.journal_path):
             tail = self._find_tail(files.journal_size())
             for seq in bodies:
                 if not 1 <= seq <= tail.head:
                     raise refusal.no_record(seq, tail.head)
             if bodies:
-                files.write_file(self._redacted(bodies, former or {}, tail.end), files.path(JOURNAL), sync=True)
+                files.write_file(self._redacted(bodies, former or {}, tail.end), files.journal_path, sync=True)
                 files.sync(files.directory)
                 files.journal_size()  # lets go of the former file
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from memci.archive.stores.file.session import JSON, PAGES, SNAPSHOTS, SessionFiles
+from memci.archive.stores.file.session import JSON, SessionFiles
 from memci.archive.stores.names import check_page_name, is_page_name
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec
 from memci.archive.stores.thinning import superfluous
@@ -24,8 +24,8 @@ class FilePages:
         names = [check_page_name(name) + JSON for name in pages]
         if not names:
             return
-        with files.locked(PAGES):
-            if files.make_directory(PAGES) or not self._is_settled:
+        with files.locked(files.pages):
+            if files.make_directory(files.pages) or not self._is_settled:
                 # Whoever made it, or began the journal, may have died before its name was safe.
                 if files.open_journal() is None or not files.read_journal(1, 0):
                     files.settle()
@@ -33,19 +33,19 @@ class FilePages:
                     files.sync(files.directory)
                 self._is_settled = True
             for name, page in zip(names, pages.values(), strict=True):
-                files.write_file([page], files.path(PAGES, name), sync=True)
-            files.sync(files.path(PAGES))
+                files.write_file([page], f"{files.pages}/{name}", sync=True)
+            files.sync(files.pages)
 
     def find(self, name: str) -> bytes | None:
         """Return the bytes of a page file, or ``None`` where there is none."""
         file = check_page_name(name) + JSON
-        with self._files.reported(PAGES, file):
-            return self._files.find_file(PAGES, file)
+        with self._files.reported(f"{self._files.pages}/{file}"):
+            return self._files.find_file(self._files.pages, file)
 
     def names(self) -> Iterator[str]:
         """Yield the names of all page files, in no order; other files are passed over."""
-        with self._files.reported(PAGES):
-            files = self._files.list_names(PAGES)
+        with self._files.reported(self._files.pages):
+            files = self._files.list_names(self._files.pages)
         for file in files:
             name = file.removesuffix(JSON)
             if name != file and is_page_name(name):
@@ -53,7 +53,7 @@ class FilePages:
 
     def remove(self, names: Collection[str]) -> None:
         """Delete page files; names that are not there are passed over. One sync."""
-        self._files.remove_files(PAGES, {check_page_name(name) + JSON for name in names}.__contains__)
+        self._files.remove_files(self._files.pages, {check_page_name(name) + JSON for name in names}.__contains__)
 
 
 class FileSnapshots:
@@ -66,15 +66,15 @@ class FileSnapshots:
     def put(self, seq: int, body: bytes) -> None:
         """Keep a state, and remove older ones that are superfluous by now."""
         files = self._files
-        with files.locked(SNAPSHOTS):
-            files.make_directory(SNAPSHOTS)
-            files.write_file([self._codec.encode_snapshot(seq, body)], files.path(SNAPSHOTS, f"{seq}{JSON}"), sync=False)
+        with files.locked(files.snapshots):
+            files.make_directory(files.snapshots)
+            files.write_file([self._codec.encode_snapshot(seq, body)], f"{files.snapshots}/{seq}{JSON}", sync=False)
             for old in superfluous(files.snapshot_seqs()):
-                files.unlink(files.path(SNAPSHOTS, f"{old}{JSON}"))
+                files.unlink(f"{files.snapshots}/{old}{JSON}")
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
         """Return the newest undamaged state with ``seq <= at_most``, or ``None``."""
-        with self._files.reported(SNAPSHOTS):
+        with self._files.reported(self._files.snapshots):
             for seq in sorted(self._files.snapshot_seqs(), reverse=True):
                 body = self._read(seq) if at_most is None or seq <= at_most else None
                 if isinstance(body, bytes):
@@ -83,20 +83,20 @@ class FileSnapshots:
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each damaged snapshot, oldest first."""
-        with self._files.reported(SNAPSHOTS):
+        with self._files.reported(self._files.snapshots):
             for seq in sorted(self._files.snapshot_seqs()):
                 body = self._read(seq)
                 if isinstance(body, DamagedLineError):
-                    place = self._files.path(SNAPSHOTS, f"{seq}{JSON}").removeprefix(f"{self._files.root}/")
+                    place = f"{self._files.snapshots}/{seq}{JSON}".removeprefix(f"{self._files.root}/")
                     yield f"{place}: {body}; it is not used and can be deleted"
 
     def clear(self) -> None:
         """Delete all of them, damaged ones too. One sync."""
-        self._files.remove_files(SNAPSHOTS, lambda _: True)
+        self._files.remove_files(self._files.snapshots, lambda _: True)
 
     def _read(self, seq: int) -> bytes | DamagedLineError | None:
         """Return the body, what is wrong with it, or ``None`` where the file went meanwhile. Raises ``OSError``."""
-        line = self._files.find_file(SNAPSHOTS, f"{seq}{JSON}")
+        line = self._files.find_file(self._files.snapshots, f"{seq}{JSON}")
         try:
             return None if line is None else self._codec.decode_snapshot(line, seq)
         except DamagedLineError as error:

@@ -67,7 +67,8 @@ class SessionFiles:
     temporary file belongs to nobody else.
 
     Attributes:
-        root, tenant_directory, directory, blobs: Absolute paths of the store, the tenant, the session and the tenant's blobs.
+        root, tenant_directory, directory: Absolute paths of the store, the tenant and the session.
+        pages, snapshots, blobs, journal_path: And of what they hold.
         name: Of the session's directory.
         journal: The open journal, ``None`` before it was found or made.
     """
@@ -79,7 +80,10 @@ class SessionFiles:
         self.name = session_name(self.session_id)
         self.tenant_directory = f"{root}/{file_name(self._tenant)}"
         self.directory = f"{self.tenant_directory}/{self.name}"
+        self.pages = f"{self.directory}/{PAGES}"
+        self.snapshots = f"{self.directory}/{SNAPSHOTS}"
         self.blobs = f"{self.tenant_directory}/{BLOBS}"
+        self.journal_path = f"{self.directory}/{JOURNAL}"
         self.journal: OpenJournal | None = None
         self._durable = durable
         self._read_only = read_only
@@ -89,25 +93,20 @@ class SessionFiles:
         self._is_hung = False
         self._is_closed = False
 
-    def path(self, *names: str) -> str:
-        """Return the path of a file of the session."""
-        return "/".join((self.directory, *names))
-
-    def enter(self, *names: str) -> str:
-        """Return the path of a directory of the session, into which no symbolic link leads."""
-        path = self.path(*names)
-        self.io.refuse_links(self.root, path)
-        return path
+    def entered(self, directory: str) -> str:
+        """Return the path of a directory, into which no symbolic link leads."""
+        self.io.refuse_links(self.root, directory)
+        return directory
 
     @contextmanager
-    def reported(self, *names: str) -> Iterator[None]:
+    def reported(self, path: str) -> Iterator[None]:
         """Turn an ``OSError`` into an ``UnavailableError`` that names its own file, or else this one; refuse a closed session."""
         if self._is_closed:
             raise refusal.closed(self.session_id)
         try:
             yield
         except OSError as error:
-            path = error.filename if isinstance(error.filename, str) else self.path(*names)
+            path = error.filename if isinstance(error.filename, str) else path
             raise refusal.unavailable(error, path.removeprefix(f"{self.root}/"), self.session_id) from error
 
     def open_journal(self) -> OpenJournal | None:
@@ -145,7 +144,7 @@ class SessionFiles:
 
     def _open_journal(self, flag: int = 0) -> OpenJournal:
         flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_APPEND
-        return OpenJournal(self.io.open(f"{self.enter()}/{JOURNAL}", flags | flag))
+        return OpenJournal(self.io.open(f"{self.entered(self.directory)}/{JOURNAL}", flags | flag))
 
     def read_journal(self, size: int, offset: int) -> bytes:
         """Read at most *size* bytes of the open journal; raise ``SessionClosedError`` once it was closed."""
@@ -154,12 +153,12 @@ class SessionFiles:
         return self.io.read(self.journal.fd, size, offset)
 
     @contextmanager
-    def locked(self, *names: str) -> Iterator[int]:
+    def locked(self, path: str) -> Iterator[int]:
         """Hold the lock, to write, with the directory of a new session made; give the size of the journal if it is open, else 0.
 
         Failures are reported on the file that is named; a read-only and a deleted session are refused.
         """
-        with self.reported(*names):
+        with self.reported(path):
             if self._read_only:
                 raise refusal.read_only(self.session_id)
             try:
@@ -203,7 +202,7 @@ class SessionFiles:
         """Make the directories of a session safe before its first record: a loss of power then leaves both. Under the lock."""
         if is_hashed(file_name(self._tenant)) or is_hashed(file_name(self.session_id)):
             note = orjson.dumps({"tenant": self._tenant, "session": self.session_id})
-            self.write_file([note, b"\n"], self.path(NOTE), sync=True)
+            self.write_file([note, b"\n"], f"{self.directory}/{NOTE}", sync=True)
         for path in (self.directory, self.tenant_directory, self.root):
             self.sync(path)
 
@@ -215,31 +214,31 @@ class SessionFiles:
         """
         if self._is_swept:
             return
-        left = [self.path(name) for name in self.list_names() if name.endswith(_TEMPORARY)]
-        left += [self.path(SNAPSHOTS, f"{seq}{JSON}") for seq in self.snapshot_seqs() if seq > head]
+        left = [f"{self.directory}/{name}" for name in self.list_names(self.directory) if name.endswith(_TEMPORARY)]
+        left += [f"{self.snapshots}/{seq}{JSON}" for seq in self.snapshot_seqs() if seq > head]
         for path in left:
             self.unlink(path)
         self._is_swept = True
 
-    def list_names(self, *names: str) -> list[str]:
-        """Return the names in a directory of the session; none where it is not there."""
+    def list_names(self, directory: str) -> list[str]:
+        """Return the names in a directory; none where it is not there."""
         try:
-            return [entry.name for entry in self.io.list_directory(self.enter(*names))]
+            return [entry.name for entry in self.io.list_directory(self.entered(directory))]
         except FileNotFoundError:
             return []
 
     def snapshot_seqs(self) -> list[int]:
         """Return which snapshots there are, in no order."""
-        stems = (name.removesuffix(JSON) for name in self.list_names(SNAPSHOTS) if name.endswith(JSON))
+        stems = (name.removesuffix(JSON) for name in self.list_names(self.snapshots) if name.endswith(JSON))
         return [int(stem) for stem in stems if stem.isdecimal() and stem == str(int(stem))]
 
-    def find_file(self, folder: str, name: str) -> bytes | None:
+    def find_file(self, directory: str, name: str) -> bytes | None:
         """Return the bytes of a file, ``None`` where there is none."""
-        return find_file(self.io, f"{self.enter(folder)}/{name}")
+        return find_file(self.io, f"{self.entered(directory)}/{name}")
 
     def write_file(self, pieces: Iterable[bytes], path: str, *, sync: bool) -> None:
         """Replace a file of the session or its tenant whole, under the lock. Its name is safe once the directory was synced."""
-        temporary = self.path(path.rpartition("/")[2] + _TEMPORARY)
+        temporary = f"{self.directory}/{path.rpartition('/')[2]}{_TEMPORARY}"
         fd = self.io.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             try:
@@ -255,19 +254,19 @@ class SessionFiles:
                 self.unlink(temporary)
             raise
 
-    def remove_files(self, folder: str, is_wanted: Callable[[str], bool]) -> None:
-        """Delete files of a folder, durably. One sync, where there are any."""
-        with self.locked(folder):
-            found = [name for name in self.list_names(folder) if is_wanted(name)]
+    def remove_files(self, directory: str, is_wanted: Callable[[str], bool]) -> None:
+        """Delete files of a directory, durably. One sync, where there are any."""
+        with self.locked(directory):
+            found = [name for name in self.list_names(directory) if is_wanted(name)]
             for name in found:
-                self.unlink(self.path(folder, name))
+                self.unlink(f"{directory}/{name}")
             if found:
-                self.sync(self.path(folder))
+                self.sync(directory)
 
-    def make_directory(self, name: str) -> bool:
-        """Make a directory of the session and return whether it is new."""
+    def make_directory(self, directory: str) -> bool:
+        """Make a directory and return whether it is new."""
         try:
-            self.io.make_directory(self.enter(name))
+            self.io.make_directory(self.entered(directory))
         except FileExistsError:
             return False
         return True
@@ -290,11 +289,11 @@ class SessionFiles:
 
         A crash half way leaves a directory without a journal: no session, and a new one of that id can begin in it.
         """
-        self.unlink(self.path(JOURNAL))
+        self.unlink(self.journal_path)
         self.sync(self.directory)  # nothing else is gone before the journal is
         forget_blobs()
         self._remove_below(self.directory, keep=LOCK)
-        self.unlink(self.path(LOCK))
+        self.unlink(f"{self.directory}/{LOCK}")
         try:
             self.io.remove_directory(self.directory)
         except OSError as error:
@@ -314,7 +313,7 @@ class SessionFiles:
     def _open_lock(self, *, create: bool) -> int:
         for _ in range(_ATTEMPTS):  # somebody who deletes the session may remove the directory just after it was made
             try:
-                return self.io.open(f"{self.enter()}/{LOCK}", os.O_RDWR | os.O_CREAT)
+                return self.io.open(f"{self.entered(self.directory)}/{LOCK}", os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
                 if not create:
                     raise refusal.deleted(self.session_id) from None

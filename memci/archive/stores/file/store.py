@@ -59,18 +59,19 @@ class FileSession:
     def index(self) -> "PageIndex":
         """Page facts and search, opened when first asked for, which makes the directory of a new session."""
         if self._index is None:
-            with self._files.reported(INDEX):
+            path = f"{self._files.directory}/{INDEX}"
+            with self._files.reported(path):
                 from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
-                path = f"{self._files.enter()}/{INDEX}"
-                with nullcontext() if self._read_only else self._files.locked(INDEX):
+                self._files.entered(self._files.directory)
+                with nullcontext() if self._read_only else self._files.locked(path):
                     self._index = PageIndex(path, read_only=self._read_only)
         return self._index
 
     def indexed_seq(self) -> int:
         """Return the last record that the index knows of; 0 where there is none that can be read."""
         try:
-            return self.index.seq if os.path.exists(self._files.path(INDEX)) else 0  # noqa: PTH110 (no error on a failing disk)
+            return self.index.seq if os.path.exists(f"{self._files.directory}/{INDEX}") else 0  # noqa: PTH110 (no error on a failing disk)
         except (CorruptError, UnavailableError):
             return 0
 
@@ -135,13 +136,13 @@ class FileStore:
         After an ``UnavailableError`` something is left: call again.
         """
         files = self._files(tenant, session_id)
-        with files.reported():
+        with files.reported(files.directory):
             try:
                 self.io.list_directory(files.directory)
             except FileNotFoundError:
                 return
             try:
-                with files.locked():
+                with files.locked(files.directory):
                     files.remove(FileBlobs(files).forget_all)
             finally:
                 files.close()
