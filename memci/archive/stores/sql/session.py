@@ -197,9 +197,6 @@ class _Journal:
             if not done:
                 raise redacted_meanwhile(seq)
 
-    def close(self) -> None:
-        self.opening.is_closed = True
-
     def _decoded(self, seq: int, line: bytes) -> tuple[Header, bytes, bool]:
         try:
             header = self.codec.decode_header(line)
