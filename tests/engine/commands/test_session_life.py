@@ -338,6 +338,7 @@ def test_explain_says_why_a_page_is_where_it_is() -> None:
     session.fold("all")
     session.recall(3)
     session.evict(4)
+    session.restore(5)
     session.fold()
     expected = {"sys-1": "system prompt", "usr-1": "waits for its result", "usr-3": "fades in turn 21", "usr-4": "restore"}
     for index, words in expected.items():
