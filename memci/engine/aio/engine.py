@@ -135,6 +135,7 @@ class AsyncEngine:
     delete = awaited(Engine.delete)
     repair = awaited(Engine.repair)
     erase = awaited(Engine.erase)
+    warm_up = awaited(Engine.warm_up)
 
     async def close(self) -> None:
         """Close all sessions and the store. May be called twice."""

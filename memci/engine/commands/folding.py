@@ -199,7 +199,7 @@ def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: in
     """
     from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
 
-    for summarizer in (core.summarizer, ExtractiveSummarizer()):
+    for summarizer in filter(None, (core.summarizer, ExtractiveSummarizer())):
         try:
             return _checked(summarizer.summarize(messages, max_tokens=max_tokens))
         except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)

@@ -50,7 +50,7 @@ class Core:
         store: Where it is stored.
         reopen: Opens what is stored of it once more.
         counter: Counts tokens, as ``config.counter`` names it.
-        summarizer: Writes the contents entries.
+        summarizer: Writes the contents entries; extracts where there is none.
         instructions: What the system part tells the model of recalling; empty for nothing.
         forget_erased: Removes what this process stored of pages that another one erased after an event.
         clock: Tells the time, in UTC.
@@ -74,7 +74,7 @@ class Core:
     store: BlobSession
     reopen: Callable[[], BlobSession]
     counter: TokenCounter
-    summarizer: Summarizer
+    summarizer: Summarizer | None
     instructions: str
     forget_erased: Callable[["Core", int], None]
     clock: Callable[[], datetime]
