@@ -92,6 +92,11 @@ class ConfigError(MemciError):
         self.path = path
 
 
+def missing_extra(error: ModuleNotFoundError, extra: str) -> ConfigError:
+    """Return the error for a package that an extra of memci brings."""
+    return ConfigError(f"the package {error.name} is not installed: install memci with its extra {extra}")
+
+
 class InvalidMessageError(MemciError):
     """A message was refused; nothing was stored. ``path`` is the place, such as ``content[1].type``; empty for the whole."""
 

@@ -1,11 +1,26 @@
 from memci.attp.document import CodeCall, Reply, parse
-from memci.attp.limits import Limits
+from memci.attp.program import Limits
 from memci.attp.result import Result
-from memci.attp.runtime import Runtime
+from memci.attp.runtime import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, Runtime, ToolCalled
 from memci.attp.tool import Tool
 from memci.attp.toolbox import Toolbox
 
-__all__ = ["CodeCall", "Limits", "Reply", "Result", "Runtime", "Tool", "Toolbox", "parse"]
+__all__ = [
+    "AnswerRepeated",
+    "CallFinished",
+    "CodeCall",
+    "CodeStarted",
+    "Event",
+    "Limits",
+    "Reply",
+    "ReplyParsed",
+    "Result",
+    "Runtime",
+    "Tool",
+    "ToolCalled",
+    "Toolbox",
+    "parse",
+]
 
 if __name__ != "memci.attp":  # by the link at the top of a checkout, its classes would be others than memci's
     message = "this is a part of memci: import memci.attp"

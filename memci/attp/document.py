@@ -25,7 +25,7 @@ import attrs
 from memci.attp.header import find_header, with_plain_header
 from memci.attp.mending import mend
 from memci.attp.statement import CODE, ODD_BLANKS, Span, scan, skip_blank, syntax_error
-from memci.errors import ArgumentError, AttpSyntaxError, LimitExceededError
+from memci.errors import ArgumentError, AttpSyntaxError, LimitExceededError, missing_extra
 
 MAX_REPLY_BYTES = 65_536
 """How large a reply with a tool call may be, in bytes of UTF-8. A plain answer may be of any size."""
@@ -260,7 +260,10 @@ def _second(source: str, span: Span) -> int | None:
 
 def _load(source: str, span: Span) -> dict[str, Any]:
     """Parse the statements of a span."""
-    import tomli  # noqa: PLC0415 (5 ms, for those who read documents only)
+    try:
+        import tomli  # noqa: PLC0415 (an extra, for those who speak ATTP)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "attp") from error
 
     surrogate = _SURROGATE.search(source, span.start, span.end)
     if surrogate:

@@ -1,24 +1,25 @@
-"""The model's code, checked before it runs and put between what the sandbox adds to it."""
+"""The model's code, checked before it runs and put between what the sandbox adds to it, and how much a run of it may use."""
 
 import ast
+import functools
+import re
 import threading
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 from typing import NoReturn
 
 import attrs
 
-from memci.attp.limits import Limit, exceeded
-from memci.attp.statistics_source import STATISTICS
 from memci.attp.tool import MODULES
-from memci.errors import SandboxError
+from memci.errors import LimitExceededError, SandboxError
 
 MAX_CODE_BYTES = 65_536
 """How large the code of one call may be, in bytes of UTF-8."""
 
 RESULT = "__result__"
-RESERVED = "__memci"
-"""Names that begin so belong to the sandbox: the code may not use them."""
+RESERVED = "_memci"
+"""Names that begin so, perhaps after more underscores, belong to the sandbox: the code may not use them."""
 
 CALL = f"{RESERVED}_call"
 """What the sandbox asks its host to do: run a tool, given its name and its arguments as JSON."""
@@ -37,32 +38,76 @@ _REFUSED = {
 # Lists that hold themselves many times over are small in the sandbox and endless outside: values leave it as text only, of a
 # length that was checked, or as that length.
 _TEXT = """\
-from json import dumps as __memci_dumps
-def __memci_text(value, __memci_len=len):
-    text = __memci_dumps(value, ensure_ascii=False, allow_nan=False)
-    return text if __memci_len(text) <= {limit} else __memci_len(text)
+from json import dumps as _memci_dumps
+def _memci_text(value, _memci_len=len):
+    text = _memci_dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if _memci_len(text) <= {limit} else _memci_len(text)
 __result__ = None
 """
-# Generator expressions are lists in the sandbox: next() takes from them what it would take from a generator.
-_NEXT = """\
-def next(iterator, *default, __memci_next=next, __memci_isinstance=isinstance, __memci_list=list):
-    if not __memci_isinstance(iterator, __memci_list):
-        return __memci_next(iterator, *default)
-    if iterator:
-        return iterator.pop(0)
-    if default:
-        return default[0]
-    raise StopIteration
-"""
-_BRIDGES = {"next": _NEXT, "statistics": STATISTICS}
-"""What the sandbox lacks and the code may use, by the name that needs it."""
 _TOOL = """\
 {keyword} {name}(*args, **kwargs):
-    return __memci_call("{name}", __memci_text([args, kwargs]))
+    return _memci_call("{name}", _memci_text([args, kwargs]))
 """
 
 _parsing = threading.Lock()
 """Held while warnings are off: the list of their filters is the whole process's."""
+
+
+class Limit(StrEnum):
+    """The limits of a run, by the names under which errors tell of them."""
+
+    TIME = "time_s"
+    TOOLS = "tools_s"
+    MEMORY = "memory_bytes"
+    DEPTH = "depth"
+    CALLS = "calls"
+    OUTPUT = "output_bytes"
+    WORKERS = "workers"
+    CODE = "code_bytes"
+    SLEEP = "sleep_s"
+
+
+_ADVICE = {
+    Limit.TIME: "do less work in one call",
+    Limit.TOOLS: "the tools took too long, ask them for less",
+    Limit.MEMORY: "hold less at a time",
+    Limit.DEPTH: "use a loop instead of calls within calls",
+    Limit.CALLS: "call fewer tools, and only names that are defined",
+    Limit.OUTPUT: "print, return and pass less",
+    Limit.WORKERS: "all workers were busy and nothing was run, try again",
+    Limit.CODE: "write shorter code",
+    Limit.SLEEP: "the code cannot sleep",
+}
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What one run of a model's code may use.
+
+    Attributes:
+        time_s: Seconds of work in the worker; the time of tools does not count. A worker that does not stop is ended a quarter of
+            a second later.
+        tools_s: Seconds that its tools may take, all together. An async tool is cancelled then. Any other is not interrupted: the
+            run ends when it returns.
+        memory_bytes: Memory of its values.
+        depth: Calls within calls.
+        calls: Calls of tools.
+        output_bytes: Bytes of UTF-8 of all that it prints; of its result, as JSON; and of the arguments of one call, as JSON.
+        workers: Processes, and so runs at the same time. Further runs wait for as long as one run may take.
+    """
+
+    time_s: float = attrs.field(default=1.0, validator=attrs.validators.gt(0.0))
+    tools_s: float = attrs.field(default=30.0, validator=attrs.validators.gt(0.0))
+    memory_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=attrs.validators.ge(1024 * 1024))
+    depth: int = attrs.field(default=200, validator=attrs.validators.ge(10))
+    calls: int = attrs.field(default=64, validator=attrs.validators.ge(0))
+    output_bytes: int = attrs.field(default=65_536, validator=attrs.validators.ge(1024))
+    workers: int = attrs.field(default=2, validator=attrs.validators.ge(1))
+
+
+def exceeded(limit: Limit, value: float) -> LimitExceededError:
+    """Return the error for a limit of this value that was passed; its text names the limit and says what to do."""
+    return LimitExceededError(f"the limit {limit} of {value} was passed: {_ADVICE[limit]}", limit=limit.value, value=value)
 
 
 @attrs.frozen(kw_only=True)
@@ -107,17 +152,27 @@ def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Pro
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     names = _check(_parse(code), tools)
     before = [_TEXT.format(limit=output_bytes)]
-    before += [f"import {name}\n" for name in MODULES if name in names.used and name not in _BRIDGES]
-    before += [bridge for name, bridge in _BRIDGES.items() if name in names.used]
+    before += [f"import {name}\n" for name in MODULES if name in names.used and name not in _polyfills()]
+    before += [source for name, source in _polyfills().items() if name in names.used]
     before += [
         _TOOL.format(keyword="async def" if name in names.awaited else "def", name=name) for name in tools if name in names.used
     ]
     prologue = "".join(before)
     return Program(
-        source=f"{prologue}{code}\n__memci_text({RESULT})\n",
+        source=f"{prologue}{code}\n_memci_text({RESULT})\n",
         first_line=prologue.count("\n") + 1,
         lines=code.count("\n") + 1,
     )
+
+
+@functools.cache
+def _polyfills() -> Mapping[str, str]:
+    """Return the source of each polyfill by the name that needs it."""
+    from importlib.resources import files  # noqa: PLC0415 (slow to load, for those who run code)
+
+    text = files("memci.attp").joinpath("polyfills.py").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^# for (\w+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 @attrs.frozen
@@ -165,7 +220,7 @@ def _check(tree: ast.Module, tools: Collection[str]) -> _Names:
 
 def _check_node(node: ast.AST) -> None:
     for name in _identifiers(node):
-        if name.startswith(RESERVED):
+        if name.startswith("_") and f"_{name.lstrip('_')}".startswith(RESERVED):
             _refuse(f"the name {name} belongs to the sandbox", "NameError", node)
     match node:
         case ast.Import() | ast.ImportFrom():

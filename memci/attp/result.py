@@ -1,13 +1,21 @@
-"""What came of a model's reply."""
+r"""What came of a model's reply, and the documents in TOML that tell the model, or that it should have written.
+
+A value, whatever it holds, stays inside of its string, and is read back as it was, but for three things that TOML cannot say:
+half of a surrogate pair stands as its escape, ``\ud800`` as six characters; ``None`` is left out of tables and is the text
+``None`` in lists; an integer of more than 4,000 digits is described.
+"""
 
 from typing import Any
 
 import attrs
 
-from memci.attp.document import Reply
+from memci.attp.document import CodeCall, Reply
+from memci.attp.host_error import whole_characters
+from memci.attp.shape import plain
 from memci.attp.tool import MODULES
-from memci.attp.writer import error_toml, result_toml
-from memci.errors import AttpError, AttpSyntaxError, LimitExceededError, SandboxError
+from memci.errors import AttpError, AttpSyntaxError, LimitExceededError, SandboxError, missing_extra
+
+_MAX_INT_BITS = 13_000  # Python refuses to write integers of more than 4,300 digits
 
 _HINTS = {
     "ImportError": f"no import is needed: {', '.join(MODULES)} are just there, and nothing else is",
@@ -129,3 +137,58 @@ def problem_of(error: AttpError, tools: tuple[str, ...]) -> Problem:
                 hint = f"the tools are {', '.join(tools)}"
             return Problem(kind=error.kind, message=str(error), line=error.line, hint=hint)
     return Problem(kind=type(error).__name__, message=str(error))
+
+
+def call_toml(call: CodeCall, *, thought: str = "") -> str:
+    """Return the document that ``parse`` reads as this call and thought."""
+    texts = {"status": call.status, "target": call.target, "code": call.code, "message": call.message}
+    table = {name: value for name, value in texts.items() if value}
+    return _dumps(({"thought": thought} if thought else {}) | {"tool_call": table})
+
+
+def result_toml(value: object, *, printed: str = "") -> str:
+    """Return the document that tells the model what its code gave; what is ``None`` or empty is left out.
+
+    Raises:
+        TypeError, ValueError: The value is not plain data and cannot become it.
+    """
+    return _dumps({"tool_result": {"status": "success", "result": plain(value), "printed": printed or None}})
+
+
+def error_toml(*, kind: str, message: str, line: int | None = None, hint: str = "") -> str:
+    """Return the document that tells the model what went wrong; the parts are those of a ``Problem``."""
+    error = {"kind": kind, "message": message, "line": line, "hint": hint or None}
+    return _dumps({"tool_result": {"status": "error", "error": error}})
+
+
+def _dumps(document: dict[str, Any]) -> str:
+    try:
+        import tomli_w  # noqa: PLC0415 (an extra, for those who speak ATTP)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "attp") from error
+    table = _writable(document)
+    # In strings of several lines tomli_w writes CRLF as LF: a document that holds one has its strings in one line each.
+    return tomli_w.dumps(table, multiline_strings=not _holds_crlf(table))
+
+
+def _writable(value: Any) -> Any:  # noqa: ANN401 (plain data)
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, dict):
+        return {whole_characters(key): _writable(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_writable(inner) for inner in value]
+    if isinstance(value, int) and value.bit_length() > _MAX_INT_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    return "None" if value is None else value
+
+
+def _holds_crlf(value: Any) -> bool:  # noqa: ANN401 (plain data)
+    match value:
+        case str():
+            return "\r\n" in value
+        case dict():
+            return any(map(_holds_crlf, value.values()))
+        case list():
+            return any(map(_holds_crlf, value))
+    return False

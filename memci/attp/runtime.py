@@ -1,17 +1,19 @@
 """Carries out what a model writes: reads its reply, runs its code with the tools, and answers."""
 
 import functools
+import hashlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from memci.attp.answers import Answers
-from memci.attp.document import parse, text_of
-from memci.attp.event import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, ToolCalled
-from memci.attp.limits import Limits
-from memci.attp.result import USED_UP, Result, problem_of
+import attrs
+
+from memci.attp.document import Reply, parse, text_of
+from memci.attp.program import Limits
+from memci.attp.result import USED_UP, Problem, Result, problem_of
 from memci.attp.sandbox import Sandbox
 from memci.attp.toolbox import Toolbox
 from memci.errors import ArgumentError, AttpError
@@ -21,6 +23,84 @@ if TYPE_CHECKING:
 
 KEPT_ANSWERS = 256
 """How many calls with an id a runtime remembers."""
+
+_OTHER = Problem(
+    kind="CallIdReusedError",
+    message="another reply ran under the id of this call; nothing was run",
+    hint="give each call an id of its own",
+)
+
+
+@attrs.frozen(kw_only=True)
+class ReplyParsed:
+    """A reply was read; its *call_id*, here and below, is the one that the caller gave, ``None`` without one."""
+
+    call_id: str | None
+    reply: Reply
+
+
+@attrs.frozen(kw_only=True)
+class CodeStarted:
+    """The code of a reply is about to run.
+
+    Attributes:
+        target: What the call is for, in the model's words.
+        code: What runs.
+    """
+
+    call_id: str | None
+    target: str
+    code: str
+
+
+@attrs.frozen(kw_only=True)
+class ToolCalled:
+    """A tool was called and has returned or raised.
+
+    Attributes:
+        tool: Its name.
+        positional: Arguments by position, as the code gave them.
+        named: Arguments by name.
+        error: What it raised, whole; the model reads less of it. ``None`` if it returned.
+        elapsed_s: Seconds that it took.
+    """
+
+    call_id: str | None
+    tool: str
+    positional: tuple[object, ...]
+    named: Mapping[str, object]
+    error: Exception | None
+    elapsed_s: float
+
+
+@attrs.frozen(kw_only=True)
+class CallFinished:
+    """A reply was carried out, refused, or had nothing to run; *elapsed_s* are the seconds from its text to its result."""
+
+    call_id: str | None
+    result: Result
+    elapsed_s: float
+
+
+@attrs.frozen(kw_only=True)
+class AnswerRepeated:
+    """A retry was given what its call gave the first time; nothing ran."""
+
+    call_id: str
+    result: Result
+
+
+Event: TypeAlias = ReplyParsed | CodeStarted | ToolCalled | CallFinished | AnswerRepeated
+"""What observers of a runtime hear of, in this order; the last one for a retry alone."""
+
+
+@attrs.define(eq=False)
+class _Answer:
+    """What a call with an id gave, kept for its retries."""
+
+    digest: bytes
+    running: threading.Lock = attrs.field(factory=threading.Lock)  # a retry that comes while the call runs waits for it
+    result: Result | None = None
 
 
 class Runtime:
@@ -37,7 +117,8 @@ class Runtime:
     def __init__(self, toolbox: Toolbox, limits: Limits | None = None) -> None:
         self.toolbox = toolbox
         self.sandbox = Sandbox(limits)
-        self._answers = Answers(limit=KEPT_ANSWERS)
+        self._answers: dict[str, _Answer] = {}
+        self._lock = threading.Lock()  # protects the dict, not the runs
         self._observers: list[Callable[[Event], None]] = []
 
     def run(self, text: str | None, call_id: str | None = None) -> Result:
@@ -95,10 +176,20 @@ class Runtime:
             return self._run(text, None, loop)
         if not isinstance(call_id, str):
             raise ArgumentError(argument="call_id", value=call_id, wanted="text, or None for a call without an id")
-        result, repeated = self._answers.once(call_id, text, lambda: self._run(text, call_id, loop))
-        if repeated:
-            self._tell(AnswerRepeated(call_id=call_id, result=result))
-        return result
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        with self._lock:
+            answer = self._answers.setdefault(call_id, _Answer(digest))
+            done = [known for known, kept in self._answers.items() if not kept.running.locked() and kept is not answer]
+            for known in done[: max(0, len(self._answers) - KEPT_ANSWERS)]:
+                del self._answers[known]
+        if answer.digest != digest:
+            return Result(error=_OTHER)
+        with answer.running:
+            if answer.result is not None:
+                self._tell(AnswerRepeated(call_id=call_id, result=answer.result))
+            else:
+                answer.result = self._run(text, call_id, loop)
+            return answer.result
 
     def _run(self, text: str, call_id: str | None, loop: "AbstractEventLoop | None") -> Result:
         start = time.monotonic()
@@ -122,7 +213,6 @@ class Runtime:
     def _call(
         self, name: str, call_id: str | None, loop: "AbstractEventLoop | None", /, *positional: object, **named: object
     ) -> Any:  # noqa: ANN401 (JSON data)
-        """Run a tool for the code, and tell of it."""
         start = time.monotonic()
         failed: Exception | None = None
         try:
@@ -160,7 +250,6 @@ class Runtime:
 
 
 def _runs_loop() -> bool:
-    """Tell whether this thread runs an event loop."""
     import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
 
     try:

@@ -10,22 +10,42 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from memci.attp.host_error import safe_message, sandbox_name, whole_characters
-from memci.attp.limits import Limit, Limits, exceeded
-from memci.attp.plain import plain
-from memci.attp.program import CALL, Program, make_program
-from memci.attp.worker_error import CrossedError, from_worker
-from memci.errors import SandboxError
+from memci.attp.host_error import MAX_MESSAGE_CHARS, safe_message, sandbox_name, whole_characters
+from memci.attp.program import CALL, Limit, Limits, Program, exceeded, make_program
+from memci.attp.shape import plain
+from memci.errors import LimitExceededError, SandboxError, missing_extra
 
 if TYPE_CHECKING:
-    from pydantic_monty import ExternalExceptionData, ExternalReturnValue, Monty, MontySession, ResourceLimits
+    from pydantic_monty import (
+        ExcType,
+        ExternalExceptionData,
+        ExternalReturnValue,
+        Monty,
+        MontyError,
+        MontySession,
+        ResourceLimits,
+    )
 
 _GRACE_S = 0.25  # what no check inside the worker stops, such as the text of an endless value, is stopped by its end
 _LOOKUPS = 200  # names that nothing defines and that the code may ask for, beside its calls
+
+# How the library words what it stops: the exception's name, the beginning of its message, and the limit.
+_STOPS = (
+    ("TimeoutError", "feed time limit exceeded", Limit.TIME),
+    ("TimeoutError", "sleep limit exceeded", Limit.SLEEP),
+    ("MemoryError", "memory limit exceeded", Limit.MEMORY),
+    ("MemoryError", "the worker exceeded its memory limit", Limit.MEMORY),
+    ("RecursionError", "maximum recursion depth exceeded", Limit.DEPTH),
+    ("RuntimeError", "suspension limit", Limit.CALLS),
+)
+_MISSING = "The monty syntax parser does not yet support "
+_SUSPENDED = "cannot suspend in this synchronous context"
+_INTERNAL = "Internal error in monty: "
+_SETTING = "; use sys.set_int_max_str_digits() to increase the limit"  # there is no such module in the sandbox
 
 
 @attrs.frozen(kw_only=True)
@@ -107,7 +127,10 @@ class Sandbox:
                 message = "this process was forked from one that had run code: start it with the method spawn"
                 raise SandboxError(message, kind="ForkedProcessError")
             if self._pool is None:
-                from pydantic_monty import Monty  # noqa: PLC0415 (66 ms, for those who run code)
+                try:
+                    from pydantic_monty import Monty  # noqa: PLC0415 (66 ms, and an extra)
+                except ModuleNotFoundError as error:
+                    raise missing_extra(error, "attp") from error
 
                 longest = self.limits.time_s + _GRACE_S + self.limits.tools_s
                 pool = Monty(
@@ -135,6 +158,24 @@ _started: dict[str, int] = {}
 every sandbox there, this one or another, would wait for them for ever."""
 
 
+@attrs.frozen(kw_only=True)
+class _Crossed:
+    """The last exception of a tool that went into the sandbox.
+
+    Attributes:
+        name: Its own name.
+        raised: The name that it has in the sandbox.
+        message: Its message there.
+    """
+
+    name: str
+    raised: str
+    message: str
+
+    def data(self) -> "ExternalExceptionData":
+        return {"exc_type": cast("ExcType", self.raised), "message": self.message}
+
+
 @attrs.define(kw_only=True, eq=False)
 class _Printed:
     """What a run prints, up to a limit."""
@@ -159,7 +200,7 @@ class _Run:
     limits: Limits
     calls: int = 0
     tools_s: float = 0.0
-    crossed: CrossedError | None = None
+    crossed: _Crossed | None = None
 
     def drive(self, session: "MontySession") -> Outcome:
         from pydantic_monty import FunctionSnapshot, MontyComplete, MontyError, NameLookupSnapshot  # noqa: PLC0415 (as above)
@@ -185,7 +226,7 @@ class _Run:
         except MontyError as error:
             if printed.size > printed.limit:
                 raise exceeded(Limit.OUTPUT, printed.limit) from None
-            raise from_worker(error, program=self.program, limits=self.limits, crossed=self.crossed) from None
+            raise _error_of(error, program=self.program, limits=self.limits, crossed=self.crossed) from None
         return Outcome(value=self._read(text), printed="".join(printed.parts), calls=self.calls)
 
     def _call(self, name: str, text: str | int) -> "ExternalReturnValue | ExternalExceptionData":
@@ -199,7 +240,7 @@ class _Run:
         try:
             answer = {"return_value": _sendable(plain(self.tools[name](*positional, **named)))}
         except Exception as error:  # noqa: BLE001 (raised again, inside: there the code may catch it)
-            self.crossed = CrossedError(name=type(error).__name__, raised=sandbox_name(error), message=safe_message(error))
+            self.crossed = _Crossed(name=type(error).__name__, raised=sandbox_name(error), message=safe_message(error))
             answer = self.crossed.data()
         self.tools_s += time.monotonic() - start
         if self.tools_s >= self.limits.tools_s:
@@ -226,3 +267,33 @@ def _sendable(value: Any) -> Any:  # noqa: ANN401 (plain data)
     if isinstance(value, dict):
         return {whole_characters(key): _sendable(inner) for key, inner in value.items()}
     return value
+
+
+def _error_of(
+    error: "MontyError", *, program: Program, limits: Limits, crossed: _Crossed | None
+) -> LimitExceededError | SandboxError:
+    """Return the error that the library's error means."""
+    from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError  # noqa: PLC0415 (loaded by the run)
+
+    if isinstance(error, MontyCrashedError):
+        if error.timed_out:
+            return exceeded(Limit.TIME, limits.time_s)
+        message = "the worker that ran the code crashed or was ended from outside; no other call is concerned"
+        return SandboxError(message, kind="WorkerCrashedError")
+    inner = error.exception()
+    kind, message = type(inner).__name__, str(inner.args[0]) if inner.args else ""
+    for stopped, beginning, limit in _STOPS:
+        if kind == stopped and message.startswith(beginning):
+            return exceeded(limit, getattr(limits, limit, 0))
+    frames = [frame.line for frame in error.traceback()] if isinstance(error, MontyRuntimeError | MontySyntaxError) else []
+    line = next((line for line in map(program.line, reversed(frames)) if line), None)
+    if frames and frames[0] > program.last_line:
+        message = f"__result__ is not plain data: {message}"
+    if crossed and (kind, message) == (crossed.raised, crossed.message):
+        kind = crossed.name
+    if message.startswith(_MISSING):
+        message = f"this Python has no {message.removeprefix(_MISSING).removeprefix('the ')}"
+    if message.endswith(_SUSPENDED):
+        message = "no tool can be called from inside map, filter, sorted or another function that is given a function"
+    message = message.removeprefix(_INTERNAL).removesuffix(_SETTING)
+    return SandboxError(message[:MAX_MESSAGE_CHARS] or kind, kind=kind, line=line)

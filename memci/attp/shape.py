@@ -1,13 +1,16 @@
 """What values a tool takes and gives: one shape for each annotation, from which come its check, its JSON schema and its stub.
 
 A shape checks strictly. It takes what its schema describes, and changes no more than its type asks for: an ``int`` where a
-``float`` is wanted, a list where a tuple or set is.
+``float`` is wanted, a list where a tuple or set is. What a tool gives becomes plain data before anything else sees it.
 """
 
+import dataclasses
+import datetime as dt
 import enum
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 
@@ -15,13 +18,16 @@ from memci.errors import PicklableError, shown
 
 Schema = dict[str, Any]
 
+MAX_DEPTH = 64
+"""How deep plain data nest. Deeper than that is a mistake, such as a list that holds itself."""
+
 
 class ShapeError(PicklableError):
     """A value does not have its shape. It never leaves this package: the toolbox says whose value it was.
 
     Attributes:
         path: Where in the value, such as ``.kinds[0]``; empty when it is the whole.
-        problem: What is wrong, to stand behind the value's name.
+        problem: What is wrong, to follow the value's name.
     """
 
     def __init__(self, problem: str, *, path: str = "") -> None:
@@ -30,55 +36,9 @@ class ShapeError(PicklableError):
         self.problem = problem
 
 
-class Shape(Protocol):
-    """What a value has to look like."""
-
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the value as the function is given it; raises ``ShapeError``. O(its size)."""
-
-    def schema(self) -> Schema:
-        """Return its JSON schema; a new dict."""
-
-    def stub(self) -> str:
-        """Return its annotation as the model reads it."""
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return the records that its stub names, those first that others name."""
-
-
-def _refuse(wanted: str, value: object) -> NoReturn:
-    problem = f" must be {wanted}, not {shown(value)}"
-    raise ShapeError(problem)
-
-
 @attrs.frozen
 class Anything:
     """Any plain data."""
-
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the value."""
-        return value
-
-    def schema(self) -> Schema:
-        """Return the schema that everything meets."""
-        return {}
-
-    def stub(self) -> str:
-        """Return the annotation."""
-        return "Any"
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return nothing."""
-        return ()
-
-
-_SCALARS = {
-    str: ("string", "str", "a string"),
-    int: ("integer", "int", "an integer"),
-    float: ("number", "float", "a number"),
-    bool: ("boolean", "bool", "True or False"),
-    type(None): ("null", "None", "None"),
-}
 
 
 @attrs.frozen
@@ -86,36 +46,6 @@ class Scalar:
     """Text, a number, a truth value or ``None``. A truth value is no number, and text is never read as one."""
 
     kind: type
-
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the value; an integral float where an integer is wanted, and an int where a float is, are converted."""
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if self.kind is float and number and math.isfinite(_as_float(value)):
-            return _as_float(value)
-        if self.kind is int and number and isinstance(value, float) and value.is_integer():
-            return int(value)
-        if self.kind is float or not isinstance(value, self.kind) or (self.kind is int and not number):
-            _refuse(_SCALARS[self.kind][2], value)
-        return value
-
-    def schema(self) -> Schema:
-        """Return the schema."""
-        return {"type": _SCALARS[self.kind][0]}
-
-    def stub(self) -> str:
-        """Return the annotation."""
-        return _SCALARS[self.kind][1]
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return nothing."""
-        return ()
-
-
-def _as_float(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]  # the caller knows that it is a number
-    except OverflowError:
-        return math.inf
 
 
 @attrs.frozen
@@ -125,56 +55,17 @@ class Choice:
     options: tuple[str | int | bool | None, ...]
     members: type[enum.Enum] | None = None
 
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the value, or the member that has it."""
-        if self.members and isinstance(value, self.members):
-            return value
-        for option in self.options:
-            if type(value) is type(option) and value == option:
-                return self.members(value) if self.members else value
-        _refuse(f"one of {', '.join(map(repr, self.options))}", value)
-
-    def schema(self) -> Schema:
-        """Return the schema."""
-        kinds = {type(option) for option in self.options}
-        return ({"type": _SCALARS[kinds.pop()][0]} if len(kinds) == 1 else {}) | {"enum": list(self.options)}
-
-    def stub(self) -> str:
-        """Return the annotation."""
-        return f"Literal[{', '.join(map(repr, self.options))}]"
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return nothing."""
-        return ()
-
 
 @attrs.frozen
 class Many:
     """A list, a set, or a tuple of any length."""
 
-    item: Shape
+    item: "Shape"
     container: Callable[[list[Any]], Any] = list
 
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the container of its checked items."""
-        if not isinstance(value, list | tuple) and not (isinstance(value, set | frozenset) and self._unique()):
-            _refuse("a list", value)
-        return self.container([_inner(self.item, inner, f"[{place}]") for place, inner in enumerate(value)])
-
-    def schema(self) -> Schema:
-        """Return the schema."""
-        unique = {"uniqueItems": True} if self._unique() else {}
-        return {"type": "array", "items": self.item.schema()} | unique
-
-    def stub(self) -> str:
-        """Return the annotation."""
-        return f"set[{self.item.stub()}]" if self._unique() else f"list[{self.item.stub()}]"
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return the records of its items."""
-        return self.item.records()
-
-    def _unique(self) -> bool:
+    @property
+    def unique(self) -> bool:
+        """Whether it is a set."""
         return self.container in (set, frozenset)
 
 
@@ -182,88 +73,21 @@ class Many:
 class Fixed:
     """A tuple of so many items, each of its own shape."""
 
-    items: tuple[Shape, ...]
-
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the tuple of its checked items."""
-        if not isinstance(value, list | tuple) or len(value) != len(self.items):
-            _refuse(f"a list of {len(self.items)} items", value)
-        pairs = zip(self.items, value, strict=True)
-        return tuple(_inner(item, inner, f"[{place}]") for place, (item, inner) in enumerate(pairs))
-
-    def schema(self) -> Schema:
-        """Return the schema."""
-        count = len(self.items)
-        return {"type": "array", "prefixItems": [item.schema() for item in self.items], "minItems": count, "maxItems": count}
-
-    def stub(self) -> str:
-        """Return the annotation."""
-        return f"tuple[{', '.join(item.stub() for item in self.items)}]"
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return the records of its items."""
-        return _distinct(self.items)
+    items: "tuple[Shape, ...]"
 
 
 @attrs.frozen
 class Table:
     """A dict with text as keys."""
 
-    item: Shape
-
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the dict of its checked values."""
-        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            _refuse("a dict with strings as keys", value)
-        return {key: _inner(self.item, inner, f"[{shown(key)}]") for key, inner in value.items()}
-
-    def schema(self) -> Schema:
-        """Return the schema."""
-        return {"type": "object", "additionalProperties": self.item.schema()}
-
-    def stub(self) -> str:
-        """Return the annotation."""
-        return f"dict[str, {self.item.stub()}]"
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return the records of its values."""
-        return self.item.records()
+    item: "Shape"
 
 
 @attrs.frozen
 class OneOf:
-    """A union."""
+    """A union. A value is taken by the first option that leaves its type, else by the first that takes it at all."""
 
-    options: tuple[Shape, ...]
-
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the value by the first option that takes it as it is, else by the first that takes it at all."""
-        substantial = [option for option in self.options if option != Scalar(type(None))]
-        if value is not None and len(substantial) == 1:
-            return substantial[0].check(value)
-        taken = []
-        for option in self.options:
-            try:
-                taken.append(option.check(value))
-            except ShapeError:
-                continue
-            if type(taken[-1]) is type(value):
-                return taken[-1]
-        if not taken:
-            _refuse(self.stub(), value)
-        return taken[0]
-
-    def schema(self) -> Schema:
-        """Return the schema."""
-        return {"anyOf": [option.schema() for option in self.options]}
-
-    def stub(self) -> str:
-        """Return the annotation."""
-        return " | ".join(option.stub() for option in self.options)
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return the records of its options."""
-        return _distinct(self.options)
+    options: "tuple[Shape, ...]"
 
 
 @attrs.frozen(kw_only=True)
@@ -278,7 +102,7 @@ class Field:
     """
 
     name: str
-    shape: Shape
+    shape: "Shape"
     required: bool
     description: str
 
@@ -290,53 +114,247 @@ class Record:
     name: str
     fields: tuple[Field, ...]
 
-    def check(self, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-        """Return the dict of its checked values."""
-        if not isinstance(value, Mapping):
-            _refuse("a dict", value)
-        unknown = [key for key in value if key not in {field.name for field in self.fields}]
-        if unknown:
-            keys = ", ".join(field.name for field in self.fields)
-            problem = f" has no key {shown(unknown[0])}; its keys are {keys}"
-            raise ShapeError(problem)
-        missing = [field.name for field in self.fields if field.required and field.name not in value]
-        if missing:
-            problem = f" lacks the key {missing[0]!r}"
-            raise ShapeError(problem)
-        return {
-            field.name: _inner(field.shape, value[field.name], f"[{field.name!r}]")
-            for field in self.fields
-            if field.name in value
-        }
 
-    def schema(self) -> Schema:
-        """Return the schema."""
-        return object_schema(self.fields)
+Shape: TypeAlias = Anything | Scalar | Choice | Many | Fixed | Table | OneOf | Record
 
-    def stub(self) -> str:
-        """Return the annotation: its name."""
-        return self.name
-
-    def records(self) -> "tuple[Record, ...]":
-        """Return the records of its fields, and itself."""
-        return (*_distinct(field.shape for field in self.fields), self)
+_SCALARS = {
+    str: ("string", "str", "a string"),
+    int: ("integer", "int", "an integer"),
+    float: ("number", "float", "a number"),
+    bool: ("boolean", "bool", "True or False"),
+    type(None): ("null", "None", "None"),
+}
 
 
-def object_schema(fields: tuple[Field, ...]) -> Schema:
+def check(shape: Shape, value: object) -> Any:  # noqa: ANN401, C901, PLR0911 (a value of any type; one return a shape)
+    """Return the value as the function is given it. O(its size).
+
+    Raises:
+        ShapeError: It does not have the shape.
+    """
+    match shape:
+        case Anything():
+            return value
+        case Scalar(kind):
+            return _checked_scalar(kind, value)
+        case Choice(options, members):
+            return _checked_choice(options, members, value)
+        case Many(item, container):
+            if not isinstance(value, list | tuple) and not (isinstance(value, set | frozenset) and shape.unique):
+                _refuse("a list", value)
+            return container([_inner(item, inner, f"[{place}]") for place, inner in enumerate(value)])
+        case Fixed(items):
+            if not isinstance(value, list | tuple) or len(value) != len(items):
+                _refuse(f"a list of {len(items)} items", value)
+            pairs = zip(items, value, strict=True)
+            return tuple(_inner(item, inner, f"[{place}]") for place, (item, inner) in enumerate(pairs))
+        case Table(item):
+            if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+                _refuse("a dict with strings as keys", value)
+            return {key: _inner(item, inner, f"[{shown(key)}]") for key, inner in value.items()}
+        case OneOf(options):
+            return _checked_union(shape, options, value)
+        case Record(fields=fields):
+            return _checked_record(fields, value)
+
+
+def schema(shape: Shape) -> Schema:  # noqa: PLR0911 (one return a shape)
+    """Return its JSON schema; a new dict."""
+    match shape:
+        case Anything():
+            return {}
+        case Scalar(kind):
+            return {"type": _SCALARS[kind][0]}
+        case Choice(options):
+            kinds = {type(option) for option in options}
+            return ({"type": _SCALARS[kinds.pop()][0]} if len(kinds) == 1 else {}) | {"enum": list(options)}
+        case Many(item):
+            return {"type": "array", "items": schema(item)} | ({"uniqueItems": True} if shape.unique else {})
+        case Fixed(items):
+            count = len(items)
+            return {"type": "array", "prefixItems": list(map(schema, items)), "minItems": count, "maxItems": count}
+        case Table(item):
+            return {"type": "object", "additionalProperties": schema(item)}
+        case OneOf(options):
+            return {"anyOf": list(map(schema, options))}
+        case Record(fields=fields):
+            return object_schema(fields)
+
+
+def object_schema(fields: Iterable[Field]) -> Schema:
     """Return the JSON schema of an object with these keys and no others."""
+    fields = tuple(fields)
     properties = {
-        field.name: field.shape.schema() | ({"description": field.description} if field.description else {}) for field in fields
+        field.name: schema(field.shape) | ({"description": field.description} if field.description else {}) for field in fields
     }
     required = [field.name for field in fields if field.required]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def stub(shape: Shape) -> str:  # noqa: PLR0911 (one return a shape)
+    """Return its annotation as the model reads it."""
+    match shape:
+        case Anything():
+            return "Any"
+        case Scalar(kind):
+            return _SCALARS[kind][1]
+        case Choice(options):
+            return f"Literal[{', '.join(map(repr, options))}]"
+        case Many(item):
+            return f"{'set' if shape.unique else 'list'}[{stub(item)}]"
+        case Fixed(items):
+            return f"tuple[{', '.join(map(stub, items))}]"
+        case Table(item):
+            return f"dict[str, {stub(item)}]"
+        case OneOf(options):
+            return " | ".join(map(stub, options))
+        case Record(name):
+            return name
+
+
+def records(shapes: Iterable[Shape]) -> tuple[Record, ...]:
+    """Return the records that the stubs of shapes name, those first that others name."""
+    found: dict[Record, None] = {}
+    for shape in shapes:
+        match shape:
+            case Many(item) | Table(item):
+                inner: tuple[Shape, ...] = (item,)
+            case Fixed(several) | OneOf(several):
+                inner = several
+            case Record(fields=fields):
+                inner = tuple(field.shape for field in fields)
+            case _:
+                inner = ()
+        found |= dict.fromkeys(records(inner))
+        if isinstance(shape, Record):
+            found[shape] = None
+    return tuple(found)
+
+
+def plain(value: object, *, depth: int = 0) -> Any:  # noqa: ANN401, C901, PLR0911 (JSON data; one return a kind of value)
+    """Return a value as plain data: ``None``, booleans, numbers, text, lists, and dicts with text as keys. O(its size).
+
+    Members of enums become their values; instances of attrs and dataclasses dicts of their public fields, in order; tuples
+    lists; sets sorted lists; dates and times ISO text. Containers are copied; scalars are instances of the built-in types
+    themselves, not of subclasses that could write themselves otherwise.
+
+    Raises:
+        TypeError: It is, or holds, something else.
+        ValueError: It nests deeper than 64.
+    """
+    if depth > MAX_DEPTH:
+        message = f"the value nests deeper than {MAX_DEPTH}"
+        raise ValueError(message)
+    inner = functools.partial(plain, depth=depth + 1)
+    match value:
+        case None | bool():
+            return value
+        case enum.Enum():
+            return inner(value.value)
+        case str():
+            return str.__str__(value)
+        case int():
+            return int.__int__(value)
+        case float():
+            return float.__float__(value)
+        case dt.date() | dt.time():
+            return value.isoformat()
+        case Mapping():
+            return {_key(key): inner(item) for key, item in value.items()}
+        case list() | tuple():
+            return list(map(inner, value))
+        case set() | frozenset():
+            return sorted(map(inner, value), key=lambda item: (type(item).__name__, repr(item)))
+    names = field_names(type(value))
+    if names is None:
+        message = f"{type(value).__name__} is no plain data"
+        raise TypeError(message)
+    return {name: inner(getattr(value, name)) for name in names}
+
+
+def field_names(kind: type) -> list[str] | None:
+    """Return the public fields of an attrs class or a dataclass, in order; ``None`` for any other class."""
+    if attrs.has(kind):
+        names = [field.name for field in attrs.fields(kind)]
+    elif dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+    else:
+        return None
+    return [name for name in names if not name.startswith("_")]
+
+
+def _key(key: object) -> str:
+    if isinstance(key, enum.Enum):
+        return _key(key.value)
+    if key is None or isinstance(key, str | int | float | dt.date | dt.time):
+        return str(plain(key))
+    message = f"a key of the type {type(key).__name__} is no plain data"
+    raise TypeError(message)
+
+
+def _checked_scalar(kind: type, value: object) -> Any:  # noqa: ANN401 (a value of any type)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if kind is float and math.isfinite(number := _as_float(value)):
+            return number
+        if kind is int and (isinstance(value, int) or value.is_integer()):
+            return int(value) if isinstance(value, float) else value
+    elif isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    return _refuse(_SCALARS[kind][2], value)
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _checked_choice(options: tuple[object, ...], members: type[enum.Enum] | None, value: object) -> Any:  # noqa: ANN401 (one of them)
+    if members and isinstance(value, members):
+        return value
+    if not any(type(value) is type(option) and value == option for option in options):
+        _refuse(f"one of {', '.join(map(repr, options))}", value)
+    return members(value) if members else value
+
+
+def _checked_union(shape: Shape, options: tuple[Shape, ...], value: object) -> Any:  # noqa: ANN401 (a value of any type)
+    substantial = [option for option in options if option != Scalar(type(None))]
+    if value is not None and len(substantial) == 1:
+        return check(substantial[0], value)
+    taken = []
+    for option in options:
+        try:
+            taken.append(check(option, value))
+        except ShapeError:
+            continue
+        if type(taken[-1]) is type(value):
+            return taken[-1]
+    return taken[0] if taken else _refuse(stub(shape), value)
+
+
+def _checked_record(fields: tuple[Field, ...], value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        _refuse("a dict", value)
+    names = [field.name for field in fields]
+    for key in value:
+        if key not in names:
+            problem = f" has no key {shown(key)}; its keys are {', '.join(names)}"
+            raise ShapeError(problem)
+    for field in fields:
+        if field.required and field.name not in value:
+            problem = f" lacks the key {field.name!r}"
+            raise ShapeError(problem)
+    return {field.name: _inner(field.shape, value[field.name], f"[{field.name!r}]") for field in fields if field.name in value}
+
+
 def _inner(shape: Shape, value: object, path: str) -> Any:  # noqa: ANN401 (a value of any type)
     try:
-        return shape.check(value)
+        return check(shape, value)
     except ShapeError as error:
         raise ShapeError(error.problem, path=path + error.path) from None
 
 
-def _distinct(shapes: Iterable[Shape]) -> tuple[Record, ...]:
-    return tuple(dict.fromkeys(record for shape in shapes for record in shape.records()))
+def _refuse(wanted: str, value: object) -> NoReturn:
+    problem = f" must be {wanted}, not {shown(value)}"
+    raise ShapeError(problem)

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from memci.attp import schemas
-from memci.attp.shape import Field, Record
+from memci.attp.shape import Field, Record, stub
 from memci.attp.tool import Tool, make_tool
 from memci.errors import ToolDefinitionError, ToolNotFoundError, shown
 
@@ -65,20 +64,32 @@ class Toolbox:
         return "\n\n".join([*map(_record_stub, records), *map(_tool_stub, self._tools.values())])
 
     def openai(self) -> list[dict[str, Any]]:
-        """Return the tools as OpenAI's chat completions want them; new dicts."""
-        return schemas.openai(self._tools.values())
+        """Return the tools as OpenAI's chat completions want them; new dicts.
+
+        https://platform.openai.com/docs/guides/function-calling
+        """
+        return [{"type": "function", "function": declared} for declared in self._declared("parameters")]
 
     def responses(self) -> list[dict[str, Any]]:
-        """Return the tools as OpenAI's Responses API wants them; new dicts."""
-        return schemas.responses(self._tools.values())
+        """Return the tools as OpenAI's Responses API wants them; new dicts.
+
+        https://platform.openai.com/docs/api-reference/responses/create
+        """
+        return [{"type": "function", **declared, "strict": False} for declared in self._declared("parameters")]
 
     def anthropic(self) -> list[dict[str, Any]]:
-        """Return the tools as Anthropic's messages want them; new dicts."""
-        return schemas.anthropic(self._tools.values())
+        """Return the tools as Anthropic's messages want them; new dicts.
+
+        https://docs.claude.com/en/docs/agents-and-tools/tool-use/overview
+        """
+        return self._declared("input_schema")
 
     def mcp(self) -> list[dict[str, Any]]:
-        """Return the tools as an MCP server lists them; new dicts."""
-        return schemas.mcp(self._tools.values())
+        """Return the tools as an MCP server lists them; new dicts.
+
+        https://modelcontextprotocol.io/specification/2025-06-18/server/tools
+        """
+        return self._declared("inputSchema")
 
     def get(self, name: str) -> Tool:
         """Return the tool of this name.
@@ -132,6 +143,12 @@ class Toolbox:
 
         return tool.plain_result(await asyncio.to_thread(tool.function, **bound))
 
+    def _declared(self, schema: str) -> list[dict[str, Any]]:
+        """Return each tool with its JSON schema under this key."""
+        return [
+            {"name": tool.name, "description": tool.description, schema: tool.input_schema()} for tool in self._tools.values()
+        ]
+
 
 def _record_stub(record: Record) -> str:
     lines = [f"class {record.name}(TypedDict):", *map(_field_stub, record.fields)]
@@ -139,11 +156,11 @@ def _record_stub(record: Record) -> str:
 
 
 def _field_stub(field: Field) -> str:
-    annotation = field.shape.stub() if field.required else f"NotRequired[{field.shape.stub()}]"
+    annotation = stub(field.shape) if field.required else f"NotRequired[{stub(field.shape)}]"
     return f"    {field.name}: {annotation}" + (f"  # {field.description}" if field.description else "")
 
 
 def _tool_stub(tool: Tool) -> str:
-    text = tool.docstring.text.replace('"""', "'''")
+    text = tool.text.replace('"""', "'''")
     text = f'"""{text}\n"""' if "\n" in text else f'"""{text}"""'
     return f"def {tool.signature}:\n{textwrap.indent(text, '    ')}"

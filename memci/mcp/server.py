@@ -17,8 +17,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from memci.attp import schemas
 from memci.attp.host_error import safe_message
+from memci.attp.shape import schema as schema_of
 from memci.attp.tool import Tool
 from memci.errors import InvalidIdError, MemciError, PageNotFoundError
 from memci.mcp.conversation import Conversation
@@ -69,8 +69,7 @@ class _Handlers:
 
     async def list_tools(self, _: _Context, __: object) -> types.ListToolsResult:
         tools = await self._run(self._conversation.tools)
-        listed = zip(tools, schemas.mcp(tools), strict=True)
-        return types.ListToolsResult(tools=[_listed(tool, described) for tool, described in listed])
+        return types.ListToolsResult(tools=list(map(_listed, tools)))
 
     async def call_tool(self, _: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         text, failed, urls = await self._run(self._answer, params.name, params.arguments or {})
@@ -133,14 +132,14 @@ class _Handlers:
             raise MCPError(types.INTERNAL_ERROR, _sendable(str(error))) from error
 
 
-def _listed(tool: Tool, described: dict[str, Any]) -> types.Tool:
-    schema = tool.returns.schema()
+def _listed(tool: Tool) -> types.Tool:
+    schema = schema_of(tool.returns)
     if schema.get("type") != "object":
         schema = {"type": "object", "properties": {"result": schema}, "required": ["result"], "additionalProperties": False}
     return types.Tool(
-        name=described["name"],
-        description=described["description"],
-        input_schema=described["inputSchema"],
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema(),
         output_schema=schema,
         annotations=types.ToolAnnotations(read_only_hint=tool.name in _READ_ONLY, destructive_hint=False, open_world_hint=False),
     )

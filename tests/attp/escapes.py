@@ -86,9 +86,10 @@ BUILTINS = _all(
     getattr_built="getattr('', '__cla' + 'ss__')",
     setattr_call="setattr(json, 'dumps', print)\n__result__ = 1",
     attrgetter="attrgetter('__class__')(1)",
-    call_of_the_host="__memci_call('find', '{}')",
-    replacing_the_sandboxs_own="def __memci_text(value):\n    return 1\n__result__ = 1",
-    own_call_through_global="def f():\n    global __memci_call\n    __memci_call = print\n__result__ = f()",
+    call_of_the_host="_memci_call('find', '{}')",
+    call_of_the_host_with_more_underscores="__memci_call('find', '{}')",
+    replacing_the_sandboxs_own="def _memci_text(value):\n    return 1\n__result__ = 1",
+    own_call_through_global="def f():\n    global _memci_call\n    _memci_call = print\n__result__ = f()",
     endless_argument_of_an_unknown_name="x = ('a',)\nfor _ in range(60):\n    x = (x, x)\nunknown({x: 1})",
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memci.attp.limits import Limits
+from memci.attp.program import Limits
 from memci.attp.sandbox import Sandbox
 from memci.errors import LimitExceededError, SandboxError
 from tests.attp.escapes import ESCAPES

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from memci.attp.document import parse
-from memci.attp.event import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, ToolCalled
-from memci.attp.limits import Limits
+from memci.attp.program import Limits
 from memci.attp.result import Result
-from memci.attp.runtime import KEPT_ANSWERS, Runtime
+from memci.attp.runtime import KEPT_ANSWERS, AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, Runtime, ToolCalled
 from memci.attp.toolbox import Toolbox
 from memci.errors import ArgumentError, PageEvictedError
 
@@ -130,7 +129,7 @@ def test_what_goes_wrong_is_answered(code: str, kind: str, said: str, runtime: R
     assert result.error is not None
     assert ("error", kind, result.error.message) == (answer["status"], answer["error"]["kind"], answer["error"]["message"])
     assert said in result.error.message
-    for hidden in ("/var/lib", "0x7f", "Traceback", "monty", "__memci"):
+    for hidden in ("/var/lib", "0x7f", "Traceback", "monty", "_memci"):
         assert hidden not in result.to_toml()
 
 

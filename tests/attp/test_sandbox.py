@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.attp.limits import Limits
+from memci.attp.program import Limits
 from memci.attp.sandbox import Outcome, Sandbox
 from memci.errors import LimitExceededError, SandboxError
 
@@ -210,7 +210,7 @@ def test_errors_name_kind_and_line(code: str, kind: str, line: int | None, sandb
 
 def test_a_name_that_looks_wide_is_the_name_it_means(sandbox: Sandbox) -> None:
     """Names are compared as Python normalises them."""
-    assert "belongs to the sandbox" in str(failure(sandbox, "__result__ = __memci＿call({1: 2})"))
+    assert "belongs to the sandbox" in str(failure(sandbox, "__result__ = _memci＿call({1: 2})"))
 
 
 def test_warnings_of_the_parser_stay_silent(sandbox: Sandbox) -> None:

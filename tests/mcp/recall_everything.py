@@ -19,7 +19,7 @@ import attrs
 
 import memci
 from memci.attp.document import CodeCall
-from memci.attp.writer import call_toml
+from memci.attp.result import call_toml
 from memci.chapters.address import last_number, page_number, segment_of
 from memci.cli.conversation import read_conversation
 from memci.engine.core.monitor import Fold, Notice

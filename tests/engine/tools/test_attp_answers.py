@@ -6,8 +6,7 @@ import pytest
 
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.memory import MemoryStore
-from memci.attp.result import Result
-from memci.attp.writer import error_toml, result_toml
+from memci.attp.result import Result, error_toml, result_toml
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
