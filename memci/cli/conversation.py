@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.exit_code import CommandError, ExitCode, refuse
 from memci.engine.commands.appending import utc_text
 from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
@@ -57,24 +57,21 @@ def read_conversation(paths: Sequence[Path]) -> Conversation:
     for path in paths[1:]:
         conversation += [said for said in _read(path)[1] if said.message.get("role") not in _SYSTEM_ROLES]
     if not conversation:
-        message = f"{paths[0]}: there is no message in it"
-        raise CommandError(message, ExitCode.USAGE)
+        refuse(f"{paths[0]}: there is no message in it")
     return Conversation(conversation, wire)
 
 
 def _read(path: Path) -> tuple[str | None, list[Said]]:
     wire, messages, times = _parse(path)
     if len(times) != len(messages):
-        message = f"{path}: {len(times)} timestamps for {len(messages)} messages: give one for each, or none"
-        raise CommandError(message, ExitCode.USAGE)
+        refuse(f"{path}: {len(times)} timestamps for {len(messages)} messages: give one for each, or none")
     return wire, list(_said(path, messages, times))
 
 
 def _said(path: Path, messages: list[Any], times: list[Any]) -> Iterator[Said]:
     for number, (value, at) in enumerate(zip(messages, times, strict=True), start=1):
         if not isinstance(value, dict):
-            message = f"{path}: message {number} is no JSON object, but a {type(value).__name__}"
-            raise CommandError(message, ExitCode.USAGE)
+            refuse(f"{path}: message {number} is no JSON object, but a {type(value).__name__}")
         place = f"{path}: message {number}"
         yield Said(value, None if at is None else _time(at, place), place)
 
@@ -95,8 +92,7 @@ def _parse(path: Path) -> tuple[str | None, list[Any], list[Any]]:
     try:
         data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
-        message = f"{path}: cannot be read: {error.strerror}"
-        raise CommandError(message, ExitCode.USAGE) from error
+        refuse(f"{path}: cannot be read: {error.strerror}")
     try:
         value = codec.decode_foreign(data)
     except ValueError:
@@ -106,11 +102,9 @@ def _parse(path: Path) -> tuple[str | None, list[Any], list[Any]]:
     document = value if isinstance(value, dict) else {"messages": value}
     messages, times, wire = document.get("messages"), document.get("timestamps"), document.get("format")
     if wire is not None and wire not in formats.NAMES:
-        message = f"{path}: there is no wire format {shown(wire)}; there is {', '.join(formats.NAMES)}"
-        raise CommandError(message, ExitCode.USAGE)
+        refuse(f"{path}: there is no wire format {shown(wire)}; there is {', '.join(formats.NAMES)}")
     if not isinstance(messages, list) or not isinstance(times, list | None):
-        message = f'{path}: it is no conversation: give {{"messages": […]}}, a list of messages, or a message a line'
-        raise CommandError(message, ExitCode.USAGE)
+        refuse(f'{path}: it is no conversation: give {{"messages": […]}}, a list of messages, or a message a line')
     times = [None] * len(messages) if times is None else times
     if document.get("system"):
         messages, times = [{"role": "system", "content": document["system"]}, *messages], [None, *times]
@@ -123,5 +117,4 @@ def _parse_lines(path: Path, data: bytes) -> Iterator[Any]:
             try:
                 yield codec.decode_foreign(line)
             except ValueError as error:
-                message = f"{path}, line {number}: not JSON: {error}"
-                raise CommandError(message, ExitCode.USAGE) from error
+                refuse(f"{path}, line {number}: not JSON: {error}")

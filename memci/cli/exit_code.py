@@ -1,6 +1,7 @@
 """What the command tells its caller by its exit code."""
 
 from enum import IntEnum
+from typing import NoReturn
 
 from memci.errors import (
     ArgumentError,
@@ -51,6 +52,15 @@ class CommandError(PicklableError):
     def __init__(self, message: str, code: ExitCode) -> None:
         super().__init__(shortened(message))
         self.code = code
+
+
+def refuse(message: str, code: ExitCode = ExitCode.USAGE) -> NoReturn:
+    """End the command with a line for people.
+
+    Raises:
+        CommandError: Always.
+    """
+    raise CommandError(message, code)
 
 
 def code_of(error: MemciError) -> ExitCode:

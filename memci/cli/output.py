@@ -7,7 +7,7 @@ direction of the line.
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TextIO
@@ -98,6 +98,21 @@ def progress(words: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(one_line(words), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def count(number: float | None) -> str:
+    """Return a number without decimals, its thousands apart; empty for ``None``."""
+    return "" if number is None else f"{number:,.0f}"
+
+
+def share(value: float | None) -> str:
+    """Return a share as a percentage; empty for ``None``."""
+    return "" if value is None else f"{value:.1%}"
+
+
+def breakdown(tokens_by_part: Mapping[str, int]) -> str:
+    """Return the tokens of a window by part, without the empty parts."""
+    return ", ".join(f"{part} {count(tokens)}" for part, tokens in tokens_by_part.items() if tokens)
 
 
 def note(words: str) -> None:

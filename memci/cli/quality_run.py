@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from memci.cli import output
-from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Column
 from memci.engine.settings.config import Config
 from memci.errors import shown
@@ -60,8 +60,7 @@ def run(  # noqa: PLR0913 (the options of the command)
 def _chosen(known: dict[str, EngineSpec], names: list[str]) -> list[EngineSpec]:
     unknown = [name for name in names if name not in known]
     if unknown:
-        message = f"there is no engine {shown(unknown[0])}: name one of {', '.join(known)}"
-        raise CommandError(message, ExitCode.USAGE)
+        refuse(f"there is no engine {shown(unknown[0])}: name one of {', '.join(known)}")
     return [known[name] for name in dict.fromkeys(names)]
 
 
@@ -80,11 +79,9 @@ def _check_outputs(outputs: dict[str, Path | None], read: list[Path]) -> None:
             continue
         if not path.parent.is_dir() or path.is_dir():
             reason = f"{path} is a directory" if path.is_dir() else f"there is no directory {path.parent}"
-            message = f"{path}: cannot be written: {reason}"
-            raise CommandError(message, ExitCode.STORE)
+            refuse(f"{path}: cannot be written: {reason}", ExitCode.STORE)
         if path.resolve() in taken:
-            message = f"{option} {path}: {taken[path.resolve()]}: name another file"
-            raise CommandError(message, ExitCode.USAGE)
+            refuse(f"{option} {path}: {taken[path.resolve()]}: name another file")
         taken[path.resolve()] = f"{option} writes to the same file"
 
 
@@ -92,8 +89,7 @@ def _write(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
-        message = f"{path}: cannot be written: {error.strerror}"
-        raise CommandError(message, ExitCode.STORE) from error
+        refuse(f"{path}: cannot be written: {error.strerror}", ExitCode.STORE)
 
 
 def _tables(rows: list[Row]) -> None:

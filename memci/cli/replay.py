@@ -10,7 +10,7 @@ import attrs
 
 import memci
 from memci.cli.conversation import Said
-from memci.cli.exit_code import CommandError, ExitCode
+from memci.cli.exit_code import refuse
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, Notice, Recall
 from memci.engine.settings.config import Config
 from memci.errors import BudgetError, ConfigError, InvalidMessageError, shown
@@ -128,8 +128,7 @@ def replay(
     run = _Run(engine.config)
     with engine.session(session_id) as session:
         if session.seq:
-            message = f"session {shown(session_id)} has messages already: name a new one with --session"
-            raise CommandError(message, ExitCode.USAGE)
+            refuse(f"session {shown(session_id)} has messages already: name a new one with --session")
         session.observe(run.notices.append)
         for said in conversation:
             if run.opens_answer(said.message):
@@ -205,8 +204,7 @@ def _append(session: memci.Session, said: Said) -> None:
     try:
         session.append(said.message, at=said.at)
     except (InvalidMessageError, ConfigError) as error:
-        message = f"{said.place}: {error}"
-        raise CommandError(message, ExitCode.USAGE) from error
+        refuse(f"{said.place}: {error}")
 
 
 def _shown(session: memci.Session) -> tuple[object, ...]:

@@ -169,3 +169,13 @@ def test_full_device(tmp_path: Path) -> None:
             check=False,
         )
     assert (ExitCode.STORE, 1) == (done.returncode, done.stderr.count(b"\n"))
+
+
+def test_missing_extra() -> None:
+    """Without typer the command is one line that names the extra which brings it."""
+    done = ran(
+        "sessions", code="import sys; sys.modules['typer'] = None; from memci.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    )
+    assert ExitCode.USAGE == done.code
+    assert "memci: the command line needs the package typer: install memci with its extra cli\n" == done.err
+    assert "" == done.out

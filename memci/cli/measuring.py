@@ -1,6 +1,5 @@
-"""``memci replay``."""
+"""``memci replay`` and ``memci bench quality``: measurements on conversations from files."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +11,41 @@ import typer
 
 import memci
 from memci.archive.stores.url import shown_url
-from memci.cli import output, replay_report
+from memci.cli import output
 from memci.cli.conversation import Said, read_conversation
 from memci.cli.exit_code import ExitCode
-from memci.cli.opening import TENANT, JsonOption, TenantOption
+from memci.cli.opening import TENANT, ConfigOption, JsonOption, TenantOption
+from memci.cli.output import Column, breakdown, count, share
 from memci.cli.replay import Measurement, replay, spill
 from memci.engine.settings.config import Budget, Config
+from memci.quality.money import Traffic
 
 _SESSION = "replay"
+
+_COUNTS: tuple[tuple[str, str], ...] = (
+    ("messages", "messages"),
+    ("turns", "turns"),
+    ("calls", "calls"),
+    ("folds", "folds"),
+    ("entries evicted", "evictions"),
+    ("recalls", "recalls"),
+    ("windows over budget", "over_budget"),
+    ("broken call/result pairs", "broken_pairs"),
+    ("messages that came back unequal", "unequal_messages"),
+)
+
+_TRAFFIC: tuple[tuple[str, Callable[[Traffic], str]], ...] = (
+    ("tokens sent", lambda traffic: count(traffic.tokens)),
+    ("tokens a call", lambda traffic: count(traffic.tokens_per_call)),
+    ("prefix reuse", lambda traffic: share(traffic.prefix_reuse)),
+    ("cost a call", lambda traffic: count(traffic.cost_per_call)),
+)
+
+_SHOWN: tuple[tuple[str, Callable[[Measurement], str]], ...] = (
+    ("verbatim tokens a call, once outgrown", lambda found: count(found.verbatim_tokens)),
+    ("the same as a share of the budget", lambda found: share(found.verbatim_share)),
+    ("contents page at the end, tokens", lambda found: count(found.contents_tokens)),
+)
 
 Policy = Literal["config", "spill"]
 Durability = Literal["fsync", "flush"]
@@ -32,7 +58,7 @@ def replay_files(  # noqa: PLR0913 (the options of a command)
     reserve: Annotated[
         int | None, typer.Option(metavar="N", help="Tokens of it kept free for the reply; 0 where --budget is given.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="Settings, as `memci config` prints them.")] = None,
+    config: ConfigOption = None,
     policy: Annotated[Policy, typer.Option(help="How pages fold: as configured, or one page at a time.")] = "config",
     store: Annotated[
         str | None, typer.Option(metavar="URL", help="Keep the session in this store; else it is made in a temporary one.")
@@ -68,7 +94,8 @@ def replay_files(  # noqa: PLR0913 (the options of a command)
     if read.format is not None:
         settings = Config.from_mapping({**settings.to_mapping(), "format": read.format})
     runs = 1 if policy == "spill" else 2
-    with _progress(runs * len(conversation)) as advance:
+    with output.progress("replay") as hear:
+        advance = _steps(hear, runs * len(conversation))
         with _store(store) as url, memci.Engine(url, settings, tenant) as engine:
             found = replay(engine, session, conversation, advance)
         spilled = _beside(settings, conversation, advance) if policy == "config" else None
@@ -81,6 +108,40 @@ def replay_files(  # noqa: PLR0913 (the options of a command)
         kept = f"kept in {shown}" if shown is not None else "removed with its temporary store; --store keeps it"
         output.note(f"the session {session!r} ({chosen}) is {kept}")
     if not found.ok or (spilled is not None and not spilled.ok):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def quality(  # noqa: PLR0913 (the options of a command)
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Conversations: a file, or a directory, which is a set.")
+    ],
+    *,
+    budget: Annotated[list[int] | None, typer.Option(metavar="N", min=1, help="Tokens that a window may hold.")] = None,
+    engine: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Measure this engine; without it, all.")] = None,
+    config: ConfigOption = None,
+    join: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Join so many conversations without questions to one; all by default.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures as JSON, too.")] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw cost against evidence, as SVG.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one for each core.")] = None,
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use what was measured before, and keep results.")] = True,
+) -> None:
+    """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked.
+
+    PATH holds conversations in OpenAI's chat format: {"messages": […]}, and perhaps "timestamps", "lang" and "questions", each
+    with question, answer, category and evidence (numbers of the messages that hold the answer, from 0). Before each assistant
+    message a window is asked for: a call. At the end the window is searched for the answers.
+
+    Fails (exit code 1) when a window of memci was over its budget, a call was parted from its result, or a message did not
+    come back. docs/quality.md says how each figure is made.
+    """
+    from memci.cli import quality_run  # noqa: PLC0415 (loads a database and what makes processes)
+
+    kept = quality_run.run(
+        paths, budgets=budget, names=engine, config=config, join=join, json=json, picture=picture, jobs=jobs, cache=cache
+    )
+    if not kept:
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -98,6 +159,11 @@ def _beside(settings: Config, conversation: list[Said], advance: Callable[[], No
         return replay(engine, _SESSION, conversation, advance)
 
 
+def _steps(hear: Callable[[int, int], None], total: int) -> Callable[[], None]:
+    done = iter(range(1, total + 1))
+    return lambda: hear(next(done), total)
+
+
 @contextmanager
 def _store(url: str | None) -> Iterator[str]:
     """Give the store that was named, or one in a temporary directory that is removed afterwards."""
@@ -106,20 +172,6 @@ def _store(url: str | None) -> Iterator[str]:
         return
     with TemporaryDirectory(prefix="memci-replay-") as directory:
         yield f"file:{directory}"
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar on a terminal, on standard error; give what moves it on."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console  # noqa: PLC0415 (40 ms, for terminals only)
-    from rich.progress import Progress  # noqa: PLC0415 (as above)
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("replay", total=total)
-        yield lambda: bar.advance(task)
 
 
 def _mapping(found: Measurement, spilled: Measurement | None, settings: Config) -> dict[str, Any]:
@@ -134,8 +186,38 @@ def _mapping(found: Measurement, spilled: Measurement | None, settings: Config) 
 
 
 def _write_table(found: Measurement, spilled: Measurement | None) -> None:
-    output.table(replay_report.columns(found, spilled), replay_report.rows(found, spilled))
+    output.table(_columns(found, spilled), _rows(found, spilled))
     for failure in found.budget_errors:
-        output.text(replay_report.failure_line(failure))
+        output.text(
+            f"call {failure.call}: no window fits {count(failure.budget)} tokens; the smallest has "
+            f"{count(failure.tokens)} ({breakdown(failure.breakdown)})"
+        )
     for problem in found.problems:
         output.text(f"verify: {problem}")
+
+
+def _columns(found: Measurement, spilled: Measurement | None) -> list[Column]:
+    """Return the columns: the session, the same with one page spilled a turn, and the whole history sent at every call."""
+    named = [f"window of {count(found.budget)}"]
+    if spilled is not None:
+        named.append("one page a turn")
+    return [Column(""), *(Column(name, number=True) for name in [*named, "whole history"])]
+
+
+def _rows(found: Measurement, spilled: Measurement | None) -> Iterator[list[str]]:
+    """Yield the rows of the table: what happened, what must be 0, what was sent."""
+    runs = [found] if spilled is None else [found, spilled]
+    for name, attribute in _COUNTS:
+        yield [name, *(count(getattr(run, attribute)) for run in runs), ""]
+    if any(run.failed_folds for run in runs):
+        yield ["folds that failed and were tried again", *(count(run.failed_folds) for run in runs), ""]
+    yield ["problems found by verify", *(count(len(run.problems)) for run in runs), ""]
+    yield ["equal when opened again", *("yes" if run.reopened_equal else "NO" for run in runs), ""]
+    yield ["calls for which no window fits", *(count(len(run.budget_errors)) for run in runs), ""]
+    for name, told in _TRAFFIC:
+        yield [name, *(told(run.traffic) for run in runs), told(found.whole_history)]
+    for name, shown in _SHOWN:
+        yield [name, *(shown(run) for run in runs), ""]
+    yield ["pages at the end", *(count(sum(run.pages.values())) for run in runs), ""]
+    for state in sorted({state for run in runs for state in run.pages}):
+        yield [f"of them {state}", *(count(run.pages.get(state, 0)) for run in runs), ""]

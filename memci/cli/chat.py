@@ -1,10 +1,11 @@
-"""``memci chat``."""
+"""``memci chat`` and ``memci mcp``: a model at a session."""
 
 import os
+import signal
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, assert_never
 
 import attrs
 import typer
@@ -12,10 +13,23 @@ import typer
 import memci
 from memci.chat.endpoint import Endpoint
 from memci.chat.loop import Chat
+from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.cli import output
-from memci.cli.chat_steps import show, show_answer
-from memci.cli.exit_code import CommandError, ExitCode
-from memci.cli.opening import STORE, TENANT, Place, StoreOption, TenantOption
+from memci.cli.exit_code import ExitCode, refuse
+from memci.cli.opening import STORE, TENANT, Place, StoreOption, TenantOption, placed
+from memci.cli.output import breakdown, count
+from memci.engine.core.monitor import (
+    Eviction,
+    Fold,
+    FoldFailed,
+    Notice,
+    PageRebuilt,
+    Prefetch,
+    PrefetchFailed,
+    Recall,
+    SummaryFailed,
+    ZoneChange,
+)
 from memci.engine.history.state import SYSTEM
 from memci.engine.settings.config import Budget, Config
 from memci.errors import BudgetError, ModelError
@@ -23,6 +37,15 @@ from memci.messages import codec
 
 _SESSION = "chat"
 _KEY = "OPENAI_API_KEY"
+
+_MOST_SHOWN = 160
+
+_REMARKS = {
+    Ending.CUT: "the reply was cut off by the endpoint's limit for replies",
+    Ending.REFUSED: "the model refused, or a filter did",
+    Ending.EMPTY: "the model said nothing",
+    Ending.LIMIT: "the model called tools to the end of its rounds, and gave no answer",
+}
 
 Protocol = Literal["native", "attp"]
 
@@ -84,23 +107,45 @@ def chat(  # noqa: PLR0913 (the options of a command)
     ):
         if system is not None:
             _set_system(opened, system)
-        talk = Chat(opened, endpoint, observer=None if quiet else show(json=json))
+        talk = Chat(opened, endpoint, observer=None if quiet else _document if json else _note)
         if sys.stdin.isatty() and sys.stdout.isatty():
             _converse(talk, json=json)
         else:
             _drive(talk, json=json)
 
 
+@placed
+def mcp(place: Place) -> None:
+    """Serve a session's tools over MCP (recalls write).
+
+    An MCP client starts this command and speaks with it on standard input and output. It ends with its input. Needs the extra
+    memci[mcp].
+    """
+    try:
+        from memci.mcp.conversation import Conversation  # noqa: PLC0415 (an extra, and 700 ms)
+        from memci.mcp.stdio import serve  # noqa: PLC0415 (as above)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("memci"):
+            raise
+        refuse(f"memci mcp needs the package {error.name}: install memci with its extra mcp")
+    conversation = Conversation(place.store, place.tenant, *place.known())
+    match serve(conversation):
+        case signal.SIGINT:
+            raise typer.Exit(ExitCode.INTERRUPTED)
+        case signal.SIGPIPE:
+            raise typer.Exit(ExitCode.PIPE_CLOSED)
+
+
 def _drive(talk: Chat, *, json: bool) -> None:
     """Finish what was interrupted, then carry each line through; an error ends it."""
     resumed = talk.resume()
     if resumed is not None:
-        show_answer(resumed, json=json)
+        _show_answer(resumed, json=json)
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     for line in sys.stdin:
         if line.strip():
-            show_answer(talk.say(line.rstrip("\r\n")), json=json)
+            _show_answer(talk.say(line.rstrip("\r\n")), json=json)
 
 
 def _converse(talk: Chat, *, json: bool) -> None:
@@ -113,7 +158,7 @@ def _converse(talk: Chat, *, json: bool) -> None:
             output.note(f"memci: {error}; an empty line tries again")
         else:
             if answer is not None:
-                show_answer(answer, json=json)
+                _show_answer(answer, json=json)
         try:
             line = input("> ")
         except EOFError:
@@ -126,10 +171,7 @@ def _settings(path: Path | None, place: Place, budget: int | None, protocol: Pro
     if path is not None:
         settings = Config.from_file(path)
     else:
-        with (
-            memci.Engine(place.store, tenant=place.tenant, read_only=True) as engine,
-            engine.session(place.session or _SESSION) as session,
-        ):
+        with place.engine() as engine, engine.session(place.session or _SESSION) as session:
             settings = session.config
     if budget is not None:
         settings = attrs.evolve(settings, budget=Budget(window=budget, reserve=0))
@@ -150,8 +192,7 @@ def _system_text(value: str) -> str:
     try:
         return Path(value).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        message = f"{value}: not UTF-8: {error}"
-        raise CommandError(message, ExitCode.USAGE) from error
+        refuse(f"{value}: not UTF-8: {error}")
     except (OSError, ValueError):  # no file has this name, or can have it
         return value
 
@@ -160,9 +201,93 @@ def _named(text: str) -> tuple[str, Any]:
     """Read an option of the request."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        message = f"--option {text}: give NAME=VALUE, such as temperature=0.2"
-        raise CommandError(message, ExitCode.USAGE)
+        refuse(f"--option {text}: give NAME=VALUE, such as temperature=0.2")
     try:
         return name, codec.decode_foreign(value.encode("utf-8", "surrogateescape"))
     except ValueError:
         return name, value
+
+
+def _show_answer(answer: Answer, *, json: bool) -> None:
+    if json:
+        output.document({"step": "answer", **attrs.asdict(answer)})
+    else:
+        output.text(answer.text)
+        if answer.ending in _REMARKS:
+            output.note(_REMARKS[answer.ending])
+    output.flush()
+
+
+def _note(step: Step) -> None:
+    for line in _lines(step):
+        output.note(line)
+
+
+def _lines(step: Step) -> list[str]:
+    match step:
+        case WindowSent(window=window):
+            lines = [f"window {count(window.tokens)} of {count(window.budget)} tokens ({breakdown(window.breakdown)})"]
+        case ToolAnswered():
+            lines = [f"call   {step.name} {step.arguments}", f"result {step.answer}"]
+        case CodeAnswered():
+            lines = [f"call   {step.reply}", f"result {step.answer}"]
+        case Faded(pages=pages):
+            lines = [f"fade   {', '.join(pages)}"]
+        case _:
+            lines = _notice_lines(step)
+    return [line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…" for line in map(output.one_line, lines)]
+
+
+def _notice_lines(notice: Notice) -> list[str]:
+    match notice:
+        case Fold(pages=pages):
+            folded = f"{pages[0]} to {pages[-1]}, {len(pages)} pages" if pages else "the contents page alone"
+            lines = [
+                f"fold   {folded}: the window goes from {count(notice.tokens_before)} to {count(notice.tokens_after)} tokens"
+            ]
+        case FoldFailed(error=error):
+            lines = [f"fold   failed, and is tried again later: {error}"]
+        case Eviction(pages=evicted):
+            lines = [f"evict  {', '.join(index for index, _ in evicted)}"]
+        case SummaryFailed(page=page, error=error):
+            lines = [f"page   {page} could not be summarised, extracts are shown: {error}"]
+        case Recall(page=page, refused=refused):
+            lines = [f"recall {page}{': too large to be attached' if refused else ''}"]
+        case Prefetch(pages=pages):
+            lines = [f"prefetch {', '.join(pages)}: {count(notice.tokens)} tokens"]
+        case PrefetchFailed(error=error):
+            lines = [f"prefetch failed: {error}"]
+        case PageRebuilt(page=page):
+            lines = [f"page   {page} was made again from the journal"]
+        case ZoneChange():
+            lines = []  # the line of the window tells
+        case _:
+            assert_never(notice)
+    return lines
+
+
+def _document(step: Step) -> None:
+    match step:
+        case WindowSent(window=window):
+            facts = {"tokens": window.tokens, "budget": window.budget, "seq": window.seq, "breakdown": dict(window.breakdown)}
+            output.document({"step": "window", **facts})
+        case FoldFailed(error=error) | SummaryFailed(error=error) | PrefetchFailed(error=error):
+            output.document({"step": _NAMES[type(step)], "error": str(error)})
+        case _:
+            output.document({"step": _NAMES[type(step)], **attrs.asdict(step)})
+
+
+_NAMES: dict[type, str] = {
+    ToolAnswered: "tool",
+    CodeAnswered: "code",
+    Faded: "fade",
+    Fold: "fold",
+    FoldFailed: "fold_failed",
+    SummaryFailed: "summary_failed",
+    Eviction: "evict",
+    Recall: "recall",
+    Prefetch: "prefetch",
+    PrefetchFailed: "prefetch_failed",
+    PageRebuilt: "page_rebuilt",
+    ZoneChange: "zone",
+}

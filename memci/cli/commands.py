@@ -1,0 +1,103 @@
+"""All commands. Loads typer, and rich only where something is drawn on a terminal; no other package of memci does."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from memci.cli import changing, chat, looking, measuring, output
+from memci.cli.exit_code import EXPLAINED, ExitCode
+from memci.errors import shortened
+from memci.version import VERSION
+
+_HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
+
+No command writes but chat, recall, fork, copy, erase, delete, repair --apply, checkpoints when it is asked to, mcp when its
+client recalls, and replay into a new session; the others can be used while another process writes.
+"""
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "chat": chat.chat,
+    "replay": measuring.replay_files,
+    "sessions": looking.sessions,
+    "pages": looking.pages,
+    "contents": looking.contents,
+    "search": looking.search,
+    "show": looking.show,
+    "recall": changing.recall,
+    "window": looking.window,
+    "render": looking.render,
+    "explain": looking.explain,
+    "verify": looking.verify,
+    "export": looking.export,
+    "checkpoints": changing.checkpoints,
+    "fork": changing.fork,
+    "copy": changing.copy,
+    "mcp": chat.mcp,
+    "repair": changing.repair,
+    "erase": changing.erase,
+    "delete": changing.delete,
+    "config": looking.config,
+}
+
+_REFUSED: Any = typer.BadParameter.__mro__[2]
+"""Whatever the parser of the command line refuses; typer does not export it."""
+
+_MOST_HELP = 10_000
+"""More characters than any command's help has, which is the text of a refusal where arguments are missing."""
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run a command, and return its exit code; whatever it cannot do is raised."""
+    try:
+        code = get_command(_app()).main(arguments, prog_name="memci", standalone_mode=False)
+    except _REFUSED as error:
+        if len(error.message) > _MOST_HELP:  # it quotes an argument
+            error.message = shortened(error.message)
+        error.show()
+        code = error.exit_code
+    except typer.Abort:
+        code = ExitCode.FAILED
+    except SystemExit as ended:  # whoever read the output closed it
+        code = ended.code
+    return code if isinstance(code, int) else ExitCode.OK
+
+
+def _app() -> typer.Typer:
+    codes = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXPLAINED.items())
+    app = typer.Typer(
+        help=_HELP,
+        epilog=f"\b\nExit codes:\n{codes}",
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name, command in _COMMANDS.items():
+        app.command(name)(command)
+        if name == "replay":  # so that both stand together in the help
+            bench = typer.Typer(help="Measure what memci does on conversations of yours.", no_args_is_help=True)
+            bench.callback()(_no_options)
+            bench.command("quality")(measuring.quality)
+            app.add_typer(bench, name="bench")
+    return app
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001 (the signature of an option's callback)
+    if asked:
+        output.text(f"memci {VERSION}")
+        raise typer.Exit(ExitCode.OK)
+
+
+def _no_options() -> None:
+    """Measure what memci does on conversations of yours."""
+
+
+def _options(
+    *, version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False
+) -> None:
+    """Take the options that stand before a command; each acts by its callback."""
+    del version
