@@ -13,7 +13,7 @@ from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.looking import page_argument
 from memci.cli.opening import IndexArgument, JsonOption, Place, placed
-from memci.cli.output import Column, count
+from memci.cli.output import columns, count
 from memci.engine.upkeep.copying import Copied, copy_session
 from memci.errors import InvalidIdError, shown
 
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
     from memci.engine.erasure.erasing import Receipt
 
-_CHECKPOINT_COLUMNS = (
-    Column("checkpoint"),
-    Column("event", number=True),
-    Column("turn", number=True),
-    Column("kind"),
-    Column("made"),
-    Column("label"),
-)
+_CHECKPOINT_COLUMNS = columns("checkpoint event# turn# kind made label")
 
 
 @placed
@@ -44,10 +37,8 @@ def recall(place: Place, index: IndexArgument, *, json: JsonOption = False) -> N
         page = session.recall(page_argument(index))
         answer = session.explain(page.index)
         seq, session_id = session.seq, session.id
-    if json:
-        output.document({"seq": seq, "tokens": page.tokens, **attrs.asdict(answer)})
-    else:
-        output.text(str(answer))
+    output.tell({"seq": seq, "tokens": page.tokens, **attrs.asdict(answer)}, str(answer), json=json)
+    if not json:
         output.note(f"written to session {session_id!r}, now at event {seq}")
 
 
@@ -100,10 +91,8 @@ def fork(
     session_id, config = place.known()
     with place.engine(config, write=True) as engine, engine.fork(session_id, new_id, at) as made:
         seq = made.seq
-    if json:
-        output.document({"source": session_id, "session": new_id, "seq": seq})
-    else:
-        output.text(f"{new_id}: a fork of {session_id}, at event {count(seq)}")
+    told = f"{new_id}: a fork of {session_id}, at event {count(seq)}"
+    output.tell({"source": session_id, "session": new_id, "seq": seq}, told, json=json)
 
 
 @placed
@@ -155,14 +144,11 @@ def repair(
     session_id, config = place.known()
     with place.engine(config, write=apply) as engine:
         done = engine.repair(session_id, apply=apply)
-    if json:
-        output.document({"ok": done.report.ok, **attrs.asdict(done)})
-    else:
-        verb = "did" if apply else "would"
-        output.text("\n".join(f"{verb}: {step}" for step in done.steps) or "nothing to repair")
-        output.text("\n".join(done.report.problems) or "no problem found")
-        if done.steps and not apply:
-            output.note("nothing was changed: --apply does it")
+    steps = [f"{'did' if apply else 'would'}: {step}" for step in done.steps] or ["nothing to repair"]
+    told = "\n".join([*steps, *(done.report.problems or ["no problem found"])])
+    output.tell({"ok": done.report.ok, **attrs.asdict(done)}, told, json=json)
+    if done.steps and not (apply or json):
+        output.note("nothing was changed: --apply does it")
     if not done.report.ok:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -220,11 +206,9 @@ def _told(copied: Copied) -> str:
 
 
 def _show(receipts: "Sequence[Receipt]", *, json: bool) -> None:
-    if json:
-        output.document([attrs.asdict(receipt) for receipt in receipts])
-        return
-    for receipt in receipts:
-        output.text(
-            f"{receipt.page} of {receipt.session}: {count(receipt.records)} records redacted, "
-            f"{count(len(receipt.files))} page files, event {count(receipt.seq)}, {receipt.at}"
-        )
+    told = (
+        f"{receipt.page} of {receipt.session}: {count(receipt.records)} records redacted, "
+        f"{count(len(receipt.files))} page files, event {count(receipt.seq)}, {receipt.at}"
+        for receipt in receipts
+    )
+    output.tell([attrs.asdict(receipt) for receipt in receipts], "\n".join(told), json=json)

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from memci.cli.exit_code import CommandError, ExitCode, refuse
+from memci.cli.exit_code import refuse
 from memci.engine.commands.appending import utc_text
 from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
@@ -79,12 +79,11 @@ def _said(path: Path, messages: list[Any], times: list[Any]) -> Iterator[Said]:
 def _time(at: object, place: str) -> str:
     try:
         return utc_text(iso_time(at))
-    except InvalidMessageError as error:
-        message = (
+    except InvalidMessageError:
+        refuse(
             f"{place}: the timestamp {shown(at)} is not a time: give ISO 8601 text such as 2026-03-01T12:30:00+00:00, "
             "text such as 1:56 pm on 8 May, 2023, or null where it is not known"
         )
-        raise CommandError(message, ExitCode.USAGE) from error
 
 
 def _parse(path: Path) -> tuple[str | None, list[Any], list[Any]]:

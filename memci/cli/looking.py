@@ -14,7 +14,7 @@ from memci.chapters.page import Entry
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.opening import STORE, TENANT, IndexArgument, JsonOption, Place, StoreOption, TenantOption, placed
-from memci.cli.output import Column, breakdown, count
+from memci.cli.output import breakdown, columns, count
 from memci.engine.commands.window import Window
 from memci.engine.core.monitor import zone
 from memci.engine.history.state import USER
@@ -27,25 +27,14 @@ from memci.messages.parts import Part, PartKind, parts
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _NUMBERS = re.compile(r"[0-9]+\.\.[0-9]+")
 
-_PAGE_COLUMNS = (
-    Column("page"),
-    Column("state"),
-    Column("turn", number=True),
-    Column("entries", number=True),
-    Column("tokens", number=True),
-    Column("recalls", number=True),
-    Column("title"),
-)
-_HIT_COLUMNS = (Column("entry"), Column("state"), Column("score", number=True), Column("passage"))
+_PAGE_COLUMNS = columns("page state turn# entries# tokens# recalls# title")
+_HIT_COLUMNS = columns("entry state score# passage")
 
 
 def sessions(*, store: StoreOption = STORE, tenant: TenantOption = TENANT, json: JsonOption = False) -> None:
     """List the ids of all sessions."""
     found = Place(store, tenant, None).sessions()
-    if json:
-        output.document(found)
-    else:
-        output.text("\n".join(map(output.one_line, found)))
+    output.tell(found, "\n".join(map(output.one_line, found)), json=json)
 
 
 @placed
@@ -62,10 +51,7 @@ def pages(
     with place.opened() as session:
         facts = session.pages(state)
         hidden = len(session.pages(PageState.HIDDEN)) if state is PageState.ARCHIVED else 0
-    if json:
-        output.document([attrs.asdict(page) for page in facts])
-    else:
-        _page_table(facts)
+    _page_table(facts, list(map(attrs.asdict, facts)) if json else None)
     if hidden:
         output.note(f"{count(hidden)} more are grouped in directories: --state hidden lists them")
 
@@ -143,10 +129,7 @@ def show(
             refuse(message, ExitCode.NOT_FOUND)
         entries = [entries[position - 1]]
     if is_list(page.index):
-        if json:
-            output.document({"index": page.index, "pages": list(map(attrs.asdict, page.pages))})
-        else:
-            _page_table(page.pages)
+        _page_table(page.pages, {"index": page.index, "pages": list(map(attrs.asdict, page.pages))} if json else None)
         return
     if json:
         output.document({"index": page.index, "turn": page.turn, "tokens": page.tokens, "entries": list(map(_mapping, entries))})
@@ -216,10 +199,7 @@ def explain(place: Place, index: IndexArgument, *, json: JsonOption = False) -> 
     """Say why a page is where it is."""
     with place.opened() as session:
         answer = session.explain(page_argument(index))
-    if json:
-        output.document(attrs.asdict(answer))
-    else:
-        output.text(str(answer))
+    output.tell(attrs.asdict(answer), str(answer), json=json)
 
 
 @placed
@@ -230,14 +210,9 @@ def verify(place: Place, *, json: JsonOption = False) -> None:
     """
     with place.opened() as session:
         report = session.verify()
-    if json:
-        output.document({"ok": report.ok, **attrs.asdict(report)})
-    else:
-        output.text(
-            f"{report.session}: {count(report.events)} events, {count(report.pages)} page files, "
-            f"{count(report.snapshots)} snapshots compared"
-        )
-        output.text("\n".join(report.problems) or "no problem found")
+    compared = f"{count(report.events)} events, {count(report.pages)} page files, {count(report.snapshots)} snapshots compared"
+    problems = "\n".join(report.problems) or "no problem found"
+    output.tell({"ok": report.ok, **attrs.asdict(report)}, f"{report.session}: {compared}\n{problems}", json=json)
     if not report.ok:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -247,10 +222,7 @@ def config(*, json: JsonOption = False) -> None:
 
     It holds every key with its default and what it means.
     """
-    if json:
-        output.document(Config().to_mapping())
-    else:
-        output.text(config_file_text().rstrip("\n"))
+    output.tell(Config().to_mapping(), config_file_text().rstrip("\n"), json=json)
 
 
 def page_argument(text: str) -> str | int:
@@ -268,7 +240,11 @@ def _parsed(address: str) -> tuple[str | int, int | None]:
     return entry_address(f"{USER}-{number}/{position}" if isinstance(number, int) else f"{number}/{position}")
 
 
-def _page_table(facts: Iterable[PageFacts]) -> None:
+def _page_table(facts: Iterable[PageFacts], document: object) -> None:
+    """Write a table of pages, or where there is one the document."""
+    if document is not None:
+        output.document(document)
+        return
     rows = (
         [page.index, page.state, count(page.turn), count(page.entries), count(page.tokens), count(page.recall_count), page.title]
         for page in facts

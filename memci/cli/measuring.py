@@ -22,29 +22,34 @@ from memci.quality.money import Traffic
 
 _SESSION = "replay"
 
-_COUNTS: tuple[tuple[str, str], ...] = (
-    ("messages", "messages"),
-    ("turns", "turns"),
-    ("calls", "calls"),
-    ("folds", "folds"),
-    ("entries evicted", "evictions"),
-    ("recalls", "recalls"),
-    ("windows over budget", "over_budget"),
-    ("broken call/result pairs", "broken_pairs"),
-    ("messages that came back unequal", "unequal_messages"),
-)
+_Told = Callable[[Measurement], str]
 
+_BEFORE: tuple[tuple[str, _Told], ...] = (
+    ("messages", lambda found: count(found.messages)),
+    ("turns", lambda found: count(found.turns)),
+    ("calls", lambda found: count(found.calls)),
+    ("folds", lambda found: count(found.folds)),
+    ("entries evicted", lambda found: count(found.evictions)),
+    ("recalls", lambda found: count(found.recalls)),
+    ("windows over budget", lambda found: count(found.over_budget)),
+    ("broken call/result pairs", lambda found: count(found.broken_pairs)),
+    ("messages that came back unequal", lambda found: count(found.unequal_messages)),
+    ("folds that failed and were tried again", lambda found: count(found.failed_folds)),
+    ("problems found by verify", lambda found: count(len(found.problems))),
+    ("equal when opened again", lambda found: "yes" if found.reopened_equal else "NO"),
+    ("calls for which no window fits", lambda found: count(len(found.budget_errors))),
+)
 _TRAFFIC: tuple[tuple[str, Callable[[Traffic], str]], ...] = (
     ("tokens sent", lambda traffic: count(traffic.tokens)),
     ("tokens a call", lambda traffic: count(traffic.tokens_per_call)),
     ("prefix reuse", lambda traffic: share(traffic.prefix_reuse)),
     ("cost a call", lambda traffic: count(traffic.cost_per_call)),
 )
-
-_SHOWN: tuple[tuple[str, Callable[[Measurement], str]], ...] = (
+_AFTER: tuple[tuple[str, _Told], ...] = (
     ("verbatim tokens a call, once outgrown", lambda found: count(found.verbatim_tokens)),
     ("the same as a share of the budget", lambda found: share(found.verbatim_share)),
     ("contents page at the end, tokens", lambda found: count(found.contents_tokens)),
+    ("pages at the end", lambda found: count(sum(found.pages.values()))),
 )
 
 Policy = Literal["config", "spill"]
@@ -207,17 +212,12 @@ def _columns(found: Measurement, spilled: Measurement | None) -> list[Column]:
 def _rows(found: Measurement, spilled: Measurement | None) -> Iterator[list[str]]:
     """Yield the rows of the table: what happened, what must be 0, what was sent."""
     runs = [found] if spilled is None else [found, spilled]
-    for name, attribute in _COUNTS:
-        yield [name, *(count(getattr(run, attribute)) for run in runs), ""]
-    if any(run.failed_folds for run in runs):
-        yield ["folds that failed and were tried again", *(count(run.failed_folds) for run in runs), ""]
-    yield ["problems found by verify", *(count(len(run.problems)) for run in runs), ""]
-    yield ["equal when opened again", *("yes" if run.reopened_equal else "NO" for run in runs), ""]
-    yield ["calls for which no window fits", *(count(len(run.budget_errors)) for run in runs), ""]
-    for name, told in _TRAFFIC:
-        yield [name, *(told(run.traffic) for run in runs), told(found.whole_history)]
-    for name, shown in _SHOWN:
-        yield [name, *(shown(run) for run in runs), ""]
-    yield ["pages at the end", *(count(sum(run.pages.values())) for run in runs), ""]
+    for name, told in _BEFORE:
+        if not name.startswith("folds that failed") or any(run.failed_folds for run in runs):
+            yield [name, *map(told, runs), ""]
+    for name, shown in _TRAFFIC:
+        yield [name, *(shown(run.traffic) for run in runs), shown(found.whole_history)]
+    for name, told in _AFTER:
+        yield [name, *map(told, runs), ""]
     for state in sorted({state for run in runs for state in run.pages}):
         yield [f"of them {state}", *(count(run.pages.get(state, 0)) for run in runs), ""]

@@ -36,6 +36,11 @@ class Column:
     number: bool = False
 
 
+def columns(names: str) -> tuple[Column, ...]:
+    """Return columns by their names; numbers stand in those that end with ``#``."""
+    return tuple(Column(name.removesuffix("#"), number=name.endswith("#")) for name in names.split())
+
+
 def safe(text: str) -> str:
     """Return *text* with each character that could control a terminal written out in ASCII; lines stay lines."""
     return _UNSAFE.sub(lambda match: _escaped(match[0]), text)
@@ -64,6 +69,14 @@ def document(value: object) -> None:
 def text(words: str) -> None:
     """Write text that may come from a store."""
     write(safe(words) + "\n")
+
+
+def tell(value: object, words: str, *, json: bool) -> None:
+    """Write a JSON document, or what stands in it in words."""
+    if json:
+        document(value)
+    else:
+        text(words)
 
 
 def heading(words: str) -> None:
