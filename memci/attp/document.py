@@ -22,9 +22,7 @@ from typing import Any, Literal, NoReturn
 
 import attrs
 
-from memci.attp.header import find_header, with_plain_header
-from memci.attp.mending import mend
-from memci.attp.statement import CODE, ODD_BLANKS, Span, scan, skip_blank, syntax_error
+from memci.attp.statement import CODE, ODD_BLANKS, Span, mend, scan, skip_blank, syntax_error
 from memci.errors import ArgumentError, AttpSyntaxError, LimitExceededError, missing_extra
 
 MAX_REPLY_BYTES = 65_536
@@ -46,6 +44,16 @@ _BARE_OPENING = re.compile(
 _FENCE_LINE = re.compile(r"\A\s*(?:```|~~~)[^\n]*(?:\n|\Z)")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+# Headers of a tool call that are not written as TOML wants them, and could be taken for a part of a plain answer.
+_MARKUP = rf"[ \t{ODD_BLANKS}*_~>#-]"
+_HEADER = re.compile(
+    r"""\\?\[(?:\\?\[)?[ \t]*+["']?tool\\?_call["']?[ \t]*+\\?\](?:\\?\])?"""
+    rf"(?P<behind>[ \t{ODD_BLANKS}*_~`:]*+)(?:#[^\n]*+)?\n\s*+(?:(?:```|~~~)(?:toml)?[ \t]*+\n\s*+)?"
+    rf"(?={_MARKUP}*+(?:thought|status|target|code|message)[ \t{ODD_BLANKS}*_]*+(?:(?P<text>=[ \t{ODD_BLANKS}]*+[\"'])|[=:]))",
+    re.IGNORECASE,
+)
+_FRONT = re.compile(rf"(?:{_MARKUP}|<\|[^|<>\n]{{1,40}}\|>(?:[^<\n]{{0,60}}(?=<\|))?|</?\w{{1,20}}>)*+")
 
 _FENCE_END = re.compile(r"(?:```|~~~)[ \t]*$", re.MULTILINE)
 _LEAD_IN = re.compile(
@@ -126,7 +134,7 @@ def parse(text: str | None) -> Reply:
     """
     source = _normalised(text_of(text))
     if not _MARKER.search(source):
-        source = with_plain_header(source)
+        source = _with_plain_header(source)
     if not _MARKER.search(source):
         return _plain(source)
     if len(source) > MAX_REPLY_BYTES or len(source.encode("utf-8", "surrogatepass")) > MAX_REPLY_BYTES:
@@ -144,7 +152,7 @@ def _normalised(text: str) -> str:
         source = source.replace("\ufeff", "", 1)
     reasoning = _REASONING.match(source)
     closing = source.find(f"</{reasoning[1]}>", reasoning.end()) if reasoning else -1
-    if closing > 0 and (_MARKER.search(source, closing) or find_header(source, closing, len(source)) is not None):
+    if closing > 0 and (_MARKER.search(source, closing) or _find_header(source, closing, len(source)) is not None):
         source = _NOT_NEWLINE.sub(" ", source[:closing]) + source[closing:]
     return source
 
@@ -175,17 +183,41 @@ def _plain(source: str) -> Reply:
     return Reply(thought=_thought(source, only, _load(source, only)), answer=answer)
 
 
-def _find(source: str) -> tuple[str, Span]:
-    """Return the statements of the one document in a reply that has a line which opens the table ``tool_call``.
+def _with_plain_header(source: str) -> str:
+    """Return a reply, of the same length, in which the first header of a tool call is written as TOML wants it.
 
-    They are those of the text that is returned too, which is the reply but for a line that is left out.
+    Taken for one is ``[tool_call]`` at the end of a line, in any case, with or without backslashes, emphasis, invisible
+    characters or a model's special tokens around it, where a key of a call follows on the next line. O(length of the reply).
+
+    Raises:
+        AttpSyntaxError: Words stand before it on its line, and a text follows its key: it may be a call or speak of one.
     """
+    for found in _HEADER.finditer(source):
+        start = source.rfind("\n", 0, found.start()) + 1
+        if _FRONT.fullmatch(source, start, found.start()):
+            end = found.end("behind")
+            header = " " * (found.start() - start) + "[tool_call]"
+            return source[:start] + header.ljust(end - start) + source[end:]
+        if found["text"]:
+            problem, hint = "[tool_call] stands behind other words on its line", "write it on a line of its own"
+            raise syntax_error(source, found.start(), problem, hint)
+    return source
+
+
+def _find_header(source: str, start: int, end: int) -> int | None:
+    """Return where in this part of a reply a header stands that a key of a call follows, however it is written."""
+    found = _HEADER.search(source, start, end)
+    return found.start() if found else None
+
+
+def _find(source: str) -> tuple[str, Span]:
+    """Return the reply, perhaps but for a line that is left out, and the statements of its one document with a tool call."""
     position = 0
     for _ in range(_MAX_OPENINGS):
         opening = _OPENING.search(source, position)
         if not opening:
             break
-        other = find_header(source, position, opening.start())
+        other = _find_header(source, position, opening.start())
         span = scan(source, opening.start())
         if any(statement.key[0] == "tool_call" for statement in span.statements):
             if other is not None:
@@ -197,11 +229,7 @@ def _find(source: str) -> tuple[str, Span]:
 
 
 def _with_all_keys(source: str, span: Span, *, again: bool = False) -> tuple[str, Span]:
-    """Return the text and its statements; where words or a fence stand before the code, with a blank line in their place.
-
-    Raises:
-        AttpSyntaxError: There is neither code nor a message, and a line that is no key where it should stand.
-    """
+    """Return the text and its statements; where words or a fence stand before the code, with a blank line in their place."""
     start = skip_blank(source, span.end)
     if start == len(source) or _is_complete(span):
         return source, span
@@ -215,12 +243,8 @@ def _with_all_keys(source: str, span: Span, *, again: bool = False) -> tuple[str
     meant = _MEANT.match(source, start)
     example = f'{meant["key"].lower()} = "…"' if meant else _SUCCESS
     line = source[start : start + _MOST_SHOWN].split("\n", maxsplit=1)[0].strip()
-    raise syntax_error(
-        source,
-        start,
-        f"below [tool_call] this line is no key with a value: {line!r}",
-        f"write {example}, each on a line of its own",
-    )
+    problem, hint = f"below [tool_call] this line is no key with a value: {line!r}", f"write {example}, each on a line of its own"
+    raise syntax_error(source, start, problem, hint)
 
 
 def _is_complete(span: Span) -> bool:
@@ -255,11 +279,10 @@ def _checked(source: str, span: Span) -> Span:
 def _second(source: str, span: Span) -> int | None:
     """Return where behind a document another call begins."""
     marker = _MARKER.search(source, span.end)
-    return marker.start() if marker else find_header(source, span.end, len(source))
+    return marker.start() if marker else _find_header(source, span.end, len(source))
 
 
 def _load(source: str, span: Span) -> dict[str, Any]:
-    """Parse the statements of a span."""
     try:
         import tomli  # noqa: PLC0415 (an extra, for those who speak ATTP)
     except ModuleNotFoundError as error:
@@ -336,6 +359,5 @@ def _call(source: str, span: Span, values: Mapping[str, Any]) -> CodeCall:
 
 
 def _refuse(source: str, span: Span, name: str, problem: str, hint: str) -> NoReturn:
-    """Raise the error for a key of the document, or for its table where the key is missing."""
     places = {statement.key[-1]: statement.start for statement in reversed(span.statements)}
     raise syntax_error(source, places.get(name, places.get("tool_call", span.start)), problem, hint)

@@ -42,54 +42,9 @@ def _memci_share(total, count):
     return total // count if _memci_isinstance(total, _memci_int) and total % count == 0 else total / count
 
 
-def _memci_mean(data):
-    values = _memci_listed(data, 1, "mean")
-    return _memci_share(_memci_total(values), _memci_len(values))
-
-
-def _memci_fmean(data, weights=None):
-    values = _memci_listed(data, 1, "fmean")
-    if weights is None:
-        return _memci_math.fsum(values) / _memci_len(values)
-    weights = _memci_list(weights)
-    if _memci_len(weights) != _memci_len(values):
-        raise ValueError("data and weights must be the same length")
-    total = _memci_math.fsum(weights)
-    if not total:
-        raise ValueError("sum of weights must be non-zero")
-    return _memci_math.fsum([value * weight for value, weight in _memci_zip(values, weights)]) / total
-
-
-def _memci_geometric_mean(data):
-    values = _memci_listed(data, 1, "geometric_mean")
-    if _memci_any(value <= 0 for value in values):
-        raise ValueError("geometric_mean requires positive numbers")
-    return _memci_math.exp(_memci_math.fsum([_memci_math.log(value) for value in values]) / _memci_len(values))
-
-
-def _memci_harmonic_mean(data):
-    values = _memci_listed(data, 1, "harmonic_mean")
-    if _memci_any(value < 0 for value in values):
-        raise ValueError("harmonic_mean does not support negative values")
-    if _memci_any(value == 0 for value in values):
-        return 0
-    return _memci_len(values) / _memci_math.fsum([1 / value for value in values])
-
-
-def _memci_median(data):
-    values = _memci_sorted(_memci_listed(data, 1, "median"))
-    middle = _memci_len(values) // 2
-    return values[middle] if _memci_len(values) % 2 else (values[middle - 1] + values[middle]) / 2
-
-
-def _memci_median_low(data):
-    values = _memci_sorted(_memci_listed(data, 1, "median_low"))
-    return values[(_memci_len(values) - 1) // 2]
-
-
-def _memci_median_high(data):
-    values = _memci_sorted(_memci_listed(data, 1, "median_high"))
-    return values[_memci_len(values) // 2]
+def _memci_squares(values, center):
+    center = _memci_share(_memci_total(values), _memci_len(values)) if center is None else center
+    return _memci_total([(value - center) ** 2 for value in values])
 
 
 def _memci_multimode(data):
@@ -100,54 +55,9 @@ def _memci_multimode(data):
     return [value for value, count in counts.items() if count == most]
 
 
-def _memci_mode(data):
-    values = _memci_multimode(data)
-    if not values:
-        raise ValueError("no mode for empty data")
-    return values[0]
-
-
-def _memci_squares(values, center):
-    center = _memci_share(_memci_total(values), _memci_len(values)) if center is None else center
-    return _memci_total([(value - center) ** 2 for value in values])
-
-
-def _memci_variance(data, xbar=None):
-    values = _memci_listed(data, 2, "variance")
-    return _memci_share(_memci_squares(values, xbar), _memci_len(values) - 1)
-
-
-def _memci_pvariance(data, mu=None):
-    values = _memci_listed(data, 1, "pvariance")
-    return _memci_share(_memci_squares(values, mu), _memci_len(values))
-
-
 def _memci_stdev(data, xbar=None):
     values = _memci_listed(data, 2, "stdev")
     return _memci_math.sqrt(_memci_squares(values, xbar) / (_memci_len(values) - 1))
-
-
-def _memci_pstdev(data, mu=None):
-    values = _memci_listed(data, 1, "pstdev")
-    return _memci_math.sqrt(_memci_squares(values, mu) / _memci_len(values))
-
-
-def _memci_quantiles(data, *, n=4, method="exclusive"):
-    if n < 1:
-        raise ValueError("n must be at least 1")
-    if method not in ("exclusive", "inclusive"):
-        raise ValueError("Unknown method: " + _memci_repr(method))
-    values = _memci_sorted(_memci_listed(data, 2, "quantiles"))
-    last = _memci_len(values) - 1 if method == "inclusive" else _memci_len(values) + 1
-    cuts = []
-    for place in _memci_range(1, n):
-        at = place * last // n
-        if method == "exclusive":
-            at = _memci_min(_memci_max(at, 1), _memci_len(values) - 1)
-        rest = place * last - at * n
-        low = at if method == "inclusive" else at - 1
-        cuts.append((values[low] * (n - rest) + values[low + 1] * rest) / n)
-    return cuts
 
 
 def _memci_covariance(x, y):
@@ -158,30 +68,94 @@ def _memci_covariance(x, y):
     return _memci_math.fsum([(left - a) * (right - b) for left, right in _memci_zip(first, second)]) / (_memci_len(first) - 1)
 
 
-def _memci_correlation(x, y):
-    first, second = _memci_list(x), _memci_list(y)
-    shared = _memci_covariance(first, second)
-    spread = _memci_stdev(first) * _memci_stdev(second)
-    if not spread:
-        raise ValueError("at least one of the inputs is constant")
-    return shared / spread
-
-
 class statistics:
     StatisticsError = ValueError
-    mean = _memci_mean
-    fmean = _memci_fmean
-    geometric_mean = _memci_geometric_mean
-    harmonic_mean = _memci_harmonic_mean
-    median = _memci_median
-    median_low = _memci_median_low
-    median_high = _memci_median_high
-    mode = _memci_mode
     multimode = _memci_multimode
-    variance = _memci_variance
-    pvariance = _memci_pvariance
     stdev = _memci_stdev
-    pstdev = _memci_pstdev
-    quantiles = _memci_quantiles
     covariance = _memci_covariance
-    correlation = _memci_correlation
+
+    def mean(data):
+        values = _memci_listed(data, 1, "mean")
+        return _memci_share(_memci_total(values), _memci_len(values))
+
+    def fmean(data, weights=None):
+        values = _memci_listed(data, 1, "fmean")
+        if weights is None:
+            return _memci_math.fsum(values) / _memci_len(values)
+        weights = _memci_list(weights)
+        if _memci_len(weights) != _memci_len(values):
+            raise ValueError("data and weights must be the same length")
+        total = _memci_math.fsum(weights)
+        if not total:
+            raise ValueError("sum of weights must be non-zero")
+        return _memci_math.fsum([value * weight for value, weight in _memci_zip(values, weights)]) / total
+
+    def geometric_mean(data):
+        values = _memci_listed(data, 1, "geometric_mean")
+        if _memci_any(value <= 0 for value in values):
+            raise ValueError("geometric_mean requires positive numbers")
+        return _memci_math.exp(_memci_math.fsum([_memci_math.log(value) for value in values]) / _memci_len(values))
+
+    def harmonic_mean(data):
+        values = _memci_listed(data, 1, "harmonic_mean")
+        if _memci_any(value < 0 for value in values):
+            raise ValueError("harmonic_mean does not support negative values")
+        if _memci_any(value == 0 for value in values):
+            return 0
+        return _memci_len(values) / _memci_math.fsum([1 / value for value in values])
+
+    def median(data):
+        values = _memci_sorted(_memci_listed(data, 1, "median"))
+        middle = _memci_len(values) // 2
+        return values[middle] if _memci_len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+
+    def median_low(data):
+        values = _memci_sorted(_memci_listed(data, 1, "median_low"))
+        return values[(_memci_len(values) - 1) // 2]
+
+    def median_high(data):
+        values = _memci_sorted(_memci_listed(data, 1, "median_high"))
+        return values[_memci_len(values) // 2]
+
+    def mode(data):
+        values = _memci_multimode(data)
+        if not values:
+            raise ValueError("no mode for empty data")
+        return values[0]
+
+    def variance(data, xbar=None):
+        values = _memci_listed(data, 2, "variance")
+        return _memci_share(_memci_squares(values, xbar), _memci_len(values) - 1)
+
+    def pvariance(data, mu=None):
+        values = _memci_listed(data, 1, "pvariance")
+        return _memci_share(_memci_squares(values, mu), _memci_len(values))
+
+    def pstdev(data, mu=None):
+        values = _memci_listed(data, 1, "pstdev")
+        return _memci_math.sqrt(_memci_squares(values, mu) / _memci_len(values))
+
+    def quantiles(data, *, n=4, method="exclusive"):
+        if n < 1:
+            raise ValueError("n must be at least 1")
+        if method not in ("exclusive", "inclusive"):
+            raise ValueError("Unknown method: " + _memci_repr(method))
+        values = _memci_sorted(_memci_listed(data, 2, "quantiles"))
+        last = _memci_len(values) - 1 if method == "inclusive" else _memci_len(values) + 1
+        cuts = []
+        for place in _memci_range(1, n):
+            at = place * last // n
+            if method == "exclusive":
+                at = _memci_min(_memci_max(at, 1), _memci_len(values) - 1)
+            rest = place * last - at * n
+            low = at if method == "inclusive" else at - 1
+            cuts.append((values[low] * (n - rest) + values[low + 1] * rest) / n)
+        return cuts
+
+    def correlation(x, y):
+        first, second = _memci_list(x), _memci_list(y)
+        shared = _memci_covariance(first, second)
+        spread = _memci_stdev(first) * _memci_stdev(second)
+        if not spread:
+            raise ValueError("at least one of the inputs is constant")
+        return shared / spread

@@ -117,31 +117,20 @@ class Program:
     Attributes:
         source: What the sandbox is fed. Its value is the JSON text of ``__result__``, or the length of a text that is too long.
         first_line: The line of the source on which the model's code begins, from 1.
-        lines: How many lines the model's code has.
+        last_line: The line of the source on which it ends.
     """
 
     source: str
     first_line: int
-    lines: int
-
-    @property
-    def last_line(self) -> int:
-        """The line of the source on which the model's code ends."""
-        return self.first_line + self.lines - 1
+    last_line: int
 
     def line(self, number: int) -> int | None:
         """Return the line of the model's code that a line of the source is, both from 1; ``None`` for a line of the sandbox."""
-        line = number - self.first_line + 1
-        return line if 1 <= line <= self.lines else None
+        return number - self.first_line + 1 if self.first_line <= number <= self.last_line else None
 
 
 def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Program:
-    """Check the code and add the tools and modules that it names. O(size of the code).
-
-    Args:
-        code: Python that assigns ``__result__``.
-        tools: Names of the functions that it may call.
-        output_bytes: How long a text may be that leaves the sandbox.
+    """Check the code and add the tools and modules that it names; *output_bytes* may leave the sandbox. O(size of the code).
 
     Raises:
         SandboxError: It does not parse, imports something, names what is out of reach, or assigns no ``__result__``.
@@ -150,19 +139,14 @@ def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Pro
     if len(code) > MAX_CODE_BYTES or len(code.encode("utf-8", "surrogatepass")) > MAX_CODE_BYTES:
         raise exceeded(Limit.CODE, MAX_CODE_BYTES)
     code = code.replace("\r\n", "\n").replace("\r", "\n")
-    names = _check(_parse(code), tools)
+    used, awaited = _check(_parse(code), tools)
     before = [_TEXT.format(limit=output_bytes)]
-    before += [f"import {name}\n" for name in MODULES if name in names.used and name not in _polyfills()]
-    before += [source for name, source in _polyfills().items() if name in names.used]
-    before += [
-        _TOOL.format(keyword="async def" if name in names.awaited else "def", name=name) for name in tools if name in names.used
-    ]
+    before += [f"import {name}\n" for name in MODULES if name in used and name not in _polyfills()]
+    before += [source for name, source in _polyfills().items() if name in used]
+    before += [_TOOL.format(keyword="async def" if name in awaited else "def", name=name) for name in tools if name in used]
     prologue = "".join(before)
-    return Program(
-        source=f"{prologue}{code}\n_memci_text({RESULT})\n",
-        first_line=prologue.count("\n") + 1,
-        lines=code.count("\n") + 1,
-    )
+    first = prologue.count("\n") + 1
+    return Program(source=f"{prologue}{code}\n_memci_text({RESULT})\n", first_line=first, last_line=first + code.count("\n"))
 
 
 @functools.cache
@@ -173,12 +157,6 @@ def _polyfills() -> Mapping[str, str]:
     text = files("memci.attp").joinpath("polyfills.py").read_text(encoding="utf-8")
     _, *parts = re.split(r"^# for (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
-
-
-@attrs.frozen
-class _Names:
-    used: frozenset[str]
-    awaited: frozenset[str]
 
 
 def _parse(code: str) -> ast.Module:
@@ -197,10 +175,9 @@ def _parse(code: str) -> ast.Module:
     raise SandboxError(message, kind="SyntaxError", line=line)
 
 
-def _check(tree: ast.Module, tools: Collection[str]) -> _Names:
-    used = set()
-    awaited = set()
-    assigned = set()
+def _check(tree: ast.Module, tools: Collection[str]) -> tuple[set[str], set[str]]:
+    """Return the names that the code uses, and those that it awaits."""
+    used, awaited, assigned = set[str](), set[str](), set[str]()
     for node in ast.walk(tree):
         _check_node(node)
         match node:
@@ -215,7 +192,7 @@ def _check(tree: ast.Module, tools: Collection[str]) -> _Names:
     if RESULT not in assigned:
         message = f"the code never assigns {RESULT}, and so gives nothing"
         raise SandboxError(message, kind="NameError")
-    return _Names(frozenset(used), frozenset(awaited))
+    return used, awaited
 
 
 def _check_node(node: ast.AST) -> None:

@@ -50,13 +50,7 @@ _SETTING = "; use sys.set_int_max_str_digits() to increase the limit"  # there i
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What a run gave.
-
-    Attributes:
-        value: ``__result__`` as JSON data: tuples are lists, keys are text.
-        printed: What it printed.
-        calls: How many tools it called.
-    """
+    """What a run gave: ``__result__`` as JSON data, what it printed, and how many tools it called."""
 
     value: Any
     printed: str = ""
@@ -104,7 +98,6 @@ class Sandbox:
                 self._pool = None
 
     def _enter(self, stack: contextlib.ExitStack) -> "MontySession":
-        """Return a session in a free worker, to be left with the stack."""
         pool = self._open()
         from pydantic_monty import MontyCrashedError  # noqa: PLC0415 (loaded already)
 
@@ -158,39 +151,6 @@ _started: dict[str, int] = {}
 every sandbox there, this one or another, would wait for them for ever."""
 
 
-@attrs.frozen(kw_only=True)
-class _Crossed:
-    """The last exception of a tool that went into the sandbox.
-
-    Attributes:
-        name: Its own name.
-        raised: The name that it has in the sandbox.
-        message: Its message there.
-    """
-
-    name: str
-    raised: str
-    message: str
-
-    def data(self) -> "ExternalExceptionData":
-        return {"exc_type": cast("ExcType", self.raised), "message": self.message}
-
-
-@attrs.define(kw_only=True, eq=False)
-class _Printed:
-    """What a run prints, up to a limit."""
-
-    limit: int
-    parts: list[str] = attrs.field(factory=list)
-    size: int = 0
-
-    def __call__(self, _stream: str, text: str) -> None:
-        self.size += len(text.encode("utf-8", "replace"))
-        if self.size > self.limit:
-            raise exceeded(Limit.OUTPUT, self.limit)
-        self.parts.append(text)
-
-
 @attrs.define(kw_only=True, eq=False)
 class _Run:
     """One run: answers what the worker asks for, until it is done."""
@@ -200,14 +160,16 @@ class _Run:
     limits: Limits
     calls: int = 0
     tools_s: float = 0.0
-    crossed: _Crossed | None = None
+    printed: list[str] = attrs.field(factory=list)
+    printed_bytes: int = 0
+    crossed: tuple[str, str, str] = ("", "", "")
+    """The last exception of a tool that went into the sandbox: its name there, its message there, its own name."""
 
     def drive(self, session: "MontySession") -> Outcome:
         from pydantic_monty import FunctionSnapshot, MontyComplete, MontyError, NameLookupSnapshot  # noqa: PLC0415 (as above)
 
-        printed = _Printed(limit=self.limits.output_bytes)
         try:
-            snapshot = session.feed_start(self.program.source, print_callback=printed)
+            snapshot = session.feed_start(self.program.source, print_callback=self._print)
             while not isinstance(snapshot, MontyComplete):
                 match snapshot:
                     case FunctionSnapshot(function_name=name, is_os_function=False) if name == CALL:
@@ -224,10 +186,16 @@ class _Run:
                         raise SandboxError(message, kind="RuntimeError")
             text = snapshot.output
         except MontyError as error:
-            if printed.size > printed.limit:
-                raise exceeded(Limit.OUTPUT, printed.limit) from None
-            raise _error_of(error, program=self.program, limits=self.limits, crossed=self.crossed) from None
-        return Outcome(value=self._read(text), printed="".join(printed.parts), calls=self.calls)
+            if self.printed_bytes > self.limits.output_bytes:
+                raise exceeded(Limit.OUTPUT, self.limits.output_bytes) from None
+            raise self._meant(error) from None
+        return Outcome(value=self._read(text), printed="".join(self.printed), calls=self.calls)
+
+    def _print(self, _stream: str, text: str) -> None:
+        self.printed_bytes += len(text.encode("utf-8", "replace"))
+        if self.printed_bytes > self.limits.output_bytes:
+            raise exceeded(Limit.OUTPUT, self.limits.output_bytes)
+        self.printed.append(text)
 
     def _call(self, name: str, text: str | int) -> "ExternalReturnValue | ExternalExceptionData":
         """Run a tool for the code, and return what the code is to see of it."""
@@ -240,8 +208,9 @@ class _Run:
         try:
             answer = {"return_value": _sendable(plain(self.tools[name](*positional, **named)))}
         except Exception as error:  # noqa: BLE001 (raised again, inside: there the code may catch it)
-            self.crossed = _Crossed(name=type(error).__name__, raised=sandbox_name(error), message=safe_message(error))
-            answer = self.crossed.data()
+            kind, message = sandbox_name(error), safe_message(error)
+            self.crossed = kind, message, type(error).__name__
+            answer = {"exc_type": cast("ExcType", kind), "message": message}
         self.tools_s += time.monotonic() - start
         if self.tools_s >= self.limits.tools_s:
             raise exceeded(Limit.TOOLS, self.limits.tools_s)
@@ -257,6 +226,33 @@ class _Run:
             message = f"the value cannot leave the sandbox: {error}"
             raise SandboxError(message, kind="ValueError") from None
 
+    def _meant(self, error: "MontyError") -> LimitExceededError | SandboxError:
+        """Return the error that the library's error means: a limit that was passed, or the line of the code that failed."""
+        from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError  # noqa: PLC0415 (loaded by the run)
+
+        if isinstance(error, MontyCrashedError):
+            if error.timed_out:
+                return exceeded(Limit.TIME, self.limits.time_s)
+            message = "the worker that ran the code crashed or was ended from outside; no other call is concerned"
+            return SandboxError(message, kind="WorkerCrashedError")
+        inner = error.exception()
+        kind, message = type(inner).__name__, str(inner.args[0]) if inner.args else ""
+        for stopped, beginning, limit in _STOPS:
+            if kind == stopped and message.startswith(beginning):
+                return exceeded(limit, getattr(self.limits, limit, 0))
+        frames = [frame.line for frame in error.traceback()] if isinstance(error, MontyRuntimeError | MontySyntaxError) else []
+        line = next((line for line in map(self.program.line, reversed(frames)) if line), None)
+        if frames and frames[0] > self.program.last_line:
+            message = f"__result__ is not plain data: {message}"
+        if (kind, message) == self.crossed[:2]:
+            kind = self.crossed[2]
+        if message.startswith(_MISSING):
+            message = f"this Python has no {message.removeprefix(_MISSING).removeprefix('the ')}"
+        if message.endswith(_SUSPENDED):
+            message = "no tool can be called from inside map, filter, sorted or another function that is given a function"
+        message = message.removeprefix(_INTERNAL).removesuffix(_SETTING)
+        return SandboxError(message[:MAX_MESSAGE_CHARS] or kind, kind=kind, line=line)
+
 
 def _sendable(value: Any) -> Any:  # noqa: ANN401 (plain data)
     """Return plain data with each half of a surrogate pair as its escape, which is how results are written to a model as well."""
@@ -267,33 +263,3 @@ def _sendable(value: Any) -> Any:  # noqa: ANN401 (plain data)
     if isinstance(value, dict):
         return {whole_characters(key): _sendable(inner) for key, inner in value.items()}
     return value
-
-
-def _error_of(
-    error: "MontyError", *, program: Program, limits: Limits, crossed: _Crossed | None
-) -> LimitExceededError | SandboxError:
-    """Return the error that the library's error means."""
-    from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError  # noqa: PLC0415 (loaded by the run)
-
-    if isinstance(error, MontyCrashedError):
-        if error.timed_out:
-            return exceeded(Limit.TIME, limits.time_s)
-        message = "the worker that ran the code crashed or was ended from outside; no other call is concerned"
-        return SandboxError(message, kind="WorkerCrashedError")
-    inner = error.exception()
-    kind, message = type(inner).__name__, str(inner.args[0]) if inner.args else ""
-    for stopped, beginning, limit in _STOPS:
-        if kind == stopped and message.startswith(beginning):
-            return exceeded(limit, getattr(limits, limit, 0))
-    frames = [frame.line for frame in error.traceback()] if isinstance(error, MontyRuntimeError | MontySyntaxError) else []
-    line = next((line for line in map(program.line, reversed(frames)) if line), None)
-    if frames and frames[0] > program.last_line:
-        message = f"__result__ is not plain data: {message}"
-    if crossed and (kind, message) == (crossed.raised, crossed.message):
-        kind = crossed.name
-    if message.startswith(_MISSING):
-        message = f"this Python has no {message.removeprefix(_MISSING).removeprefix('the ')}"
-    if message.endswith(_SUSPENDED):
-        message = "no tool can be called from inside map, filter, sorted or another function that is given a function"
-    message = message.removeprefix(_INTERNAL).removesuffix(_SETTING)
-    return SandboxError(message[:MAX_MESSAGE_CHARS] or kind, kind=kind, line=line)

@@ -1,7 +1,8 @@
-"""Where a document stands in a reply, and its statements: found by looking, before TOML is parsed.
+"""Where a document stands in a reply, its statements, and the TOML that was meant by them: found by looking, before it is parsed.
 
 A line of TOML is told from prose by its form alone, strings are skipped whole, and everything is bounded here, so that the
-parser never sees text that could cost it much. Each function is O(length of the text).
+parser never sees text that could cost it much. What is not TOML, or not the TOML that was meant, and can be read in one way only,
+is mended. Each function is O(length of the text).
 """
 
 import re
@@ -41,22 +42,30 @@ _LITERAL_LINE = re.compile(r"'[^'\n]*+'")
 _QUOTES = re.compile(r"\"\"\"|'''|\"|'")
 
 CODE = ("tool_call", "code")
+_TEXT_FIELDS = {("thought",), ("tool_call", "thought"), ("tool_call", "target"), ("tool_call", "message"), CODE}
+
+# A backslash that begins none of the escapes of TOML 1.1; those of backslashes are out of the way when this is asked for.
+_UNKNOWN_ESCAPE = re.compile(r"\\(?![btnfre\"]|[ \t]*\n|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2})")
+_PAIR = "\\\\"
+_PAIR_MARK = "\0\0"
+_PYTHON_TOKEN = re.compile(r"""#[^\n]*+|(?P<text>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|(?P<outside>\\[^\n])""")
+_NEWLINE_ESCAPE = re.compile(r"(?:[^\\]|\\[^n])*+\\n")
+_PLAIN_BLANKS = {ord(char): " " for char in ODD_BLANKS}
 
 _QUOTE_HINT = "put every text in quotes: one line in \"…\", several lines between two lines of '''"
 
 
 @attrs.frozen(kw_only=True)
 class Statement:
-    """One line of a document, or several where its value goes on.
+    """One line of a document, or several where its value goes on; offsets are those in the text.
 
     Attributes:
         table: The table it stands in, such as ``tool_call``; empty at the top.
         key: Its own key as parts; of a header, the table's.
-        start: Offset of its first character.
-        value: Offset of its value; of a header, its end.
-        end: Offset behind its line end.
+        value: Where its value begins; of a header, its end.
+        end: After its line end.
         quote: What its string begins and ends with; empty where it holds no string, and for a header.
-        close: Offset of the closing quote, or of the end of a value that is no string; 0 for a header.
+        close: The closing quote, or the end of a value that is no string; 0 for a header.
         block: Its string was read as a block, and may hold the quotes that enclose it.
         tokens: Of how many parts its value consists, where it is no string.
     """
@@ -74,13 +83,7 @@ class Statement:
 
 @attrs.frozen(kw_only=True)
 class Span:
-    """A run of statements in a text.
-
-    Attributes:
-        statements: In order.
-        start: Offset of the first.
-        end: Offset behind the last.
-    """
+    """A run of statements in a text, in order, and its offsets."""
 
     statements: tuple[Statement, ...]
     start: int
@@ -96,11 +99,8 @@ def syntax_error(text: str, offset: int, problem: str, hint: str) -> AttpSyntaxE
 def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
     """Return the statements from *start*, the beginning of a line, to the first line that is none: prose, or a code fence.
 
-    Args:
-        text: The reply, lines ended by a line feed alone.
-        start: Where to begin.
-        code_as_block: The code is read as a block that ends at the one line that holds nothing but its three quotes, whatever
-            quotes stand in it. This is also done where the first closing quotes are followed by more on their line.
+    With *code_as_block* the code is read as a block that ends at the one line that holds nothing but its three quotes, whatever
+    quotes stand in it. This is also done where the first closing quotes are followed by more on their line.
 
     Raises:
         AttpSyntaxError: A statement has no value, does not end, or is larger than any document needs.
@@ -121,9 +121,8 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
                 break
             statements.append(_assignment(text, table, assignment, as_block=code_as_block, room=room))
         if len(statements) > MAX_STATEMENTS:
-            raise syntax_error(
-                text, position, f"more than {MAX_STATEMENTS} lines of keys", "write thought and one [tool_call] only"
-            )
+            problem, hint = f"more than {MAX_STATEMENTS} lines of keys", "write thought and one [tool_call] only"
+            raise syntax_error(text, position, problem, hint)
         last = statements[-1]
         room -= last.tokens
         escapes += 0 if last.block or last.quote in {"'", "'''"} else text.count("\\", last.value, last.end)
@@ -143,9 +142,8 @@ def skip_blank(text: str, position: int) -> int:
 
 def _parts(text: str, offset: int, key: str) -> tuple[str, ...]:
     if len(key) > MAX_KEY_CHARS or key.count(".") >= MAX_KEY_PARTS:
-        raise syntax_error(
-            text, offset, f"a key of {len(key)} characters", "the only keys are thought, status, target, code and message"
-        )
+        hint = "the only keys are thought, status, target, code and message"
+        raise syntax_error(text, offset, f"a key of {len(key)} characters", hint)
     return tuple(part.strip("\"'") for part in _PARTS.findall(key))
 
 
@@ -163,17 +161,8 @@ def _assignment(text: str, table: tuple[str, ...], found: re.Match[str], *, as_b
         line_end = _LINE_END.match(text, end)
     if not line_end:
         raise syntax_error(text, end, *_trailing(text, end, quote))
-    return Statement(
-        table=table,
-        key=key,
-        start=found.start("key"),
-        value=value,
-        end=line_end.end(),
-        quote=quote,
-        close=end - len(quote),
-        block=block,
-        tokens=tokens,
-    )
+    places = {"start": found.start("key"), "value": value, "end": line_end.end(), "close": end - len(quote)}
+    return Statement(table=table, key=key, quote=quote, block=block, tokens=tokens, **places)
 
 
 def _string_end(text: str, value: int, quote: str) -> int:
@@ -188,28 +177,22 @@ def _string_end(text: str, value: int, quote: str) -> int:
         return body.end()
     if len(quote) == 1:
         raise syntax_error(text, value, f"this string has no closing {quote} on its line", "for several lines use ''' … '''")
-    raise syntax_error(
-        text, value, f"the string that begins here has no closing {quote}", f"end it with a line that holds {quote} alone"
-    )
+    problem, hint = f"the string that begins here has no closing {quote}", f"end it with a line that holds {quote} alone"
+    raise syntax_error(text, value, problem, hint)
 
 
 def _block_close(text: str, value: int, quote: str, indent: int) -> int:
-    """Return where the block of *quote* ends: at the one line that holds nothing else, no deeper than its key."""
+    """Return where a block ends: at the one line that holds nothing but its quotes, no deeper than its key."""
     line = re.compile(rf"^[ \t{ODD_BLANKS}]{{0,{indent}}}({quote})[ \t{ODD_BLANKS}]*$", re.MULTILINE)
     closings = [match.start(1) for match in line.finditer(text, value + len(quote))]
     if len(closings) != 1:
         other = "'''" if quote == '"""' else '"""'
-        raise syntax_error(
-            text,
-            value,
-            f"the text holds {quote}, so that its end is not clear",
-            f"use {other} or # comments inside of it, and end it with a line that holds {quote} alone",
-        )
+        hint = f"use {other} or # comments inside of it, and end it with a line that holds {quote} alone"
+        raise syntax_error(text, value, f"the text holds {quote}, so that its end is not clear", hint)
     return closings[0]
 
 
 def _trailing(text: str, end: int, quote: str) -> tuple[str, str]:
-    """Return what is wrong where something follows a value on its line, and what to do."""
     rest = text[end : end + 20].split("\n", maxsplit=1)[0].strip()
     if not quote:
         return f"{rest!r} follows the value", _QUOTE_HINT
@@ -240,3 +223,59 @@ def _plain_end(text: str, value: int, room: int) -> tuple[int, int]:
     if depth > 0:
         raise syntax_error(text, value, "a bracket that is opened here is not closed", _QUOTE_HINT)
     return position, tokens
+
+
+def mend(source: str, span: Span) -> tuple[str, str | None]:
+    """Return the statements as TOML that keeps every line in its place, and the code where TOML is not to read it."""
+    source = _with_plain_blanks(source, span)
+    pieces = []
+    position = span.start
+    code = None
+    for statement in span.statements:
+        name = statement.table + statement.key
+        if name not in _TEXT_FIELDS or not (statement.block or '"' in statement.quote):
+            continue
+        body = source[statement.value + len(statement.quote) : statement.close]
+        if name == CODE and (statement.block or (len(statement.quote) == 3 and _is_python(body))):  # noqa: PLR2004 (three quotes)
+            code = body.removeprefix("\n")
+            mended = "\n" * body.count("\n")
+        else:
+            mended = _with_known_escapes(body)
+        pieces += [source[position : statement.value], statement.quote, mended]
+        position = statement.close
+    pieces.append(source[position : span.end])
+    return "".join(pieces), code
+
+
+def _with_plain_blanks(source: str, span: Span) -> str:
+    """Return the text, of the same length, with plain blanks for others around the keys and values of a span."""
+    pieces = [source[: span.start]]
+    position = span.start
+    for statement in span.statements:
+        value_end = max(statement.value, statement.close + len(statement.quote))
+        pieces += [source[position : statement.value].translate(_PLAIN_BLANKS), source[statement.value : value_end]]
+        position = value_end
+    return "".join([*pieces, source[position : span.end].translate(_PLAIN_BLANKS), source[span.end :]])
+
+
+def _with_known_escapes(body: str) -> str:
+    """Return the body of a string, where an escape that TOML does not know, such as a pattern has, is a plain backslash."""
+    if "\\" not in body or "\0" in body:  # no TOML string may hold a NUL
+        return body
+    return _UNKNOWN_ESCAPE.sub(_PAIR_MARK, body.replace(_PAIR, _PAIR_MARK)).replace(_PAIR_MARK, _PAIR)
+
+
+def _is_python(body: str) -> bool:
+    """Tell whether code between three double quotes was written without regard to TOML's escapes.
+
+    So it is where it holds an escape that TOML does not know, or one for a newline inside of a Python string of one line, which
+    the newline would break; unless a backslash stands outside of such strings, which only TOML can have asked for.
+    """
+    if "\\" not in body:
+        return False
+    found = _UNKNOWN_ESCAPE.search(body.replace(_PAIR, _PAIR_MARK)) is not None
+    for token in _PYTHON_TOKEN.finditer(body):
+        if token["outside"]:
+            return False
+        found = found or (token["text"] is not None and _NEWLINE_ESCAPE.match(token["text"]) is not None)
+    return found
