@@ -22,7 +22,6 @@ from memci.engine.core.monitor import (
     Eviction,
     Fold,
     FoldFailed,
-    Notice,
     PageRebuilt,
     Prefetch,
     PrefetchFailed,
@@ -219,75 +218,52 @@ def _show_answer(answer: Answer, *, json: bool) -> None:
 
 
 def _note(step: Step) -> None:
-    for line in _lines(step):
-        output.note(line)
-
-
-def _lines(step: Step) -> list[str]:
-    match step:
-        case WindowSent(window=window):
-            lines = [f"window {count(window.tokens)} of {count(window.budget)} tokens ({breakdown(window.breakdown)})"]
-        case ToolAnswered():
-            lines = [f"call   {step.name} {step.arguments}", f"result {step.answer}"]
-        case CodeAnswered():
-            lines = [f"call   {step.reply}", f"result {step.answer}"]
-        case Faded(pages=pages):
-            lines = [f"fade   {', '.join(pages)}"]
-        case _:
-            lines = _notice_lines(step)
-    return [line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…" for line in map(output.one_line, lines)]
-
-
-def _notice_lines(notice: Notice) -> list[str]:
-    match notice:
-        case Fold(pages=pages):
-            folded = f"{pages[0]} to {pages[-1]}, {len(pages)} pages" if pages else "the contents page alone"
-            lines = [
-                f"fold   {folded}: the window goes from {count(notice.tokens_before)} to {count(notice.tokens_after)} tokens"
-            ]
-        case FoldFailed(error=error):
-            lines = [f"fold   failed, and is tried again later: {error}"]
-        case Eviction(pages=evicted):
-            lines = [f"evict  {', '.join(index for index, _ in evicted)}"]
-        case SummaryFailed(page=page, error=error):
-            lines = [f"page   {page} could not be summarised, extracts are shown: {error}"]
-        case Recall(page=page, refused=refused):
-            lines = [f"recall {page}{': too large to be attached' if refused else ''}"]
-        case Prefetch(pages=pages):
-            lines = [f"prefetch {', '.join(pages)}: {count(notice.tokens)} tokens"]
-        case PrefetchFailed(error=error):
-            lines = [f"prefetch failed: {error}"]
-        case PageRebuilt(page=page):
-            lines = [f"page   {page} was made again from the journal"]
-        case ZoneChange():
-            lines = []  # the line of the window tells
-        case _:
-            assert_never(notice)
-    return lines
+    for line in map(output.one_line, _told(step)[1]):
+        output.note(line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…")
 
 
 def _document(step: Step) -> None:
     match step:
         case WindowSent(window=window):
             facts = {"tokens": window.tokens, "budget": window.budget, "seq": window.seq, "breakdown": dict(window.breakdown)}
-            output.document({"step": "window", **facts})
         case FoldFailed(error=error) | SummaryFailed(error=error) | PrefetchFailed(error=error):
-            output.document({"step": _NAMES[type(step)], "error": str(error)})
+            facts = {"error": str(error)}
         case _:
-            output.document({"step": _NAMES[type(step)], **attrs.asdict(step)})
+            facts = attrs.asdict(step)
+    output.document({"step": _told(step)[0], **facts})
 
 
-_NAMES: dict[type, str] = {
-    ToolAnswered: "tool",
-    CodeAnswered: "code",
-    Faded: "fade",
-    Fold: "fold",
-    FoldFailed: "fold_failed",
-    SummaryFailed: "summary_failed",
-    Eviction: "evict",
-    Recall: "recall",
-    Prefetch: "prefetch",
-    PrefetchFailed: "prefetch_failed",
-    PageRebuilt: "page_rebuilt",
-    ZoneChange: "zone",
-}
+def _told(step: Step) -> tuple[str, list[str]]:  # noqa: C901, PLR0911, PLR0912 (a case a step)
+    """Return the name of a step, for machines, and its lines, for people."""
+    match step:
+        case WindowSent(window=window):
+            parts = breakdown(window.breakdown)
+            return "window", [f"window {count(window.tokens)} of {count(window.budget)} tokens ({parts})"]
+        case ToolAnswered():
+            return "tool", [f"call   {step.name} {step.arguments}", f"result {step.answer}"]
+        case CodeAnswered():
+            return "code", [f"call   {step.reply}", f"result {step.answer}"]
+        case Faded(pages=pages):
+            return "fade", [f"fade   {', '.join(pages)}"]
+        case Fold(pages=pages):
+            folded = f"{pages[0]} to {pages[-1]}, {len(pages)} pages" if pages else "the contents page alone"
+            went = f"from {count(step.tokens_before)} to {count(step.tokens_after)} tokens"
+            return "fold", [f"fold   {folded}: the window goes {went}"]
+        case FoldFailed(error=error):
+            return "fold_failed", [f"fold   failed, and is tried again later: {error}"]
+        case Eviction(pages=evicted):
+            return "evict", [f"evict  {', '.join(index for index, _ in evicted)}"]
+        case SummaryFailed(page=page, error=error):
+            return "summary_failed", [f"page   {page} could not be summarised, extracts are shown: {error}"]
+        case Recall(page=page, refused=refused):
+            return "recall", [f"recall {page}{': too large to be attached' if refused else ''}"]
+        case Prefetch(pages=pages):
+            return "prefetch", [f"prefetch {', '.join(pages)}: {count(step.tokens)} tokens"]
+        case PrefetchFailed(error=error):
+            return "prefetch_failed", [f"prefetch failed: {error}"]
+        case PageRebuilt(page=page):
+            return "page_rebuilt", [f"page   {page} was made again from the journal"]
+        case ZoneChange():
+            return "zone", []  # the line of the window tells
+        case _:
+            assert_never(step)
