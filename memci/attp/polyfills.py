@@ -3,6 +3,16 @@
 Built-ins have names of their own here, as code may well call its total ``sum``.
 """
 
+# Lists that hold themselves many times over are small in the sandbox and endless outside: values leave it as text only, of a
+# length that was checked, or as that length.
+# for _memci_text
+from json import dumps as _memci_dumps
+
+
+def _memci_text(value, _memci_len=len):
+    text = _memci_dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if _memci_len(text) <= _memci_limit else _memci_len(text)
+
 
 # Generator expressions are lists in the sandbox: next() takes from them what it would take from a generator.
 # for next

@@ -6,7 +6,6 @@ import re
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
-from enum import StrEnum
 from typing import NoReturn
 
 import attrs
@@ -35,15 +34,6 @@ _REFUSED = {
 }
 """Built-ins with which code could reach what the check of its names does not see, and the error that each gives."""
 
-# Lists that hold themselves many times over are small in the sandbox and endless outside: values leave it as text only, of a
-# length that was checked, or as that length.
-_TEXT = """\
-from json import dumps as _memci_dumps
-def _memci_text(value, _memci_len=len):
-    text = _memci_dumps(value, ensure_ascii=False, allow_nan=False)
-    return text if _memci_len(text) <= {limit} else _memci_len(text)
-__result__ = None
-"""
 _TOOL = """\
 {keyword} {name}(*args, **kwargs):
     return _memci_call("{name}", _memci_text([args, kwargs]))
@@ -53,30 +43,17 @@ _parsing = threading.Lock()
 """Held while warnings are off: the list of their filters is the whole process's."""
 
 
-class Limit(StrEnum):
-    """The limits of a run, by the names under which errors tell of them."""
-
-    TIME = "time_s"
-    TOOLS = "tools_s"
-    MEMORY = "memory_bytes"
-    DEPTH = "depth"
-    CALLS = "calls"
-    OUTPUT = "output_bytes"
-    WORKERS = "workers"
-    CODE = "code_bytes"
-    SLEEP = "sleep_s"
-
-
+# By the names under which errors tell of the limits; the last two are none of ``Limits``.
 _ADVICE = {
-    Limit.TIME: "do less work in one call",
-    Limit.TOOLS: "the tools took too long, ask them for less",
-    Limit.MEMORY: "hold less at a time",
-    Limit.DEPTH: "use a loop instead of calls within calls",
-    Limit.CALLS: "call fewer tools, and only names that are defined",
-    Limit.OUTPUT: "print, return and pass less",
-    Limit.WORKERS: "all workers were busy and nothing was run, try again",
-    Limit.CODE: "write shorter code",
-    Limit.SLEEP: "the code cannot sleep",
+    "time_s": "do less work in one call",
+    "tools_s": "the tools took too long, ask them for less",
+    "memory_bytes": "hold less at a time",
+    "depth": "use a loop instead of calls within calls",
+    "calls": "call fewer tools, and only names that are defined",
+    "output_bytes": "print, return and pass less",
+    "workers": "all workers were busy and nothing was run, try again",
+    "code_bytes": "write shorter code",
+    "sleep_s": "the code cannot sleep",
 }
 
 
@@ -105,9 +82,9 @@ class Limits:
     workers: int = attrs.field(default=2, validator=attrs.validators.ge(1))
 
 
-def exceeded(limit: Limit, value: float) -> LimitExceededError:
+def exceeded(value: float, limit: str) -> LimitExceededError:
     """Return the error for a limit of this value that was passed; its text names the limit and says what to do."""
-    return LimitExceededError(f"the limit {limit} of {value} was passed: {_ADVICE[limit]}", limit=limit.value, value=value)
+    return LimitExceededError(f"the limit {limit} of {value} was passed: {_ADVICE[limit]}", limit=limit, value=value)
 
 
 @attrs.frozen(kw_only=True)
@@ -137,12 +114,12 @@ def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Pro
         LimitExceededError: It is larger than 64 KiB.
     """
     if len(code) > MAX_CODE_BYTES or len(code.encode("utf-8", "surrogatepass")) > MAX_CODE_BYTES:
-        raise exceeded(Limit.CODE, MAX_CODE_BYTES)
+        raise exceeded(MAX_CODE_BYTES, "code_bytes")
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     used, awaited = _check(_parse(code), tools)
-    before = [_TEXT.format(limit=output_bytes)]
+    before = [f"_memci_limit = {output_bytes}\n{RESULT} = None\n"]
     before += [f"import {name}\n" for name in MODULES if name in used and name not in _polyfills()]
-    before += [source for name, source in _polyfills().items() if name in used]
+    before += [source for name, source in _polyfills().items() if name in used | {"_memci_text"}]
     before += [_TOOL.format(keyword="async def" if name in awaited else "def", name=name) for name in tools if name in used]
     prologue = "".join(before)
     first = prologue.count("\n") + 1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from memci.attp.host_error import MAX_MESSAGE_CHARS, safe_message, sandbox_name, whole_characters
-from memci.attp.program import CALL, Limit, Limits, Program, exceeded, make_program
+from memci.attp.program import CALL, Limits, Program, exceeded, make_program
 from memci.attp.shape import plain
 from memci.errors import LimitExceededError, SandboxError, missing_extra
 
@@ -35,12 +35,12 @@ _LOOKUPS = 200  # names that nothing defines and that the code may ask for, besi
 
 # How the library words what it stops: the exception's name, the beginning of its message, and the limit.
 _STOPS = (
-    ("TimeoutError", "feed time limit exceeded", Limit.TIME),
-    ("TimeoutError", "sleep limit exceeded", Limit.SLEEP),
-    ("MemoryError", "memory limit exceeded", Limit.MEMORY),
-    ("MemoryError", "the worker exceeded its memory limit", Limit.MEMORY),
-    ("RecursionError", "maximum recursion depth exceeded", Limit.DEPTH),
-    ("RuntimeError", "suspension limit", Limit.CALLS),
+    ("TimeoutError", "feed time limit exceeded", "time_s"),
+    ("TimeoutError", "sleep limit exceeded", "sleep_s"),
+    ("MemoryError", "memory limit exceeded", "memory_bytes"),
+    ("MemoryError", "the worker exceeded its memory limit", "memory_bytes"),
+    ("RecursionError", "maximum recursion depth exceeded", "depth"),
+    ("RuntimeError", "suspension limit", "calls"),
 )
 _MISSING = "The monty syntax parser does not yet support "
 _SUSPENDED = "cannot suspend in this synchronous context"
@@ -106,7 +106,7 @@ class Sandbox:
             try:
                 return stack.enter_context(pool.checkout(limits=self._resource_limits()))
             except TimeoutError:
-                raise exceeded(Limit.WORKERS, self.limits.workers) from None
+                raise exceeded(self.limits.workers, "workers") from None
             # Nothing has run yet: an idle worker was ended from outside, or the workers by another thread. Take others.
             except (MontyCrashedError, RuntimeError) as error:
                 failed = error
@@ -187,21 +187,21 @@ class _Run:
             text = snapshot.output
         except MontyError as error:
             if self.printed_bytes > self.limits.output_bytes:
-                raise exceeded(Limit.OUTPUT, self.limits.output_bytes) from None
+                raise exceeded(self.limits.output_bytes, "output_bytes") from None
             raise self._meant(error) from None
         return Outcome(value=self._read(text), printed="".join(self.printed), calls=self.calls)
 
     def _print(self, _stream: str, text: str) -> None:
         self.printed_bytes += len(text.encode("utf-8", "replace"))
         if self.printed_bytes > self.limits.output_bytes:
-            raise exceeded(Limit.OUTPUT, self.limits.output_bytes)
+            raise exceeded(self.limits.output_bytes, "output_bytes")
         self.printed.append(text)
 
     def _call(self, name: str, text: str | int) -> "ExternalReturnValue | ExternalExceptionData":
         """Run a tool for the code, and return what the code is to see of it."""
         self.calls += 1
         if self.calls > self.limits.calls:
-            raise exceeded(Limit.CALLS, self.limits.calls)
+            raise exceeded(self.limits.calls, "calls")
         positional, named = self._read(text)
         start = time.monotonic()
         answer: ExternalReturnValue | ExternalExceptionData
@@ -213,13 +213,13 @@ class _Run:
             answer = {"exc_type": cast("ExcType", kind), "message": message}
         self.tools_s += time.monotonic() - start
         if self.tools_s >= self.limits.tools_s:
-            raise exceeded(Limit.TOOLS, self.limits.tools_s)
+            raise exceeded(self.limits.tools_s, "tools_s")
         return answer
 
     def _read(self, text: str | int) -> Any:  # noqa: ANN401 (JSON data)
         """Return the value of a text from the sandbox; an integer is the length of a text that was too long."""
         if isinstance(text, int) or len(text.encode("utf-8", "replace")) > self.limits.output_bytes:
-            raise exceeded(Limit.OUTPUT, self.limits.output_bytes)
+            raise exceeded(self.limits.output_bytes, "output_bytes")
         try:
             return plain(json.loads(text))
         except (ValueError, RecursionError) as error:
@@ -232,14 +232,14 @@ class _Run:
 
         if isinstance(error, MontyCrashedError):
             if error.timed_out:
-                return exceeded(Limit.TIME, self.limits.time_s)
+                return exceeded(self.limits.time_s, "time_s")
             message = "the worker that ran the code crashed or was ended from outside; no other call is concerned"
             return SandboxError(message, kind="WorkerCrashedError")
         inner = error.exception()
         kind, message = type(inner).__name__, str(inner.args[0]) if inner.args else ""
         for stopped, beginning, limit in _STOPS:
             if kind == stopped and message.startswith(beginning):
-                return exceeded(limit, getattr(self.limits, limit, 0))
+                return exceeded(getattr(self.limits, limit, 0), limit)
         frames = [frame.line for frame in error.traceback()] if isinstance(error, MontyRuntimeError | MontySyntaxError) else []
         line = next((line for line in map(self.program.line, reversed(frames)) if line), None)
         if frames and frames[0] > self.program.last_line:
