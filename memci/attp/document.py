@@ -49,7 +49,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKUP = rf"[ \t{ODD_BLANKS}*_~>#-]"
 _HEADER = re.compile(
     r"""\\?\[(?:\\?\[)?[ \t]*+["']?tool\\?_call["']?[ \t]*+\\?\](?:\\?\])?"""
-    rf"(?P<behind>[ \t{ODD_BLANKS}*_~`:]*+)(?:#[^\n]*+)?\n\s*+(?:(?:```|~~~)(?:toml)?[ \t]*+\n\s*+)?"
+    rf"(?P<rest>[ \t{ODD_BLANKS}*_~`:]*+)(?:#[^\n]*+)?\n\s*+(?:(?:```|~~~)(?:toml)?[ \t]*+\n\s*+)?"
     rf"(?={_MARKUP}*+(?:thought|status|target|code|message)[ \t{ODD_BLANKS}*_]*+(?:(?P<text>=[ \t{ODD_BLANKS}]*+[\"'])|[=:]))",
     re.IGNORECASE,
 )
@@ -195,11 +195,11 @@ def _with_plain_header(source: str) -> str:
     for found in _HEADER.finditer(source):
         start = source.rfind("\n", 0, found.start()) + 1
         if _FRONT.fullmatch(source, start, found.start()):
-            end = found.end("behind")
+            end = found.end("rest")
             header = " " * (found.start() - start) + "[tool_call]"
             return source[:start] + header.ljust(end - start) + source[end:]
         if found["text"]:
-            problem, hint = "[tool_call] stands behind other words on its line", "write it on a line of its own"
+            problem, hint = "[tool_call] follows other words on its line", "write it on a line of its own"
             raise syntax_error(source, found.start(), problem, hint)
     return source
 
@@ -277,7 +277,7 @@ def _checked(source: str, span: Span) -> Span:
 
 
 def _second(source: str, span: Span) -> int | None:
-    """Return where behind a document another call begins."""
+    """Return where another call begins after a document."""
     marker = _MARKER.search(source, span.end)
     return marker.start() if marker else _find_header(source, span.end, len(source))
 

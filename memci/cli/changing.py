@@ -13,7 +13,7 @@ from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.looking import page_argument
 from memci.cli.opening import IndexArgument, JsonOption, Place, placed
-from memci.cli.output import columns, count
+from memci.cli.output import count
 from memci.engine.upkeep.copying import Copied, copy_session
 from memci.errors import InvalidIdError, shown
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from memci.engine.erasure.erasing import Receipt
 
-_CHECKPOINT_COLUMNS = columns("checkpoint event# turn# kind made label")
+_CHECKPOINT_COLUMNS = ("checkpoint", "event#", "turn#", "kind", "made", "label")
 
 
 @placed

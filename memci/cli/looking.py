@@ -14,7 +14,7 @@ from memci.chapters.page import Entry
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.opening import STORE, TENANT, IndexArgument, JsonOption, Place, StoreOption, TenantOption, placed
-from memci.cli.output import breakdown, columns, count
+from memci.cli.output import breakdown, count
 from memci.engine.commands.window import Window
 from memci.engine.core.monitor import zone
 from memci.engine.history.state import USER
@@ -27,8 +27,8 @@ from memci.messages.parts import Part, PartKind, parts
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _NUMBERS = re.compile(r"[0-9]+\.\.[0-9]+")
 
-_PAGE_COLUMNS = columns("page state turn# entries# tokens# recalls# title")
-_HIT_COLUMNS = columns("entry state score# passage")
+_PAGE_COLUMNS = ("page", "state", "turn#", "entries#", "tokens#", "recalls#", "title")
+_HIT_COLUMNS = ("entry", "state", "score#", "passage")
 
 
 def sessions(*, store: StoreOption = STORE, tenant: TenantOption = TENANT, json: JsonOption = False) -> None:

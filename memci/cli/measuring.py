@@ -15,7 +15,7 @@ from memci.cli import output
 from memci.cli.conversation import Said, read_conversation
 from memci.cli.exit_code import ExitCode
 from memci.cli.opening import TENANT, ConfigOption, JsonOption, TenantOption
-from memci.cli.output import Column, breakdown, count, share
+from memci.cli.output import breakdown, count, share
 from memci.cli.replay import Measurement, replay, spill
 from memci.engine.settings.config import Budget, Config
 from memci.quality.money import Traffic
@@ -191,7 +191,8 @@ def _mapping(found: Measurement, spilled: Measurement | None, settings: Config) 
 
 
 def _write_table(found: Measurement, spilled: Measurement | None) -> None:
-    output.table(_columns(found, spilled), _rows(found, spilled))
+    beside = [] if spilled is None else ["one page a turn#"]
+    output.table(["", f"window of {count(found.budget)}#", *beside, "whole history#"], _rows(found, spilled))
     for failure in found.budget_errors:
         output.text(
             f"call {failure.call}: no window fits {count(failure.budget)} tokens; the smallest has "
@@ -199,14 +200,6 @@ def _write_table(found: Measurement, spilled: Measurement | None) -> None:
         )
     for problem in found.problems:
         output.text(f"verify: {problem}")
-
-
-def _columns(found: Measurement, spilled: Measurement | None) -> list[Column]:
-    """Return the columns: the session, the same with one page spilled a turn, and the whole history sent at every call."""
-    named = [f"window of {count(found.budget)}"]
-    if spilled is not None:
-        named.append("one page a turn")
-    return [Column(""), *(Column(name, number=True) for name in [*named, "whole history"])]
 
 
 def _rows(found: Measurement, spilled: Measurement | None) -> Iterator[list[str]]:

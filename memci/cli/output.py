@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TextIO
 
-import attrs
-
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.messages import codec
 
@@ -21,24 +19,6 @@ from memci.messages import codec
 # lone surrogates, which no encoding can write.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS = re.compile("[\t\n]+")
-
-
-@attrs.frozen
-class Column:
-    """A column of a table.
-
-    Attributes:
-        name: Its heading.
-        number: Whether its cells are numbers, which stand on the right.
-    """
-
-    name: str
-    number: bool = False
-
-
-def columns(names: str) -> tuple[Column, ...]:
-    """Return columns by their names; numbers stand in those that end with ``#``."""
-    return tuple(Column(name.removesuffix("#"), number=name.endswith("#")) for name in names.split())
 
 
 def safe(text: str) -> str:
@@ -89,13 +69,31 @@ def heading(words: str) -> None:
     _print(Text(one_line(words), style="bold"))
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Write a table: drawn and folded to the width of a terminal, and elsewhere in plain columns, whole, a row a line."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _draw(columns, cells)
-    else:
-        _write_plain(columns, cells)
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a table: drawn and folded to the width of a terminal, and elsewhere in plain columns, whole, a row a line.
+
+    A column whose heading ends with ``#`` holds numbers, which stand on the right.
+    """
+    headings = [name.removesuffix("#") for name in columns]
+    on_right = [name.endswith("#") for name in columns]
+    lines = [[one_line(cell) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        lines.insert(0, headings)
+        widths = [max(len(line[number]) for line in lines) for number in range(len(columns))]
+        for line in lines:
+            cells = zip(line, widths, on_right, strict=True)
+            write("  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells).rstrip() + "\n")
+        return
+    from rich import box  # noqa: PLC0415 (40 ms, for terminals only)
+    from rich.table import Table  # noqa: PLC0415 (as above)
+    from rich.text import Text  # noqa: PLC0415 (as above)
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading, right in zip(headings, on_right, strict=True):
+        drawn.add_column(heading, justify="right" if right else "left", no_wrap=right)
+    for line in lines:
+        drawn.add_row(*map(Text, line))
+    _print(drawn)
 
 
 @contextmanager
@@ -166,28 +164,6 @@ def flush() -> None:
 def _escaped(character: str) -> str:
     number = ord(character)
     return f"\\x{number:02x}" if number <= 0xFF else f"\\u{number:04x}"  # noqa: PLR2004 (two hex digits)
-
-
-def _draw(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    from rich import box  # noqa: PLC0415 (40 ms, for terminals only)
-    from rich.table import Table  # noqa: PLC0415 (as above)
-    from rich.text import Text  # noqa: PLC0415 (as above)
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        drawn.add_column(column.name, justify="right" if column.number else "left", no_wrap=column.number)
-    for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
-    _print(drawn)
-
-
-def _write_plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    lines = [[column.name for column in columns], *rows]
-    widths = [max(len(line[number]) for line in lines) for number in range(len(columns))]
-    for line in lines:
-        cells = zip(line, widths, columns, strict=True)
-        padded = [cell.rjust(width) if column.number else cell.ljust(width) for cell, width, column in cells]
-        write("  ".join(padded).rstrip() + "\n")
 
 
 def _print(renderable: object) -> None:

@@ -1,11 +1,11 @@
 """What ``memci bench quality`` does."""
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
-from memci.cli.output import Column
 from memci.engine.settings.config import Config
 from memci.errors import shown
 from memci.messages import codec
@@ -93,14 +93,14 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _tables(rows: list[Row]) -> None:
-    output.table([_column(name) for name in report.COLUMNS], report.table_rows(rows))
+    _table(report.COLUMNS, report.table_rows(rows))
     least = min(row.budget for row in rows)  # what is found hardly depends on the budget
     found = list(report.category_rows(row for row in rows if row.budget == least))
     if found:
         output.text("")
         output.heading(f"search, by category of question, at a budget of {least:,}")
-        output.table([_column(name) for name in report.CATEGORY_COLUMNS], found)
+        _table(report.CATEGORY_COLUMNS, found)
 
 
-def _column(name: str) -> Column:
-    return Column(name, number=name not in _TEXT_COLUMNS)
+def _table(names: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
+    output.table([name if name in _TEXT_COLUMNS else f"{name}#" for name in names], rows)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.cli import output
-from memci.cli.output import Column
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -56,9 +55,7 @@ def test_json_says_the_same(value: Any) -> None:  # noqa: ANN401 (any JSON value
 
 def test_plain_tables_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
     """Where no terminal is, each row is one line, nothing is cut, and numbers stand on the right."""
-    output.table(
-        [Column("page"), Column("tokens", number=True), Column("title")], [["usr-1", "7", "x" * 300], ["usr-10", "1,234", "y"]]
-    )
+    output.table(["page", "tokens#", "title"], [["usr-1", "7", "x" * 300], ["usr-10", "1,234", "y"]])
     assert capsys.readouterr().out.splitlines() == [
         "page    tokens  title",
         f"usr-1        7  {'x' * 300}",
