@@ -15,7 +15,7 @@ from memci.attp.document import Reply, parse, text_of
 from memci.attp.program import Limits
 from memci.attp.result import USED_UP, Problem, Result, problem_of
 from memci.attp.sandbox import Sandbox
-from memci.attp.toolbox import Toolbox
+from memci.attp.toolbox import Toolbox, runs_loop
 from memci.errors import ArgumentError, AttpError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Runtime:
             ArgumentError: The reply is no text, or the id.
             RuntimeError: A tool is async and this thread runs an event loop: await ``arun``.
         """
-        if any(tool.is_async for tool in self.toolbox.tools.values()) and _runs_loop():
+        if any(tool.is_async for tool in self.toolbox.tools.values()) and runs_loop():
             message = "a tool is async, and this thread runs an event loop: await arun instead of run"
             raise RuntimeError(message)
         return self._once(text_of(text), call_id, None)
@@ -247,13 +247,3 @@ class Runtime:
                 import logging  # noqa: PLC0415 (slow to load, and seldom needed)
 
                 logging.getLogger("memci").exception("an observer failed on %s", type(event).__name__)
-
-
-def _runs_loop() -> bool:
-    import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""What values a tool takes and gives: one shape for each annotation, from which come its check, its JSON schema and its stub.
+"""What values a tool takes and gives: one shape for each annotation, with its check, its JSON schema and its stub.
 
 A shape checks strictly. It takes what its schema describes, and changes no more than its type asks for: an ``int`` where a
 ``float`` is wanted, a list where a tuple or set is. What a tool gives becomes plain data before anything else sees it.
@@ -8,9 +8,14 @@ import dataclasses
 import datetime as dt
 import enum
 import functools
+import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, TypeAlias
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NoReturn
 
 import attrs
 
@@ -20,6 +25,27 @@ Schema = dict[str, Any]
 
 MAX_DEPTH = 64
 """How deep plain data nest. Deeper than that is a mistake, such as a list that holds itself."""
+
+_SCALARS = {
+    str: ("string", "str", "a string"),
+    int: ("integer", "int", "an integer"),
+    float: ("number", "float", "a number"),
+    bool: ("boolean", "bool", "True or False"),
+    type(None): ("null", "None", "None"),
+}
+_SETS: dict[type, Callable[[list[Any]], Any]] = {set: set, frozenset: frozenset, AbstractSet: frozenset}
+_CONTAINERS: dict[type, Callable[[list[Any]], Any]] = {list: list, Sequence: list, Iterable: list, tuple: tuple, **_SETS}
+_CHOICES = (str, int, bool, type(None))
+_SUPPORTED = (
+    "use str, int, float, bool, None, Literal, an Enum, list, tuple, set, dict with str keys, a union of these, or a TypedDict"
+)
+
+_SECTION = re.compile(r"(Args|Arguments|Attributes|Example|Examples|Note|Notes|Raises|Returns|Yields):[ \t]*")
+_ENTRY = re.compile(r"\*{0,2}(?P<name>[A-Za-z_][\w.]*)(?:[ \t]*\([^)\n]*\))?:[ \t]*(?P<text>.*)")
+
+
+class UnsupportedError(Exception):
+    """An annotation says nothing that could be checked or written as a JSON schema. It never leaves this package."""
 
 
 class ShapeError(PicklableError):
@@ -36,63 +62,26 @@ class ShapeError(PicklableError):
         self.problem = problem
 
 
-@attrs.frozen
-class Anything:
-    """Any plain data."""
+@attrs.frozen(eq=False)
+class Shape:
+    """What a value looks like.
 
+    Attributes:
+        stub: Its annotation as the model reads it.
+        schema: Its JSON schema; whoever gives it away copies it.
+        check: Returns a value as the function is given it, or raises ``ShapeError``. O(its size).
+        records: The classes that the stub names, as the model reads them, by name; those first that others name.
+    """
 
-@attrs.frozen
-class Scalar:
-    """Text, a number, a truth value or ``None``. A truth value is no number, and text is never read as one."""
-
-    kind: type
-
-
-@attrs.frozen
-class Choice:
-    """One of a few values, of a ``Literal`` or an enum; the function is given the enum's member."""
-
-    options: tuple[str | int | bool | None, ...]
-    members: type[enum.Enum] | None = None
-
-
-@attrs.frozen
-class Many:
-    """A list, a set, or a tuple of any length."""
-
-    item: "Shape"
-    container: Callable[[list[Any]], Any] = list
-
-    @property
-    def unique(self) -> bool:
-        """Whether it is a set."""
-        return self.container in (set, frozenset)
-
-
-@attrs.frozen
-class Fixed:
-    """A tuple of so many items, each of its own shape."""
-
-    items: "tuple[Shape, ...]"
-
-
-@attrs.frozen
-class Table:
-    """A dict with text as keys."""
-
-    item: "Shape"
-
-
-@attrs.frozen
-class OneOf:
-    """A union. A value is taken by the first option that leaves its type, else by the first that takes it at all."""
-
-    options: "tuple[Shape, ...]"
+    stub: str
+    schema: Schema
+    check: Callable[[Any], Any]
+    records: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
 class Field:
-    """One key of a record.
+    """One key of a record, or a parameter.
 
     Attributes:
         name: The key.
@@ -102,133 +91,58 @@ class Field:
     """
 
     name: str
-    shape: "Shape"
+    shape: Shape
     required: bool
     description: str
 
 
-@attrs.frozen
-class Record:
-    """A dict with known keys: a ``TypedDict``, or what becomes of an instance of an attrs class or a dataclass."""
-
-    name: str
-    fields: tuple[Field, ...]
-
-
-Shape: TypeAlias = Anything | Scalar | Choice | Many | Fixed | Table | OneOf | Record
-
-_SCALARS = {
-    str: ("string", "str", "a string"),
-    int: ("integer", "int", "an integer"),
-    float: ("number", "float", "a number"),
-    bool: ("boolean", "bool", "True or False"),
-    type(None): ("null", "None", "None"),
-}
-
-
-def check(shape: Shape, value: object) -> Any:  # noqa: ANN401, C901, PLR0911 (a value of any type; one return a shape)
-    """Return the value as the function is given it. O(its size).
+def shape_of(annotation: Any, *, result: bool, outer: tuple[type, ...] = ()) -> Shape:  # noqa: ANN401, PLR0911 (one return a kind)
+    """Return the shape of what a parameter takes, or of a *result* after it became plain data.
 
     Raises:
-        ShapeError: It does not have the shape.
+        UnsupportedError: The annotation is none that a model's arguments could meet, or whose values are plain data.
     """
-    match shape:
-        case Anything():
-            return value
-        case Scalar(kind):
-            return _checked_scalar(kind, value)
-        case Choice(options, members):
-            return _checked_choice(options, members, value)
-        case Many(item, container):
-            if not isinstance(value, list | tuple) and not (isinstance(value, set | frozenset) and shape.unique):
-                _refuse("a list", value)
-            return container([_inner(item, inner, f"[{place}]") for place, inner in enumerate(value)])
-        case Fixed(items):
-            if not isinstance(value, list | tuple) or len(value) != len(items):
-                _refuse(f"a list of {len(items)} items", value)
-            pairs = zip(items, value, strict=True)
-            return tuple(_inner(item, inner, f"[{place}]") for place, (item, inner) in enumerate(pairs))
-        case Table(item):
-            if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-                _refuse("a dict with strings as keys", value)
-            return {key: _inner(item, inner, f"[{shown(key)}]") for key, inner in value.items()}
-        case OneOf(options):
-            return _checked_union(shape, options, value)
-        case Record(fields=fields):
-            return _checked_record(fields, value)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    inner = functools.partial(shape_of, result=result, outer=outer)
+    if annotation is None or annotation in tuple(_SCALARS):
+        kind = type(None) if annotation is None else annotation
+        return Shape(_SCALARS[kind][1], {"type": _SCALARS[kind][0]}, functools.partial(_checked_scalar, kind))
+    if annotation is Any or annotation is object:
+        return Shape("Any", {}, lambda value: value)
+    if origin is typing.Literal:
+        if not all(isinstance(option, _CHOICES) and not isinstance(option, enum.Enum) for option in arguments):
+            _unsupported("a Literal of anything but str, int, bool and None is not supported")
+        return _choice(arguments, None)
+    if origin in (typing.Annotated, typing.Required, typing.NotRequired):
+        return inner(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        options = list(map(inner, arguments))
+        stub = " | ".join(option.stub for option in options)
+        schema = {"anyOf": [option.schema for option in options]}
+        return Shape(stub, schema, functools.partial(_checked_union, stub, options), records(options))
+    if isinstance(origin or annotation, type):
+        return _class_shape(origin or annotation, arguments, inner, result=result, outer=outer)
+    return _unsupported(f"the annotation {_name(annotation)} is not supported; {_SUPPORTED}")
 
 
-def schema(shape: Shape) -> Schema:  # noqa: PLR0911 (one return a shape)
-    """Return its JSON schema; a new dict."""
-    match shape:
-        case Anything():
-            return {}
-        case Scalar(kind):
-            return {"type": _SCALARS[kind][0]}
-        case Choice(options):
-            kinds = {type(option) for option in options}
-            return ({"type": _SCALARS[kinds.pop()][0]} if len(kinds) == 1 else {}) | {"enum": list(options)}
-        case Many(item):
-            return {"type": "array", "items": schema(item)} | ({"uniqueItems": True} if shape.unique else {})
-        case Fixed(items):
-            count = len(items)
-            return {"type": "array", "prefixItems": list(map(schema, items)), "minItems": count, "maxItems": count}
-        case Table(item):
-            return {"type": "object", "additionalProperties": schema(item)}
-        case OneOf(options):
-            return {"anyOf": list(map(schema, options))}
-        case Record(fields=fields):
-            return object_schema(fields)
+def description_of(annotation: object) -> str:
+    """Return the text in ``Annotated[…, "text"]``; empty where there is none."""
+    return next((extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, str)), "")
+
+
+def records(shapes: Iterable[Shape]) -> dict[str, str]:
+    """Return the records that the stubs of shapes name, those first that others name."""
+    return {name: text for shape in shapes for name, text in shape.records.items()}
 
 
 def object_schema(fields: Iterable[Field]) -> Schema:
-    """Return the JSON schema of an object with these keys and no others."""
+    """Return the JSON schema of an object with these keys and no others; a new dict of the fields' own."""
     fields = tuple(fields)
     properties = {
-        field.name: schema(field.shape) | ({"description": field.description} if field.description else {}) for field in fields
+        field.name: field.shape.schema | ({"description": field.description} if field.description else {}) for field in fields
     }
     required = [field.name for field in fields if field.required]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
-def stub(shape: Shape) -> str:  # noqa: PLR0911 (one return a shape)
-    """Return its annotation as the model reads it."""
-    match shape:
-        case Anything():
-            return "Any"
-        case Scalar(kind):
-            return _SCALARS[kind][1]
-        case Choice(options):
-            return f"Literal[{', '.join(map(repr, options))}]"
-        case Many(item):
-            return f"{'set' if shape.unique else 'list'}[{stub(item)}]"
-        case Fixed(items):
-            return f"tuple[{', '.join(map(stub, items))}]"
-        case Table(item):
-            return f"dict[str, {stub(item)}]"
-        case OneOf(options):
-            return " | ".join(map(stub, options))
-        case Record(name):
-            return name
-
-
-def records(shapes: Iterable[Shape]) -> tuple[Record, ...]:
-    """Return the records that the stubs of shapes name, those first that others name."""
-    found: dict[Record, None] = {}
-    for shape in shapes:
-        match shape:
-            case Many(item) | Table(item):
-                inner: tuple[Shape, ...] = (item,)
-            case Fixed(several) | OneOf(several):
-                inner = several
-            case Record(fields=fields):
-                inner = tuple(field.shape for field in fields)
-            case _:
-                inner = ()
-        found |= dict.fromkeys(records(inner))
-        if isinstance(shape, Record):
-            found[shape] = None
-    return tuple(found)
 
 
 def plain(value: object, *, depth: int = 0) -> Any:  # noqa: ANN401, C901, PLR0911 (JSON data; one return a kind of value)
@@ -292,6 +206,108 @@ def _key(key: object) -> str:
     raise TypeError(message)
 
 
+def sections(text: str) -> list[tuple[str, list[str]]]:
+    """Return the lines of a clean docstring by section, each with its heading; other paragraphs have no name.
+
+    https://google.github.io/styleguide/pyguide.html#383-functions-and-methods
+    """
+    found: list[tuple[str, list[str]]] = [("", [])]
+    for line in text.split("\n"):
+        heading = _SECTION.fullmatch(line)
+        if heading or (line and not line.startswith((" ", "\t")) and found[-1][0]):
+            found.append((heading[1] if heading else "", []))
+        found[-1][1].append(line)
+    return found
+
+
+def entries(text: str, *names: str) -> dict[str, str]:
+    """Return what sections of a docstring say of each name, such as a parameter's; on one line each."""
+    found: dict[str, str] = {}
+    for section, lines in sections(text):
+        last = ""
+        for line in inspect.cleandoc("\n" + "\n".join(lines[1:])).split("\n") if section in names else ():
+            entry = None if line.startswith((" ", "\t")) else _ENTRY.match(line)
+            if entry:
+                last = entry["name"]
+                found[last] = entry["text"].strip()
+            elif last and line.strip():
+                found[last] = f"{found[last]} {line.strip()}".strip()
+    return found
+
+
+def _class_shape(  # noqa: C901, PLR0911 (one return a kind)
+    kind: type, arguments: tuple[Any, ...], inner: Callable[[Any], Shape], *, result: bool, outer: tuple[type, ...]
+) -> Shape:
+    if issubclass(kind, enum.Enum):
+        options = tuple(member.value for member in kind)
+        if not options or not all(type(option) in _CHOICES for option in options):
+            _unsupported(f"the enum {kind.__name__} is not supported, as its values are not all str or int")
+        return _choice(options, kind)
+    if kind is tuple and arguments and arguments[-1] is not Ellipsis:
+        items, count = list(map(inner, arguments)), len(arguments)
+        schema = {"type": "array", "prefixItems": [item.schema for item in items], "minItems": count, "maxItems": count}
+        stub = f"tuple[{', '.join(item.stub for item in items)}]"
+        return Shape(stub, schema, functools.partial(_checked_tuple, items), records(items))
+    if kind in _CONTAINERS:
+        item, container = inner(arguments[0] if arguments else Any), _CONTAINERS[kind]
+        if kind not in _SETS:
+            check = functools.partial(_checked_list, item, container, (list, tuple))
+            return Shape(f"list[{item.stub}]", {"type": "array", "items": item.schema}, check, item.records)
+        if "enum" not in item.schema and item.schema.get("type", "array") in {"array", "object"}:
+            _unsupported(f"a {kind.__name__} of anything but text, numbers and choices is not supported; use list")
+        check = functools.partial(_checked_list, item, container, (list, tuple, set, frozenset))
+        return Shape(f"set[{item.stub}]", {"type": "array", "items": item.schema, "uniqueItems": True}, check)
+    if kind in (dict, Mapping):
+        if arguments and arguments[0] is not str:
+            _unsupported(f"a dict with keys of the type {_name(arguments[0])} is not supported; use str")
+        item = inner(arguments[1] if arguments else Any)
+        schema = {"type": "object", "additionalProperties": item.schema}
+        return Shape(f"dict[str, {item.stub}]", schema, functools.partial(_checked_table, item), item.records)
+    if typing.is_typeddict(kind) or (result and field_names(kind) is not None):
+        return _record(kind, result=result, outer=outer)
+    if result and kind in (dt.date, dt.datetime, dt.time):
+        return inner(str)
+    return _unsupported(f"the type {_name(kind)} is not supported; {_SUPPORTED}")
+
+
+def _choice(options: tuple[Any, ...], members: type[enum.Enum] | None) -> Shape:
+    kinds = {type(option) for option in options}
+    schema = ({"type": _SCALARS[kinds.pop()][0]} if len(kinds) == 1 else {}) | {"enum": list(options)}
+    return Shape(f"Literal[{', '.join(map(repr, options))}]", schema, functools.partial(_checked_choice, options, members))
+
+
+def _record(kind: type, *, result: bool, outer: tuple[type, ...]) -> Shape:
+    """Return the shape of a ``TypedDict``, or of what becomes of an instance of an attrs class or a dataclass."""
+    if kind in outer:
+        _unsupported(f"{kind.__name__} holds itself, which is not supported")
+    hints = typing.get_type_hints(kind, include_extras=True)
+    names = field_names(kind)
+    required: Iterable[str] = kind.__required_keys__ if names is None else names  # type: ignore[attr-defined]  # it is a TypedDict
+    described = entries(inspect.cleandoc(kind.__doc__ or ""), "Attributes")
+    fields = []
+    lines = [f"class {kind.__name__}(TypedDict):"]
+    for name in hints if names is None else names:
+        annotation = hints[name]
+        shape = shape_of(annotation, result=result, outer=(*outer, kind))
+        while typing.get_origin(annotation) in (typing.Required, typing.NotRequired):
+            (annotation,) = typing.get_args(annotation)
+        description = described.get(name) or description_of(annotation)
+        fields.append(Field(name=name, shape=shape, required=name in required, description=description))
+        stub = shape.stub if name in required else f"NotRequired[{shape.stub}]"
+        lines.append(f"    {name}: {stub}" + (f"  # {description}" if description else ""))
+    text = "\n".join(lines if fields else [*lines, "    pass"])
+    known = records(field.shape for field in fields) | {kind.__name__: text}
+    return Shape(kind.__name__, object_schema(fields), functools.partial(_checked_record, fields), known)
+
+
+def _unsupported(message: str) -> NoReturn:
+    raise UnsupportedError(message)
+
+
+def _name(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
 def _checked_scalar(kind: type, value: object) -> Any:  # noqa: ANN401 (a value of any type)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if kind is float and math.isfinite(number := _as_float(value)):
@@ -318,22 +334,43 @@ def _checked_choice(options: tuple[object, ...], members: type[enum.Enum] | None
     return members(value) if members else value
 
 
-def _checked_union(shape: Shape, options: tuple[Shape, ...], value: object) -> Any:  # noqa: ANN401 (a value of any type)
-    substantial = [option for option in options if option != Scalar(type(None))]
+def _checked_list(item: Shape, container: Callable[[list[Any]], Any], kinds: tuple[type, ...], value: object) -> Any:  # noqa: ANN401 (as above)
+    if not isinstance(value, kinds):
+        _refuse("a list", value)
+    assert isinstance(value, Iterable)
+    return container([_inner(item, inner, f"[{place}]") for place, inner in enumerate(value)])
+
+
+def _checked_tuple(items: list[Shape], value: object) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple) or len(value) != len(items):
+        _refuse(f"a list of {len(items)} items", value)
+    pairs = zip(items, value, strict=True)
+    return tuple(_inner(item, inner, f"[{place}]") for place, (item, inner) in enumerate(pairs))
+
+
+def _checked_table(item: Shape, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        _refuse("a dict with strings as keys", value)
+    return {key: _inner(item, inner, f"[{shown(key)}]") for key, inner in value.items()}
+
+
+def _checked_union(stub: str, options: list[Shape], value: object) -> Any:  # noqa: ANN401 (a value of any type)
+    """Return what the first option that leaves the value's type makes of it, else the first that takes it at all."""
+    substantial = [option for option in options if option.stub != "None"]
     if value is not None and len(substantial) == 1:
-        return check(substantial[0], value)
+        return substantial[0].check(value)
     taken = []
     for option in options:
         try:
-            taken.append(check(option, value))
+            taken.append(option.check(value))
         except ShapeError:
             continue
         if type(taken[-1]) is type(value):
             return taken[-1]
-    return taken[0] if taken else _refuse(stub(shape), value)
+    return taken[0] if taken else _refuse(stub, value)
 
 
-def _checked_record(fields: tuple[Field, ...], value: object) -> dict[str, Any]:
+def _checked_record(fields: list[Field], value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         _refuse("a dict", value)
     names = [field.name for field in fields]
@@ -350,7 +387,7 @@ def _checked_record(fields: tuple[Field, ...], value: object) -> dict[str, Any]:
 
 def _inner(shape: Shape, value: object, path: str) -> Any:  # noqa: ANN401 (a value of any type)
     try:
-        return check(shape, value)
+        return shape.check(value)
     except ShapeError as error:
         raise ShapeError(error.problem, path=path + error.path) from None
 

@@ -1,43 +1,29 @@
-"""One tool: a function, and what is known of it from its signature, its annotations and its docstring.
-
-Docstrings are in Google's style: https://google.github.io/styleguide/pyguide.html#383-functions-and-methods
-"""
+"""One tool: a function, and what is known of it from its signature, its annotations and its docstring."""
 
 import builtins
-import dataclasses
-import datetime as dt
-import enum
+import copy
 import functools
 import inspect
 import keyword
-import re
-import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import attrs
 
 from memci.attp.shape import (
-    Anything,
-    Choice,
     Field,
-    Fixed,
-    Many,
-    OneOf,
-    Record,
-    Scalar,
     Schema,
     Shape,
     ShapeError,
-    Table,
-    check,
-    field_names,
+    UnsupportedError,
+    description_of,
+    entries,
     object_schema,
     plain,
     records,
-    stub,
+    sections,
+    shape_of,
 )
 from memci.errors import ToolArgumentError, ToolDefinitionError, shown
 
@@ -46,21 +32,6 @@ MODULES = ("datetime", "json", "math", "random", "re", "statistics")
 
 _MAX_NAME_CHARS = 64  # of a tool, for OpenAI and Anthropic
 _REQUIRED = inspect.Parameter.empty
-
-_SECTION = re.compile(r"(Args|Arguments|Attributes|Example|Examples|Note|Notes|Raises|Returns|Yields):[ \t]*")
-_ENTRY = re.compile(r"\*{0,2}(?P<name>[A-Za-z_][\w.]*)(?:[ \t]*\([^)\n]*\))?:[ \t]*(?P<text>.*)")
-
-_SCALARS = (str, int, float, bool, type(None))
-_SETS: dict[type, Callable[[list[Any]], Any]] = {set: set, frozenset: frozenset, AbstractSet: frozenset}
-_CONTAINERS: dict[type, Callable[[list[Any]], Any]] = {list: list, Sequence: list, Iterable: list, tuple: tuple, **_SETS}
-_CHOICES = (str, int, bool, type(None))
-_SUPPORTED = (
-    "use str, int, float, bool, None, Literal, an Enum, list, tuple, set, dict with str keys, a union of these, or a TypedDict"
-)
-
-
-class UnsupportedError(Exception):
-    """An annotation says nothing that could be checked or written as a JSON schema. It never leaves this module."""
 
 
 @attrs.frozen(kw_only=True)
@@ -111,25 +82,25 @@ class Tool:
                 written.append("*")
                 starred = True
             default = "" if parameter.required else f" = {parameter.default!r}"
-            written.append(f"{parameter.name}: {stub(parameter.shape)}{default}")
-        return f"{self.name}({', '.join(written)}) -> {stub(self.returns)}"
+            written.append(f"{parameter.name}: {parameter.shape.stub}{default}")
+        return f"{self.name}({', '.join(written)}) -> {self.returns.stub}"
 
     @property
     def description(self) -> str:
         """What it does, for a model that reads its parameters elsewhere: the docstring without ``Args``."""
-        kept = [lines for name, lines in _sections(self.text) if name not in {"Args", "Arguments"}]
+        kept = [lines for name, lines in sections(self.text) if name not in {"Args", "Arguments"}]
         return "\n".join(line for lines in kept for line in lines).strip()
 
     def input_schema(self) -> Schema:
         """Return the JSON schema of its arguments, an object; a new dict."""
-        schema = object_schema(self.parameters)
+        schema = copy.deepcopy(object_schema(self.parameters))
         for parameter in self.parameters:
             if not parameter.required:
                 schema["properties"][parameter.name]["default"] = plain(parameter.default)
         return schema
 
-    def records(self) -> tuple[Record, ...]:
-        """Return the records that its signature names, those first that others name."""
+    def records(self) -> dict[str, str]:
+        """Return the records that its signature names, as the model reads them, by name; those first that others name."""
         return records([*(parameter.shape for parameter in self.parameters), self.returns])
 
     def bind(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, Any]:
@@ -155,7 +126,7 @@ class Tool:
         for parameter in self.parameters:
             if parameter.name in given:
                 try:
-                    bound[parameter.name] = check(parameter.shape, given[parameter.name])
+                    bound[parameter.name] = parameter.shape.check(given[parameter.name])
                 except ShapeError as error:
                     self._refuse(f"{parameter.name}{error}", parameter.name)
             elif parameter.required:
@@ -200,7 +171,7 @@ def make_tool(function: Callable[..., Any], *, name: str | None = None) -> Tool:
     except (NameError, TypeError, ValueError) as error:
         problem = f"its signature cannot be read: {error}"
         raise ToolDefinitionError(problem, tool=name) from None
-    described = _entries(text, "Args", "Arguments")
+    described = entries(text, "Args", "Arguments")
     parameters = tuple(_parameter(name, one, hints, described) for one in signature.parameters.values())
     for documented in described:
         if documented not in signature.parameters:
@@ -249,8 +220,8 @@ def _parameter(tool: str, found: inspect.Parameter, hints: Mapping[str, Any], de
         raise ToolDefinitionError(problem, tool=tool, parameter=found.name)
     annotation = hints[found.name]
     try:
-        shape = _shape(annotation, result=False)
-        default = found.default if found.default is _REQUIRED else plain(check(shape, found.default))
+        shape = shape_of(annotation, result=False)
+        default = found.default if found.default is _REQUIRED else plain(shape.check(found.default))
     except (UnsupportedError, TypeError) as error:
         raise ToolDefinitionError(str(error), tool=tool, parameter=found.name) from None
     except ShapeError as error:
@@ -260,7 +231,7 @@ def _parameter(tool: str, found: inspect.Parameter, hints: Mapping[str, Any], de
         name=found.name,
         shape=shape,
         required=default is _REQUIRED,
-        description=described.get(found.name) or _description_of(annotation),
+        description=described.get(found.name) or description_of(annotation),
         default=default,
         by_name=found.kind is inspect.Parameter.KEYWORD_ONLY,
     )
@@ -271,113 +242,11 @@ def _returns(tool: str, hints: Mapping[str, Any]) -> Shape:
         problem = "it has no annotation; -> None says that there is no result"
         raise ToolDefinitionError(problem, tool=tool, parameter="return")
     try:
-        return _shape(hints["return"], result=True)
+        return shape_of(hints["return"], result=True)
     except UnsupportedError as error:
         raise ToolDefinitionError(str(error), tool=tool, parameter="return") from None
 
 
-def _description_of(annotation: object) -> str:
-    """Return the text in ``Annotated[…, "text"]``; empty where there is none."""
-    return next((extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, str)), "")
-
-
-def _shape(annotation: Any, *, result: bool, outer: tuple[type, ...] = ()) -> Shape:  # noqa: ANN401, PLR0911 (one return a kind)
-    """Return the shape of what a parameter takes, or of a *result* after it became plain data."""
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if annotation is None or annotation in _SCALARS:
-        return Scalar(type(None) if annotation is None else annotation)
-    if annotation is Any or annotation is object:
-        return Anything()
-    if origin is typing.Literal:
-        if not all(isinstance(option, _CHOICES) and not isinstance(option, enum.Enum) for option in arguments):
-            _refuse("a Literal of anything but str, int, bool and None is not supported")
-        return Choice(arguments)
-    if origin in (typing.Annotated, typing.Required, typing.NotRequired):
-        return _shape(arguments[0], result=result, outer=outer)
-    if origin in (typing.Union, types.UnionType):
-        return OneOf(tuple(_shape(option, result=result, outer=outer) for option in arguments))
-    if isinstance(origin or annotation, type):
-        return _class_shape(origin or annotation, arguments, result=result, outer=outer)
-    return _refuse(f"the annotation {_name(annotation)} is not supported; {_SUPPORTED}")
-
-
-def _class_shape(kind: type, arguments: tuple[Any, ...], *, result: bool, outer: tuple[type, ...]) -> Shape:  # noqa: PLR0911 (as above)
-    inner = functools.partial(_shape, result=result, outer=outer)
-    if issubclass(kind, enum.Enum):
-        options = tuple(member.value for member in kind)
-        if not options or not all(type(option) in _CHOICES for option in options):
-            _refuse(f"the enum {kind.__name__} is not supported, as its values are not all str or int")
-        return Choice(options, kind)
-    if kind is tuple and arguments and arguments[-1] is not Ellipsis:
-        return Fixed(tuple(map(inner, arguments)))
-    if kind in _CONTAINERS:
-        item = inner(arguments[0] if arguments else Any)
-        if kind in _SETS and not isinstance(item, Scalar | Choice):
-            _refuse(f"a {kind.__name__} of anything but text, numbers and choices is not supported; use list")
-        return Many(item, _CONTAINERS[kind])
-    if kind in (dict, Mapping):
-        if arguments and arguments[0] is not str:
-            _refuse(f"a dict with keys of the type {_name(arguments[0])} is not supported; use str")
-        return Table(inner(arguments[1] if arguments else Any))
-    if typing.is_typeddict(kind) or (result and (attrs.has(kind) or dataclasses.is_dataclass(kind))):
-        return _record(kind, result=result, outer=outer)
-    if result and kind in (dt.date, dt.datetime, dt.time):
-        return Scalar(str)
-    return _refuse(f"the type {_name(kind)} is not supported; {_SUPPORTED}")
-
-
-def _record(kind: type, *, result: bool, outer: tuple[type, ...]) -> Record:
-    if kind in outer:
-        _refuse(f"{kind.__name__} holds itself, which is not supported")
-    hints = typing.get_type_hints(kind, include_extras=True)
-    names = field_names(kind)
-    required: Iterable[str] = kind.__required_keys__ if names is None else names  # type: ignore[attr-defined]  # it is a TypedDict
-    described = _entries(inspect.cleandoc(kind.__doc__ or ""), "Attributes")
-    fields = []
-    for name in hints if names is None else names:
-        annotation = hints[name]
-        shape = _shape(annotation, result=result, outer=(*outer, kind))
-        while typing.get_origin(annotation) in (typing.Required, typing.NotRequired):
-            (annotation,) = typing.get_args(annotation)
-        description = described.get(name) or _description_of(annotation)
-        fields.append(Field(name=name, shape=shape, required=name in required, description=description))
-    return Record(kind.__name__, tuple(fields))
-
-
-def _refuse(message: str) -> NoReturn:
-    raise UnsupportedError(message)
-
-
-def _name(annotation: object) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
-
-
-def _sections(text: str) -> list[tuple[str, list[str]]]:
-    """Return the lines of a clean docstring by section, each with its heading; other paragraphs have no name."""
-    found: list[tuple[str, list[str]]] = [("", [])]
-    for line in text.split("\n"):
-        heading = _SECTION.fullmatch(line)
-        if heading or (line and not line.startswith((" ", "\t")) and found[-1][0]):
-            found.append((heading[1] if heading else "", []))
-        found[-1][1].append(line)
-    return found
-
-
 def _summary(text: str) -> str:
     """Return the first paragraph of a docstring, on one line."""
-    return " ".join("\n".join(_sections(text)[0][1]).strip().split("\n\n", maxsplit=1)[0].split())
-
-
-def _entries(text: str, *names: str) -> dict[str, str]:
-    """Return what sections of a docstring say of each name, such as a parameter's; on one line each."""
-    found: dict[str, str] = {}
-    for section, lines in _sections(text):
-        last = ""
-        for line in inspect.cleandoc("\n" + "\n".join(lines[1:])).split("\n") if section in names else ():
-            entry = None if line.startswith((" ", "\t")) else _ENTRY.match(line)
-            if entry:
-                last = entry["name"]
-                found[last] = entry["text"].strip()
-            elif last and line.strip():
-                found[last] = f"{found[last]} {line.strip()}".strip()
-    return found
+    return " ".join("\n".join(sections(text)[0][1]).strip().split("\n\n", maxsplit=1)[0].split())

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from memci.attp.shape import Field, Record, stub
 from memci.attp.tool import Tool, make_tool
 from memci.errors import ToolDefinitionError, ToolNotFoundError, shown
 
@@ -51,8 +50,8 @@ class Toolbox:
         if tool.name in self._tools:
             problem = "a tool of this name is registered already"
             raise ToolDefinitionError(problem, tool=tool.name)
-        records = {record for known in (*self._tools.values(), tool) for record in known.records()}
-        if len(records) != len({record.name for record in records}):
+        known = self._records()
+        if any(known.get(record, text) != text for record, text in tool.records().items()):
             problem = "two records that differ have the same name; rename one of the classes"
             raise ToolDefinitionError(problem, tool=tool.name)
         self._tools[tool.name] = tool
@@ -60,8 +59,7 @@ class Toolbox:
 
     def stubs(self) -> str:
         """Return the tools as Python that a model reads: classes for the records, then a function each. O(size of the text)."""
-        records = dict.fromkeys(record for tool in self._tools.values() for record in tool.records())
-        return "\n\n".join([*map(_record_stub, records), *map(_tool_stub, self._tools.values())])
+        return "\n\n".join([*self._records().values(), *map(_tool_stub, self._tools.values())])
 
     def openai(self) -> list[dict[str, Any]]:
         """Return the tools as OpenAI's chat completions want them; new dicts.
@@ -126,12 +124,10 @@ class Toolbox:
             return tool.plain_result(tool.function(**bound))
         import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
 
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return tool.plain_result(asyncio.run(tool.function(**bound)))
-        message = f"{name} is async, and this thread runs an event loop: await acall instead"
-        raise RuntimeError(message)
+        if runs_loop():
+            message = f"{name} is async, and this thread runs an event loop: await acall instead"
+            raise RuntimeError(message)
+        return tool.plain_result(asyncio.run(tool.function(**bound)))
 
     async def acall(self, name: str, arguments: Mapping[str, object], *, positional: Sequence[object] = ()) -> Any:  # noqa: ANN401 (JSON data)
         """Like ``call``; an async tool runs in the loop of the caller, any other in a thread."""
@@ -143,6 +139,9 @@ class Toolbox:
 
         return tool.plain_result(await asyncio.to_thread(tool.function, **bound))
 
+    def _records(self) -> dict[str, str]:
+        return {name: text for tool in self._tools.values() for name, text in tool.records().items()}
+
     def _declared(self, schema: str) -> list[dict[str, Any]]:
         """Return each tool with its JSON schema under this key."""
         return [
@@ -150,14 +149,15 @@ class Toolbox:
         ]
 
 
-def _record_stub(record: Record) -> str:
-    lines = [f"class {record.name}(TypedDict):", *map(_field_stub, record.fields)]
-    return "\n".join(lines if record.fields else [*lines, "    pass"])
+def runs_loop() -> bool:
+    """Tell whether this thread runs an event loop."""
+    import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
 
-
-def _field_stub(field: Field) -> str:
-    annotation = stub(field.shape) if field.required else f"NotRequired[{stub(field.shape)}]"
-    return f"    {field.name}: {annotation}" + (f"  # {field.description}" if field.description else "")
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _tool_stub(tool: Tool) -> str:

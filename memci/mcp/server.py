@@ -18,7 +18,6 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from memci.attp.host_error import safe_message
-from memci.attp.shape import schema as schema_of
 from memci.attp.tool import Tool
 from memci.errors import InvalidIdError, MemciError, PageNotFoundError
 from memci.mcp.conversation import Conversation
@@ -133,7 +132,7 @@ class _Handlers:
 
 
 def _listed(tool: Tool) -> types.Tool:
-    schema = schema_of(tool.returns)
+    schema = tool.returns.schema
     if schema.get("type") != "object":
         schema = {"type": "object", "properties": {"result": schema}, "required": ["result"], "additionalProperties": False}
     return types.Tool(

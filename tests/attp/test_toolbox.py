@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import attrs
 import pytest
 
-from memci.attp.shape import stub
 from memci.attp.tool import Tool
 from memci.attp.toolbox import Toolbox
 from memci.errors import ToolDefinitionError, ToolNotFoundError
@@ -150,7 +149,7 @@ def test_tool_says_what_it_is(toolbox: Toolbox) -> None:
     assert [True, False, False, False] == [parameter.required for parameter in tool.parameters]
     assert "Words to look for, in any language." == tool.parameters[0].description
     assert (False, True) == (tool.is_async, toolbox.tools["ping"].is_async)
-    assert "list[Hit]" == stub(tool.returns)
+    assert "list[Hit]" == tool.returns.stub
     assert "Args" not in tool.description
     assert tool.description.startswith("Find pages by their words.\n\nThe best first;")
     assert tool.description.endswith('Example:\n    hits = search("march", limit=3)')
