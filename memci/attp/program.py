@@ -197,15 +197,12 @@ def _identifiers(node: ast.AST) -> Iterator[str]:
 
 def _refuse_import(node: ast.Import | ast.ImportFrom) -> None:
     asked = [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-    there = [name for name in asked if name in MODULES]
-    if there != asked:
-        missing = next(name for name in asked if name not in MODULES)
-        _refuse(f"the module {missing} is not available", "ImportError", node)
-    if isinstance(node, ast.ImportFrom):
-        name = node.names[0].name
-        _refuse(f"{there[0]} is just there: leave the import out and write {there[0]}.{name}", "ImportError", node)
-    verb = "is" if len(there) == 1 else "are"
-    _refuse(f"{', '.join(there)} {verb} just there: leave the import out", "ImportError", node)
+    missing = [name for name in asked if name not in MODULES]
+    if missing:
+        _refuse(f"the module {missing[0]} is not available", "ImportError", node)
+    instead = f" and write {asked[0]}.{node.names[0].name}" if isinstance(node, ast.ImportFrom) else ""
+    verb = "is" if len(asked) == 1 else "are"
+    _refuse(f"{', '.join(asked)} {verb} just there: leave the import out{instead}", "ImportError", node)
 
 
 def _refuse(message: str, kind: str, node: ast.AST) -> NoReturn:

@@ -20,15 +20,7 @@ from memci.attp.shape import plain
 from memci.errors import LimitExceededError, SandboxError, missing_extra
 
 if TYPE_CHECKING:
-    from pydantic_monty import (
-        ExcType,
-        ExternalExceptionData,
-        ExternalReturnValue,
-        Monty,
-        MontyError,
-        MontySession,
-        ResourceLimits,
-    )
+    import pydantic_monty as library
 
 _GRACE_S = 0.25  # what no check inside the worker stops, such as the text of an endless value, is stopped by its end
 _LOOKUPS = 200  # names that nothing defines and that the code may ask for, beside its calls
@@ -68,7 +60,7 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._pool: Monty | None = None
+        self._pool: library.Monty | None = None
         self._opening = threading.Lock()  # one thread starts or ends the workers
 
     def run(self, code: str, tools: Mapping[str, Callable[..., object]]) -> Outcome:
@@ -77,9 +69,7 @@ class Sandbox:
         An exception of a tool reaches the code as one that it can catch, without paths, addresses and traceback. One that is no
         ``Exception``, such as ``KeyboardInterrupt``, ends the run and is raised here.
 
-        Args:
-            code: Python that assigns ``__result__``.
-            tools: What it may call, by name. They are given plain data and return what can become plain data.
+        The tools, by name, are given plain data and return what can become plain data.
 
         Raises:
             SandboxError: The code was refused or failed, or its worker ended.
@@ -97,7 +87,7 @@ class Sandbox:
                 self._pool.__exit__(None, None, None)
                 self._pool = None
 
-    def _enter(self, stack: contextlib.ExitStack) -> "MontySession":
+    def _enter(self, stack: contextlib.ExitStack) -> "library.MontySession":
         pool = self._open()
         from pydantic_monty import MontyCrashedError  # noqa: PLC0415 (loaded already)
 
@@ -114,7 +104,7 @@ class Sandbox:
         message = "no worker could be started"
         raise SandboxError(message, kind="SandboxUnavailableError") from failed
 
-    def _open(self) -> "Monty":
+    def _open(self) -> "library.Monty":
         with self._opening:
             if _started.setdefault("pid", os.getpid()) != os.getpid():
                 message = "this process was forked from one that had run code: start it with the method spawn"
@@ -136,7 +126,7 @@ class Sandbox:
                 self._pool = pool.__enter__()
             return self._pool
 
-    def _resource_limits(self) -> "ResourceLimits":
+    def _resource_limits(self) -> "library.ResourceLimits":
         return {
             "max_feed_duration_secs": self.limits.time_s,
             "max_memory": self.limits.memory_bytes,
@@ -165,7 +155,7 @@ class _Run:
     crossed: tuple[str, str, str] = ("", "", "")
     """The last exception of a tool that went into the sandbox: its name there, its message there, its own name."""
 
-    def drive(self, session: "MontySession") -> Outcome:
+    def drive(self, session: "library.MontySession") -> Outcome:
         from pydantic_monty import FunctionSnapshot, MontyComplete, MontyError, NameLookupSnapshot  # noqa: PLC0415 (as above)
 
         try:
@@ -197,20 +187,20 @@ class _Run:
             raise exceeded(self.limits.output_bytes, "output_bytes")
         self.printed.append(text)
 
-    def _call(self, name: str, text: str | int) -> "ExternalReturnValue | ExternalExceptionData":
+    def _call(self, name: str, text: str | int) -> "library.ExternalReturnValue | library.ExternalExceptionData":
         """Run a tool for the code, and return what the code is to see of it."""
         self.calls += 1
         if self.calls > self.limits.calls:
             raise exceeded(self.limits.calls, "calls")
         positional, named = self._read(text)
         start = time.monotonic()
-        answer: ExternalReturnValue | ExternalExceptionData
+        answer: library.ExternalReturnValue | library.ExternalExceptionData
         try:
             answer = {"return_value": _sendable(plain(self.tools[name](*positional, **named)))}
         except Exception as error:  # noqa: BLE001 (raised again, inside: there the code may catch it)
             kind, message = sandbox_name(error), safe_message(error)
             self.crossed = kind, message, type(error).__name__
-            answer = {"exc_type": cast("ExcType", kind), "message": message}
+            answer = {"exc_type": cast("library.ExcType", kind), "message": message}
         self.tools_s += time.monotonic() - start
         if self.tools_s >= self.limits.tools_s:
             raise exceeded(self.limits.tools_s, "tools_s")
@@ -226,7 +216,7 @@ class _Run:
             message = f"the value cannot leave the sandbox: {error}"
             raise SandboxError(message, kind="ValueError") from None
 
-    def _meant(self, error: "MontyError") -> LimitExceededError | SandboxError:
+    def _meant(self, error: "library.MontyError") -> LimitExceededError | SandboxError:
         """Return the error that the library's error means: a limit that was passed, or the line of the code that failed."""
         from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError  # noqa: PLC0415 (loaded by the run)
 
