@@ -17,7 +17,8 @@ from memci.errors import BudgetError, ConfigError, InvalidMessageError, shown
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
-from memci.quality.money import Calls, Traffic
+from memci.quality.money import Traffic
+from memci.quality.played import Calls
 from memci.quality.prompt_meter import PromptMeter, encoder
 
 SPILL_HIGH_WATER, SPILL_LOW_WATER = 1.0, 0.999
@@ -174,13 +175,13 @@ class _Run:
 
     def appended(self, message: dict[str, Any]) -> None:
         known = self._meter.message(message)
-        self._history = _sum(self._history, tokens=known.tokens, length=len(known.sequence))
+        self._history += Calls(tokens=known.tokens, length=len(known.sequence))
 
     def call(self, session: memci.Session) -> None:
         found, history = self.found, self._history
         found.calls += 1
         tokens = math.ceil((history.tokens + REPLY_TOKENS) * self._margin)
-        found.whole = _sum(found.whole, calls=1, tokens=tokens, length=history.length, prefix=self._last_history.length)
+        found.whole += Calls(calls=1, tokens=tokens, length=history.length, prefix=self._last_history.length)
         self._last_history = history
         try:
             window = session.window()
@@ -190,16 +191,12 @@ class _Run:
             return
         system = [] if window.system is None else [{"role": "system", "content": window.system}]
         prompt = self._meter.call([*system, *window.messages])
-        found.sent = _sum(found.sent, calls=1, tokens=window.tokens, length=prompt.length, prefix=prompt.prefix)
+        found.sent += Calls(calls=1, tokens=window.tokens, length=prompt.length, prefix=prompt.prefix)
         found.over_budget += max(prompt.tokens, window.tokens) > window.budget
         found.broken_pairs += prompt.broken_pairs
         if tokens > found.budget:
             verbatim = sum(window.breakdown[part] for part in ("active", "open", "recalled"))
-            found.sent = _sum(found.sent, outgrown=1, verbatim=verbatim)
-
-
-def _sum(known: Calls, /, **more: int) -> Calls:
-    return attrs.evolve(known, **{name: getattr(known, name) + number for name, number in more.items()})
+            found.sent += Calls(outgrown=1, verbatim=verbatim)
 
 
 def _shown(session: memci.Session) -> tuple[object, ...]:
