@@ -43,30 +43,30 @@ class MessageList:
     """A doubly linked list of messages. Everything but iterating is O(1), whatever the length of list or run."""
 
     def __init__(self) -> None:
-        self._run = Run()
+        self.run = Run()
 
     @property
     def head(self) -> MessageNode | None:
         """The oldest node."""
-        return self._run.head
+        return self.run.head
 
     @property
     def tail(self) -> MessageNode | None:
         """The newest node."""
-        return self._run.tail
+        return self.run.tail
 
     @property
     def tokens(self) -> int:
         """Sum of the nodes' tokens. O(1)."""
-        return self._run.tokens
+        return self.run.tokens
 
     def __len__(self) -> int:
         """Return the number of nodes. O(1)."""
-        return self._run.length
+        return self.run.length
 
     def __iter__(self) -> Iterator[MessageNode]:
         """Yield the nodes, oldest first. Runs that the iterator has passed may be unlinked meanwhile."""
-        node = self._run.head
+        node = self.run.head
         while node is not None:
             following = node.next
             yield node
@@ -76,15 +76,15 @@ class MessageList:
         """Link a run of nodes after *after*, or at the head when it is ``None``. O(1)."""
         if run.head is None:
             return
-        following = self._run.head if after is None else after.next
+        following = self.run.head if after is None else after.next
         chain(after, run.head)
         chain(run.tail, following)
         if after is None:
-            self._run.head = run.head
+            self.run.head = run.head
         if following is None:
-            self._run.tail = run.tail
-        self._run.length += run.length
-        self._run.tokens += run.tokens
+            self.run.tail = run.tail
+        self.run.length += run.length
+        self.run.tokens += run.tokens
 
     def unlink(self, run: Run) -> None:
         """Take a run of nodes out and join its neighbours; the nodes stay linked to each other. O(1)."""
@@ -93,16 +93,16 @@ class MessageList:
         before, after = run.head.previous, run.tail.next
         chain(before, after)
         if before is None:
-            self._run.head = after
+            self.run.head = after
         if after is None:
-            self._run.tail = before
+            self.run.tail = before
         run.head.previous = run.tail.next = None
-        self._run.length -= run.length
-        self._run.tokens -= run.tokens
+        self.run.length -= run.length
+        self.run.tokens -= run.tokens
 
     def _check(self) -> None:
         """Assert that links, count and sum agree. O(n)."""
         nodes = list(self)
         assert [node.previous for node in nodes] == [None, *nodes[:-1]][: len(nodes)]
-        assert (nodes[-1] if nodes else None) is self._run.tail
-        assert (len(nodes), sum(node.tokens for node in nodes)) == (self._run.length, self._run.tokens), self._run
+        assert (nodes[-1] if nodes else None) is self.run.tail
+        assert (len(nodes), sum(node.tokens for node in nodes)) == (self.run.length, self.run.tokens), self.run

@@ -220,6 +220,15 @@ class Page:
             before = before.previous
         return before.tail if before is not None else None
 
+    def copy(self) -> "Page":
+        """Return a detached page with copies of its nodes. O(entries)."""
+        copy = Page(index=self.index, turn=self.turn, opened_by=self.opened_by, name=self.name)
+        copies = {id(node): attrs.evolve(node, previous=None, next=None) for node in self.nodes()}
+        for node in copies.values():
+            copy.add(node)
+        copy.open_calls = {call_id: [copies[id(node)] for node in nodes] for call_id, nodes in self.open_calls.items()}
+        return copy
+
     def detach(self) -> None:
         """Take the page out of its chapter. O(1), whatever the length of list and page.
 
@@ -230,23 +239,18 @@ class Page:
 
 
 class Chapter:
-    """Owns one message list and the pages that view it. Adding, removing and finding a page is O(1)."""
+    """Owns one message list and the pages that view it, from ``first_page`` to ``last_page``. Adding and finding a page is O(1)."""
 
     def __init__(self) -> None:
         self.message_list = MessageList()
         self._pages: dict[str, Page] = {}
-        self._first: Page | None = None
-        self._last: Page | None = None
+        self.first_page: Page | None = None
+        self.last_page: Page | None = None
 
     @property
     def tokens(self) -> int:
         """Sum of the tokens of its pages. O(1)."""
         return self.message_list.tokens
-
-    @property
-    def last_page(self) -> Page | None:
-        """The newest page."""
-        return self._last
 
     def __len__(self) -> int:
         """Return the number of pages. O(1)."""
@@ -262,7 +266,7 @@ class Chapter:
 
     def pages(self) -> Iterator[Page]:
         """Yield the pages, oldest first. Those given so far may be removed meanwhile."""
-        page = self._first
+        page = self.first_page
         while page is not None:
             following = page.next
             yield page
@@ -284,13 +288,13 @@ class Chapter:
         if before is not None and before.chapter is not self:
             message = f"page {before.index} is not a page of this chapter"
             raise ValueError(message)
-        previous = self._last if before is None else before.previous
+        previous = self.last_page if before is None else before.previous
         chain(previous, page)
         chain(page, before)
         if previous is None:
-            self._first = page
+            self.first_page = page
         if before is None:
-            self._last = page
+            self.last_page = page
         self._pages[page.index] = page
         page.chapter = self
         self.message_list.link(page.run, after=page.tail_before())
@@ -303,9 +307,9 @@ class Chapter:
         self.message_list.unlink(page.run)
         chain(page.previous, page.next)
         if page.previous is None:
-            self._first = page.next
+            self.first_page = page.next
         if page.next is None:
-            self._last = page.previous
+            self.last_page = page.previous
         page.previous = page.next = page.chapter = None
         del self._pages[page.index]
 

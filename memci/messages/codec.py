@@ -7,7 +7,7 @@ space, which JSON allows and by which ``decode`` knows them.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 import orjson
@@ -42,9 +42,24 @@ def encode(value: object) -> bytes:
         return _MARK + json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
+def embedded(data: bytes) -> object:
+    """Return what stands in a value that is to be encoded for one that ``encode`` wrote already."""
+    return decode(data) if data.startswith(_MARK) else orjson.Fragment(data)
+
+
 def decode(data: bytes) -> Any:  # noqa: ANN401 (a JSON value; the caller knows its shape)
     """Read what ``encode`` wrote; the value is the caller's own. ``ValueError`` for what is no JSON."""
     return json.loads(data) if data.startswith(_MARK) else orjson.loads(data)
+
+
+def decode_list(several: Sequence[bytes]) -> list[Any]:
+    """Read several of what ``encode`` wrote."""
+    if not several:
+        return []
+    if _MARK in {data[:1] for data in several}:
+        return list(map(decode, several))
+    values: list[Any] = orjson.loads(b"[" + b",".join(several) + b"]")
+    return values
 
 
 def decode_foreign(data: bytes) -> Any:  # noqa: ANN401 (as above)

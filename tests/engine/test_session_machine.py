@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from memci.engine.history.apply import apply
 from memci.engine.history.events import from_record
 from memci.engine.history.state import State
 from memci.engine.settings.config import Config
+from memci.engine.view.layout import lay_out
 from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from memci.messages import codec
 from memci.messages.formats import openai
@@ -516,6 +518,14 @@ class SessionMachine(RuleBasedStateMachine):
         assert live == state_codec.to_mapping(replayed)
         assert live == state_codec.to_mapping(self.core.state_at(None))
         assert live == state_codec.to_mapping(state_codec.from_mapping(codec.decode(codec.encode(live)))) or not live["seq"]
+
+    @invariant()
+    def a_window_that_goes_on_is_laid_out_as_a_new_one(self) -> None:
+        state = self.core.state
+        kept, new = self.core.lay_out(state, state.settled), lay_out(state, state.settled)
+        assert attrs.evolve(new, view=kept.view) == kept
+        assert [message.raw for message in new.view.messages] == [message.raw for message in kept.view.messages]
+        assert (new.view.page_tokens, new.view.ends) == (kept.view.page_tokens, kept.view.ends)
 
     @invariant()
     def past_windows_render_again(self) -> None:

@@ -13,6 +13,9 @@ from memci.engine.history.state import OpenTurn
 _LINKED = (Chapter, MessageList, MessageNode, Page)
 """What others refer to; all else is a value, and may be shared or not."""
 
+_DERIVED = ("wire",)
+"""Attributes that follow from others."""
+
 _UNORDERED = ("_pages", "next_number", "recalls")
 """Attributes that hold a dict whose order means nothing: it is only ever asked by key."""
 
@@ -33,7 +36,7 @@ def fields(value: object) -> dict[str, Any]:
     """Return the fields of an object, also those that its class keeps for itself; none for a plain value."""
     kind: Any = type(value)
     if attrs.has(kind):
-        return {field.name: getattr(value, field.name) for field in attrs.fields(kind)}
+        return {field.name: getattr(value, field.name) for field in attrs.fields(kind) if field.name not in _DERIVED}
     return dict(getattr(value, "__dict__", {}))
 
 

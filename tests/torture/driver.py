@@ -389,7 +389,8 @@ class Driver(Driven):
         plain = twin.window()
         verbatim = plain.breakdown["active"] + plain.breakdown["open"]
         state = twin._core.state
-        page = max(lay_out(state, state.settled).pages.values(), default=0)  # with what stands for results that are missing
+        layout = lay_out(state, state.settled)  # with what stands for results that are missing
+        page = max(map(layout.page, layout.view.page_tokens), default=0)
         for count in range(1, self.chance.choice([2, 5, 9])):
             for facts in self.chance.sample(known, min(len(known), self.chance.choice([1, 1, 8]))):
                 with suppress(PageEvictedError):  # by a fold of the series

@@ -42,13 +42,13 @@ class SourceBug:
 
 BUGS: dict[str, SourceBug] = {
     "scale-not-saved": SourceBug(
-        "snapshots forget the scale", "memci.engine.history.state_codec", '"scale": state.scale', '"scale": 1.0', [MACHINE]
+        "snapshots forget the scale", "memci.engine.history.state_codec", '"scale", "erased_seq"', '"erased_seq"', [MACHINE]
     ),
     "anchor-not-saved": SourceBug(
         "snapshots forget where a recalled page stands",
         "memci.engine.history.state_codec",
-        '"anchor": attachment.anchor',
-        '"anchor": ""',
+        '"page": page_value(page, written),\n',
+        '"page": page_value(page, written),\n "anchor": "",\n',
         ["tests/engine/history/test_state_codec.py"],
     ),
     "recalls-not-read": SourceBug(
@@ -67,8 +67,8 @@ BUGS: dict[str, SourceBug] = {
     ),
     "recalled-blocks-not-recounted": SourceBug(
         "another counter leaves recalled blocks their old sizes",
-        "memci.engine.core.recounting",
-        '"blocks": {index: core.count(attachment.block)',
+        "memci.engine.core.counting",
+        '"blocks": {index: count(counter, wire, attachment.block)',
         '"blocks": {index: attachment.tokens',
         ["tests/engine/core/test_recounting.py"],
     ),

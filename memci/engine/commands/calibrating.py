@@ -44,11 +44,7 @@ class Calibration:
 
 
 def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
-    """Take a report in; see ``Session.report_usage``.
-
-    Raises:
-        ConfigError: It is no usage, or no number above 0.
-    """
+    """Take a report in; see ``Session.report_usage``."""
     if (usage is None) is (tokens is None):
         message = "give the provider's usage, or prompt_tokens, a number above 0"
         raise ConfigError(message, path="usage")

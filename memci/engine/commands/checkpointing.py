@@ -22,12 +22,7 @@ _ASKED_FOR = tuple(kind.value for kind in CheckpointKind if kind is not Checkpoi
 
 
 def make_checkpoint(core: Core, label: object, kind: object) -> Checkpoint:
-    """Note that the session can come back to where it is.
-
-    Raises:
-        InvalidIdError: The label is not text of at least one character that UTF-8 can encode.
-        ConfigError: The kind is not one that can be asked for.
-    """
+    """Note that the session can come back to where it is."""
     if not isinstance(label, str) or not label or not _is_encodable(label):
         message = f"{shown(label)} is not a label: give text of at least one character that UTF-8 can encode"
         raise InvalidIdError(message, value=label)
@@ -51,9 +46,6 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
 
     All is as it was there, but that numbers which were used since are not used again, and that the counter's calibration and
     the settings of this process stay. O(history).
-
-    Raises:
-        InvalidIdError: There is no such checkpoint.
     """
     found = core.ask(lambda index: _find(core, index, checkpoint_id)) if isinstance(checkpoint_id, str) else None
     if found is None:
@@ -65,7 +57,7 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     core.commit([recovery, CheckpointRestored(checkpoint=found.id, target=found.seq, state=then, at=at)])
     made = checkpoint_of(recovery, core.state.seq - 1)
     core.catch_up()
-    # It is committed: who writes now comes behind it, and nothing of it is done again.
+    # It is committed: who writes now comes after it, and nothing of it is done again.
     conflict.run(core, lambda core: _put_files_back(core, found.seq, before), "retry")
     conflict.run(core, Core.configure, "retry")
     return made
@@ -84,19 +76,17 @@ def _find(core: Core, index: "PageIndex", checkpoint_id: str) -> Checkpoint | No
     return found
 
 
-def between_turns(state: State, config: Config, at: str) -> list[Event]:
+def between_turns(config: Config, turn: int, number: int, at: str) -> list[Event]:
     """Return the checkpoint that the settings ask for where a turn ends because another one begins."""
-    every = config.checkpoints.every_turns
-    if every is None or not state.turn or state.turn % every:
+    every, keep = config.checkpoints.every_turns, config.checkpoints.keep
+    if every is None or not turn or turn % every:
         return []
-    label = f"after turn {state.turn}"
-    return [_made(state, label, CheckpointKind.AUTO, at, config.checkpoints.keep)]
+    kind = CheckpointKind.AUTO.value
+    return [CheckpointMade(number=number, label=f"after turn {turn}", checkpoint_kind=kind, turn=turn, at=at, keep=keep)]
 
 
-def _made(state: State, label: str, kind: CheckpointKind, at: str, keep: int | None = None) -> CheckpointMade:
-    return CheckpointMade(
-        number=state.next_checkpoint, label=label, checkpoint_kind=kind.value, turn=state.turn, at=at, keep=keep
-    )
+def _made(state: State, label: str, kind: CheckpointKind, at: str) -> CheckpointMade:
+    return CheckpointMade(number=state.next_checkpoint, label=label, checkpoint_kind=kind.value, turn=state.turn, at=at)
 
 
 def _is_encodable(text: str) -> bool:
@@ -129,6 +119,6 @@ def _changed(core: Core, after: int, until: int) -> set[str]:
                 changed |= {entry["index"] for entry in event.entries}
             elif isinstance(event, PageErased):
                 changed.add(event.page)
-            elif isinstance(event, CheckpointRestored):  # it put files back that were changed behind its target
+            elif isinstance(event, CheckpointRestored):  # it put files back that were changed after its target
                 after = min(after, event.target)
     return changed

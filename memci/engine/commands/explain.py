@@ -12,7 +12,6 @@ from memci.engine.history.state import SYSTEM
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
 from memci.engine.view import planner
-from memci.engine.view.layout import lay_out
 
 
 @attrs.frozen(kw_only=True)
@@ -41,16 +40,12 @@ class Explanation:
 
 
 def explain(core: Core, index: str) -> Explanation:
-    """Say why a page, a root or a range of pages is where it is.
-
-    Raises:
-        PageNotFoundError: No page has this index.
-    """
+    """Say why a page, a root or a range of pages is where it is."""
     if pages.is_list(index):
         return _explain_list(core, index)
     facts = pages.get_facts(core, index)
     state, config = core.state, core.config
-    now = lay_out(state, state.settled)
+    now = core.lay_out(state, state.settled)
     marks = planner.marks(state, config, now, config.budget.tokens)
     numbers: dict[str, float | int | str | bool | None] = {
         "turn": facts.turn,

@@ -1,6 +1,6 @@
 """Folding: summarise each page, write its file durably, commit one event; only then do the pages leave the window."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -19,7 +19,6 @@ from memci.engine.history.page_codec import file_name, page_file, page_value
 from memci.engine.history.state import LastFold
 from memci.engine.reading import pages
 from memci.engine.view import planner
-from memci.engine.view.layout import lay_out
 from memci.engine.view.planner import FoldPlan
 from memci.errors import ConflictError, MemciError, SummaryError
 from memci.messages.message import Message
@@ -32,7 +31,7 @@ def fold_at_marks(core: Core) -> None:
     """Fold what the marks ask for. A failure is reported, and tried again when the next page opens."""
 
     def fold_planned(core: Core) -> None:
-        plan = planner.plan(core.state, core.config)
+        plan = planner.plan(core.state, core.config, core.lay_out)
         if plan.pages:
             fold(core, plan)
 
@@ -56,27 +55,20 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -
         for index in named:
             pages.refuse_root(index)
             pages.get_facts(core, index)
-    return fold(core, planner.plan_command(core.state, core.config, named))
+    return fold(core, planner.plan_command(core.state, core.config, named, core.lay_out))
 
 
 def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = True) -> Fold:
     """Carry a plan out. Nothing is written when there is nothing to do.
 
-    Args:
-        core: The session.
-        plan: What is to fold.
-        limit: A tighter limit for the contents page, which is then brought down to it and no further.
-        evict: Whether entries of the contents page may lose all their lines and be evicted for that; where not, it is left as it
-            is if it cannot be brought down to the limit otherwise.
-
-    Raises:
-        StoreError: A page file or the event could not be written; nothing was folded.
+    A tighter *limit* for the contents page brings it down to that and no further; without *evict* no entry loses all its lines
+    for it, and the contents page stays as it is where it cannot be brought down otherwise.
     """
-    state = core.state
-    before = lay_out(state, state.settled)
+    state, config = core.state, core.config
+    before = core.lay_out(state, state.settled).tokens
     folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
-    usual = planner.contents_limit(state, core.config, core.config.budget.tokens)
-    low_share = core.config.contents.low_share if limit is None or limit >= usual else 1.0
+    usual = planner.contents_limit(state, config, config.budget.tokens)
+    low_share = config.contents.low_share if limit is None or limit >= usual else 1.0
     limit = usual if limit is None else min(limit, usual)
     revised = {index: pages.load(core, index) for index in state.late}
     files: dict[str, bytes] = {}
@@ -88,41 +80,37 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         _contents_with(core, entries, plan.pages),
         limit=limit,
         low_share=low_share,
-        directories=core.config.contents.directories,
+        directories=config.contents.directories,
         turn=state.turn,
         count=core.count_text,
         has_pages=lambda first, last: core.ask(lambda index: index.count_pages(first, last)) > 0,
         evict=evict,
     )
-    if not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit:
-        return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)
-    if not (entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)):
-        return Fold(pages=(), tokens_before=before.tokens, tokens_after=before.tokens, reason=plan.reason, seq=0)
+    too_large = not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit
+    changed = entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)
+    if too_large or not changed:
+        return Fold(pages=(), tokens_before=before, tokens_after=before, reason=plan.reason, seq=0)
     if files:
         core.store.pages.put(files)
-    core.commit(
-        [
-            PagesFolded(
-                reason=plan.reason,
-                turn=state.turn,
-                entries=[entry.to_mapping() for entry in entries],
-                folded=[page.index for page in folded],
-                revised={index: _block_tokens(core, page) for index, page in revised.items()},
-                details={index: detail.value for index, detail in shrinkage.details.items()},
-                directories=[directory.to_mapping() for directory in shrinkage.directories],
-                evicted=[list(pair) for pair in shrinkage.evicted],
-                contents_tokens=contents_tokens(core, shrinkage.entries),
-            )
-        ]
+    event = PagesFolded(
+        reason=plan.reason,
+        turn=state.turn,
+        entries=[entry.to_mapping() for entry in entries],
+        folded=[page.index for page in folded],
+        revised={index: _block_tokens(core, page) for index, page in revised.items()},
+        details={index: detail.value for index, detail in shrinkage.details.items()},
+        directories=[directory.to_mapping() for directory in shrinkage.directories],
+        evicted=[list(pair) for pair in shrinkage.evicted],
+        contents_tokens=contents_tokens(core, shrinkage.entries),
     )
+    core.commit([event])
     seq = state.seq
     core.catch_up()
-    after = lay_out(state, state.settled)
     done = Fold(
         pages=tuple(page.index for page in folded),
         evicted=tuple(index for index, _ in shrinkage.evicted),
-        tokens_before=before.tokens,
-        tokens_after=after.tokens,
+        tokens_before=before,
+        tokens_after=core.lay_out(state, state.settled).tokens,
         reason=plan.reason,
         seq=seq,
     )
@@ -133,16 +121,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
 
 
 def undo_fold(core: Core, meant: LastFold | None) -> Fold:
-    """Bring the pages of the last fold back into view.
-
-    Args:
-        core: The session.
-        meant: The last fold when that was asked for.
-
-    Raises:
-        MemciError: There is no fold to undo: none happened, the last one was undone, or the session was rewound since.
-        ConflictError: Others folded, or undid the fold, meanwhile.
-    """
+    """Bring the pages of the last fold back into view, where it is still the one that was *meant*."""
     last = core.state.last_fold
     if (last and last.folded) != (meant and meant.folded):
         what = "the last fold is another one"
@@ -150,11 +129,11 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     if last is None:
         message = "there is no fold to undo: none happened since the session began, was rewound, or undid its last fold"
         raise MemciError(message)
-    before = lay_out(core.state, core.state.settled)
+    before = core.lay_out(core.state, core.state.settled).tokens
     values = [page_value(pages.load(core, index)) for index in last.folded]
     core.commit([FoldUndone(pages=values, contents_tokens=contents_tokens(core, entries_before_fold(core.state)))])
-    after = lay_out(core.state, core.state.settled)
-    done = Fold(pages=last.folded, tokens_before=before.tokens, tokens_after=after.tokens, reason="undo", seq=core.state.seq)
+    after = core.lay_out(core.state, core.state.settled).tokens
+    done = Fold(pages=last.folded, tokens_before=before, tokens_after=after, reason="undo", seq=core.state.seq)
     core.monitor.tell(done)
     return done
 
@@ -174,9 +153,12 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
     if page.name:
         name = one_line(page.name)[:NAME_CHARACTERS]
         summary = attrs.evolve(summary, title=name, spans=(name, *summary.spans))
-    entry = _of_summary(
-        summary,
+    entry = ContentsEntry(
         index=page.index,
+        title=summary.title,
+        summary=summary.summary,
+        lines=summary.lines,
+        spans=summary.spans or summary.keywords,
         entries=len(page),
         tokens=page.tokens,
         turn=page.turn,
@@ -201,34 +183,15 @@ def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: in
 
     for summarizer in filter(None, (core.summarizer, ExtractiveSummarizer())):
         try:
-            return _checked(summarizer.summarize(messages, max_tokens=max_tokens))
+            summary: object = summarizer.summarize(messages, max_tokens=max_tokens)
+            if isinstance(summary, Summary):
+                return summary
+            message = f"a summariser returns a Summary, not a {type(summary).__name__}"
+            raise SummaryError(message)  # noqa: TRY301 (told like any other failure)
         except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)
             logger().warning("session %r: page %s could not be summarised: %s", core.session_id, page.index, type(error).__name__)
             core.monitor.tell(SummaryFailed(page=page.index, error=error))
     return Summary(title="")
-
-
-def _checked(summary: object) -> Summary:
-    if not isinstance(summary, Summary):
-        message = f"a summariser returns a Summary, not a {type(summary).__name__}"
-        raise SummaryError(message)
-    return summary
-
-
-def _of_summary(summary: Summary, **facts: object) -> ContentsEntry:
-    make: Callable[..., ContentsEntry] = ContentsEntry
-    return make(
-        title=summary.title,
-        summary=summary.summary,
-        lines=summary.lines,
-        outcome=summary.outcome,
-        keywords=summary.keywords,
-        spans=summary.spans,
-        entities=summary.entities,
-        state_changes=summary.state_changes,
-        importance=summary.importance,
-        **facts,
-    )
 
 
 def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, revision: int) -> ContentsEntry:
@@ -239,13 +202,8 @@ def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, rev
     if known is None:
         recall_count, last_recall_turn = core.state.recalls.get(page.index, (0, None))
         return attrs.evolve(entry, recall_count=recall_count, last_recall_turn=last_recall_turn)
-    return attrs.evolve(
-        entry,
-        archived_turn=known.archived_turn,
-        recall_count=known.recall_count,
-        last_recall_turn=known.last_recall_turn,
-        pinned=known.pinned,
-    )
+    kept = ("archived_turn", "recall_count", "last_recall_turn", "pinned")
+    return attrs.evolve(entry, **{name: getattr(known, name) for name in kept})
 
 
 def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collection[str]) -> list[Item]:

@@ -58,7 +58,7 @@ def fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
 
 
 def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
-    layout = lay_out(core.state, wanted)
+    layout = core.lay_out(core.state, wanted)
     if layout.tokens <= wanted.budget:
         return layout, wanted
     least, wanted = stubbed(core.state, wanted, lay_out_least)
@@ -84,13 +84,13 @@ def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
 
 def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, Layout, int], None]]) -> Layout:
     """Take the steps in turn, again and again, until the window fits or none of them makes any more room."""
-    layout, before = lay_out(core.state, wanted), None
+    layout, before = core.lay_out(core.state, wanted), None
     while layout.tokens > wanted.budget and core.state.seq != before:
         before = core.state.seq
         for step in steps:
             if layout.tokens > wanted.budget:
                 step(core, layout, wanted.budget)
-                layout = lay_out(core.state, wanted)
+                layout = core.lay_out(core.state, wanted)
     return layout
 
 
@@ -105,22 +105,16 @@ def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
 
     Otherwise nothing happens: what it lost would be lost for good, and another step is needed anyway.
     """
-    room = _contents_room(core, layout, budget)
+    heading = core.state.wire.block(core.state.archive.preview(()).heading())
+    room = int((budget - layout.tokens + layout.breakdown["contents"]) / layout.scale) - core.count(heading)
     if room > 0:
         folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=room, evict=False)
 
 
-def _contents_room(core: Core, layout: Layout, budget: int) -> int:
-    """Return how many tokens the entries of the contents page may have for the window to fit."""
-    room = int((budget - layout.tokens + layout.breakdown["contents"]) / layout.scale)
-    return room - core.count(core.state.wire.block(core.state.archive.preview(()).heading()))
-
-
 def _fade_excess(core: Core, layout: Layout, budget: int) -> None:
     """Let recalled pages go that take more than their share, the least recently used first."""
-    _let_go(
-        core, layout, layout.breakdown["recalled"] - int(core.config.recall.max_share * budget), core.state.recalled.least_used()
-    )
+    over = layout.breakdown["recalled"] - int(core.config.recall.max_share * budget)
+    _let_go(core, layout, over, core.state.recalled.least_used())
 
 
 def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:

@@ -18,21 +18,15 @@ evidence above it; what is below is rarely about the same."""
 MOST_PAGES = 20
 
 
-def prefetch(core: Core, budget: int) -> int:
-    """Attach the pages that match the user's new message well, before it is answered; once for each message.
+def prefetch(core: Core, budget: int, heard: int) -> int:
+    """Attach the pages that match the user's new message well, before it is answered; once for each message. Costs a search.
 
-    Return the sequence number of the newest message for which they were looked for, which the window notes.
-
-    Nothing happens where ``recall.passages_tokens`` is 0, or for an engine that only reads. Costs a search.
-
-    Raises:
-        ConflictError: Somebody else wrote first.
+    Return the sequence number of the newest message for which they were looked for, which the window notes; *heard* is the last.
     """
     state = core.state
     open_page = state.active.open_page
     recall = core.config.recall
-    heard = state.settled.passages_seq if state.settled is not None else 0
-    if not recall.passages_tokens or core.read_only or open_page is None or open_page.tail is None or not open_page.only_user:
+    if open_page is None or open_page.tail is None or not open_page.only_user:
         return heard
     message = open_page.tail.seq
     if message <= heard:  # it has what there was, or had it until something else needed the room

@@ -19,7 +19,7 @@ from memci.engine.history.page_codec import page_value
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.reading import listing, pages
 from memci.engine.view import planner
-from memci.engine.view.layout import lay_out, lay_out_least
+from memci.engine.view.layout import lay_out_least
 from memci.engine.view.planner import FoldPlan
 from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
 
@@ -35,10 +35,6 @@ def recall(core: Core, index: str) -> Page:
 
     Of a range of pages, such as a directory, their list is attached. Recalled pages have a share of the budget: beyond it the
     least recently used ones fade. A page for which there is no room is returned and not attached, and observers hear of that.
-
-    Raises:
-        PageNotFoundError: No page has this index.
-        PageEvictedError: The contents page lists it no more, nor did the window.
     """
     state = core.state
     if is_range(index):
@@ -62,7 +58,7 @@ def recall(core: Core, index: str) -> Page:
 def folds_next(core: Core) -> Sequence[str]:
     """Return the pages that the next window folds, once it holds the answer to whoever recalls a page. O(visible)."""
     state, budget = core.state, max(planner.next_budget(core.state, core.config) - RECEIPT_TOKENS, 1)
-    layout = lay_out(state, state.settled)
+    layout = core.lay_out(state, state.settled)
     return planner.plan_budget(state, core.config, layout, budget).pages if layout.tokens > budget else ()
 
 
@@ -112,25 +108,22 @@ def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int 
     """Return the event that attaches a page, or the list of a range, or that renews how long it stays."""
     state = core.state
     attached = page.index in state.recalled
+    block = None if attached else blocks.page_block(page, state.wire)
     return PageRecalled(
         page=page.index,
         turn=state.turn,
         recall_count=recall_count,
         anchor=state.active.open_page.index if state.active.open_page is not None else "",
         content=None if attached else page_value(page),
-        block_tokens=0 if attached else core.count(blocks.page_block(page, state.wire)),
+        block_tokens=0 if block is None else core.count(block),
         prefetched=prefetched,
         media=True,
+        read=None if block is None else (page.copy(), block),
     )
 
 
 def fade(core: Core, index: str) -> None:
-    """Let a recalled page, or the list of a range, leave the window; nothing happens when it is not attached.
-
-    Raises:
-        PageNotFoundError: No page has this index.
-        PermissionDeniedError: It is a page of the system part, or a root.
-    """
+    """Let a recalled page, or the list of a range, leave the window; nothing happens when it is not attached."""
     if index in core.state.recalled:
         core.commit([PagesFaded(pages=[index], reason="command")])
     else:
@@ -142,11 +135,6 @@ def evict(core: Core, index: str) -> None:
     """Take an archived page's entry out of the contents page, or those of a range; what is attached leaves the window too.
 
     A directory that lies in the range goes as it is, so that its pages need not be looked at.
-
-    Raises:
-        PageNotFoundError: No archived page has this index, or one of the range stands in the window.
-        PageEvictedError: It is evicted already, or all of the range are.
-        PermissionDeniedError: It is pinned, a page of the system part, or a root.
     """
     directories = _directories_within(core, index)
     chosen = _chosen(core, index, directories)
@@ -178,10 +166,6 @@ def restore(core: Core, index: str) -> None:
     """Put the entry of an evicted page, or of one in a directory, back into the contents page, or those of a range.
 
     Its age begins anew. Nothing happens for a page that has its own entry.
-
-    Raises:
-        PageNotFoundError: No archived page has this index.
-        PermissionDeniedError: It is a root.
     """
     archived = [facts for facts in _chosen(core, index) if facts.state not in (PageState.OPEN, PageState.ACTIVE)]
     events = _restored(core, archived)
@@ -193,11 +177,6 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     """Keep a page's entry, or those of a range, from ever being evicted, or let it go again.
 
     A page in a directory gets its own entry first; pages of a range that are evicted are passed over.
-
-    Raises:
-        PageNotFoundError: No page has this index.
-        PageEvictedError: It is evicted, or all of the range are; restore it first.
-        PermissionDeniedError: It is a page of the system part, or a root.
     """
     chosen = _chosen(core, index)
     _refuse_system(index)
@@ -212,11 +191,7 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
 
 
 def _refuse_system(index: str) -> None:
-    """Refuse to do to the system part what concerns pages that leave the window.
-
-    Raises:
-        PermissionDeniedError: It is a page of it.
-    """
+    """Refuse to do to the system part what concerns pages that leave the window."""
     if segment_of(index) == SYSTEM:
         message = f"page {index} is a part of the system prompt, which never leaves the window: it needs no pin, and cannot go"
         raise PermissionDeniedError(message)
@@ -237,12 +212,7 @@ def _is_within(index: str, directories: Sequence[Directory]) -> bool:
 
 
 def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageFacts]:
-    """Return the facts of the page of an index, or of the pages of a range, evicted ones too, but of those in directories.
-
-    Raises:
-        PageNotFoundError: There are none.
-        PermissionDeniedError: It is a root.
-    """
+    """Return the facts of the page of an index, or of the pages of a range, evicted ones too, but of those in directories."""
     pages.refuse_root(index)
     if not is_range(index):
         return [pages.get_facts(core, index)]

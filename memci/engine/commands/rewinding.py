@@ -19,13 +19,7 @@ from memci.errors import PageNotFoundError
 
 
 def entry_seq(core: Core, address: str) -> int:
-    """Return the sequence number of the entry that has an address now.
-
-    Raises:
-        InvalidIdError: The address is not one.
-        PermissionDeniedError: It is a root, or one of a root.
-        PageNotFoundError: There is no such entry, or it is a system message (``set_system`` replaces those).
-    """
+    """Return the sequence number of the entry that has an address now."""
     page, position = _find(core, address)
     return page.entries[position - 1].node.seq
 
@@ -33,16 +27,8 @@ def entry_seq(core: Core, address: str) -> int:
 def rewind(core: Core, address: str, seq: int) -> None:
     """Let the session continue before an entry: it, and all that follows it in the conversation, is gone from view.
 
-    The page that is the newest then is the open one; it comes back into view when it was archived.
-
-    Args:
-        core: The session.
-        address: The entry's address.
-        seq: Its sequence number when that was asked for.
-
-    Raises:
-        PageNotFoundError: There is no such entry any more.
-        ConflictError: Others put another entry there.
+    The page that is the newest then is the open one; it comes back into view when it was archived. *seq* tells the entry that was
+    meant from one that others put in its place.
     """
     page, position = _find(core, address)
     if page.entries[position - 1].node.seq != seq:
@@ -65,21 +51,18 @@ def rewind(core: Core, address: str, seq: int) -> None:
     entries = entries_before_page(state, number, left)
     shown = any(page_number(each) >= number for each in state.archive.published)
     republish = shown or entries != list(state.archive.entries)
-    core.commit(
-        [
-            Rewound(
-                page=index,
-                position=position,
-                removed=position == 1,
-                content=content,
-                opening=None if opening is None else page_value(opening),
-                opening_page=opening_page,
-                contents_tokens=folding.contents_tokens(core, entries) if republish else None,
-                directories=[directory.to_mapping() for directory in left.values()],
-                recalls=recalls,
-            )
-        ]
+    event = Rewound(
+        page=index,
+        position=position,
+        removed=position == 1,
+        content=content,
+        opening=None if opening is None else page_value(opening),
+        opening_page=opening_page,
+        contents_tokens=folding.contents_tokens(core, entries) if republish else None,
+        directories=[directory.to_mapping() for directory in left.values()],
+        recalls=recalls,
     )
+    core.commit([event])
 
 
 def _find(core: Core, address: str) -> tuple[Page, int]:

@@ -47,19 +47,16 @@ class Window:
 
 
 def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
-    """Return a window that fits, taking the steps that it needs; their events are committed first.
-
-    Raises:
-        ConfigError: The budget is not a number above 0.
-        BudgetError: No step makes it fit. Where that is plain from the system part and the open page, none was taken.
-    """
+    """Return a window that fits, taking the steps that it needs; their events are committed first."""
     core.configure()
     budget = core.config.budget.tokens if budget is None else budget
     if type(budget) is not int or not 0 < budget <= MOST:
         message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
     schemas = _checked_tools(tools)
-    heard = prefetch(core, budget)
+    heard = core.state.settled.passages_seq if core.state.settled is not None else 0
+    if core.config.recall.passages_tokens and not core.read_only:
+        heard = prefetch(core, budget, heard)
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
@@ -73,7 +70,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
 
 
 def render_at(core: Core, seq: int) -> Window:
-    """Return the window as it was after the event *seq*. Costs a snapshot and the events behind it."""
+    """Return the window as it was after the event *seq*. Costs a snapshot and the events after it."""
     state = core.state if seq == core.state.seq else core.state_at(seq)
     settled = state.settled
     if settled is None:
@@ -99,26 +96,23 @@ def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
     return cast("list[Mapping[str, Any]]", copy)
 
 
-def _segment_ends(layout: Layout) -> set[int]:
-    """Return the places of the messages behind which a segment ends: system part, contents page, complete pages, the window.
-
-    A recalled block that fades changes the window from its own place on, so the complete pages end before it.
-    """
-    last = {piece.part: place for place, piece in enumerate(layout.pieces)}
-    return {last[part] for part in ("system", "contents", "active") if part in last} | {len(layout.pieces) - 1}
-
-
 def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
-    cached = _segment_ends(layout) if state.config.cache_breakpoints else ()
-    system, messages = state.wire.assemble([piece.message for piece in layout.pieces], cached)
-    data = b"[" + b",".join(message.raw for message in messages) + b"]"
+    view = layout.view
+    if state.wire.assembled is not None:
+        system, (raws, values) = None, view.written()
+    else:
+        ends = {view.ends[part] - 1 for part in ("system", "contents", "active") if part in view.ends}
+        cached = {*ends, len(view.messages) - 1} if state.config.cache_breakpoints else ()
+        system, messages = state.wire.assemble(view.messages, cached)
+        raws = [message.raw for message in messages]
+        values = codec.decode_list(raws)
     return Window(
-        messages=[message.value() for message in messages],
+        messages=values,
         system=system,
         tokens=layout.tokens,
         budget=budget,
         zone=zone(layout.tokens, budget),
         breakdown=layout.breakdown,
         seq=seq,
-        json=data,
+        json=b"[" + b",".join(raws) + b"]",
     )

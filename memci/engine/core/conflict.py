@@ -16,15 +16,12 @@ def run(core: Core, command: Callable[[Core], _Answer], on_conflict: str) -> _An
     """Return what a command returns. For ``retry``, it takes in what others wrote first, and begins again.
 
     What it had committed before stays, and it finds that.
-
-    Raises:
-        ConflictError: Somebody else wrote first, and it is not to be begun again, or was ``MOST_ATTEMPTS`` times.
     """
     for _ in range(MOST_ATTEMPTS):
         try:
             return command(core)
         except ConflictError as error:
-            if on_conflict != "retry" or error.head == error.expected:  # these do not say that the session is behind
+            if on_conflict != "retry" or error.head == error.expected:  # these do not say that others wrote
                 raise
             core.refresh()
     return command(core)

@@ -13,29 +13,42 @@ from memci.archive.contents.contents_page import Directory
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.summarizers.summary import Summarizer
-from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
-from memci.engine.core import index_access
-from memci.engine.core.indexing import mark_of
+from memci.engine.core import counting, indexing
+from memci.engine.core.indexing import mark_at, mark_of
 from memci.engine.core.kept_states import KeptState
 from memci.engine.core.monitor import Monitor, logger
-from memci.engine.core.recounting import configuration
-from memci.engine.history import blocks, state_codec
+from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
-from memci.engine.history.events import Event, PageErased, from_record, to_record
+from memci.engine.history.events import (
+    AnswerNoted,
+    Event,
+    MessageAppended,
+    PageBegan,
+    PageErased,
+    PagesEvicted,
+    SessionConfigured,
+    UsageReported,
+    WindowSettled,
+    from_record,
+    to_record,
+)
+from memci.engine.history.page_codec import encoded
 from memci.engine.history.state import State
+from memci.engine.history.time_events import CheckpointMade, ForkMade
 from memci.engine.settings.config import Config
-from memci.errors import ArgumentError, ConflictError, CorruptError, LockedError, StoreError, UnavailableError, shown
+from memci.engine.view.layout import Layout, View
+from memci.errors import ArgumentError, ConfigError, ConflictError, CorruptError, LockedError, StoreError, UnavailableError, shown
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
-from memci.messages.tokens.message_tokens import count_message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 _Answer = TypeVar("_Answer")
-_STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
+_AT_THE_END = (MessageAppended, AnswerNoted, WindowSettled, UsageReported, PagesEvicted, PageBegan, CheckpointMade, ForkMade)
+"""The events that leave alone what a window shows, or add to its end."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -43,28 +56,18 @@ class Core:
     """One open session.
 
     Attributes:
-        session_id: Its id.
-        tenant: Its tenant.
-        memci: Version of the library, for the journal.
         config: The settings that this process wants; they are in force from its next event on.
-        store: Where it is stored.
-        reopen: Opens what is stored of it once more.
-        counter: Counts tokens, as ``config.counter`` names it.
         summarizer: Writes the contents entries; extracts where there is none.
         instructions: What the system part tells the model of recalling; empty for nothing.
         forget_erased: Removes what this process stored of pages that another one erased after an event.
-        clock: Tells the time, in UTC.
         read_only: Nothing is written, the index included.
         lock: Held by every command; protects everything here.
         state: The state after the last event that this process knows.
-        monitor: Who is told what happens.
-        handles: How many handles are open.
         last_counted: Tokens of the last window by the counter, before the scale; 0 before the first.
         indexed: The index, once it was asked for.
-        mark: Tells the record of the state's last event from another one that could stand in its place; empty without any.
+        view: What the last window showed, while nothing but messages came in since.
         policy: What of the config decides what a window holds, as the journal holds it.
         lost: The store failed in a way after which the session must be loaded again.
-        closed: The last handle was closed, or the session was deleted.
     """
 
     session_id: str
@@ -86,22 +89,31 @@ class Core:
     last_counted: int = 0
     lost: bool = False
     closed: bool = False
-    mark: str = ""
+    view: View | None = None
     policy: dict[str, Any] = attrs.field(init=False)
     indexed: "PageIndex | None" = None
     _last_snapshot: int = 0
+    _mark: str = ""
+    _newest: bytes = b""
 
     def __attrs_post_init__(self) -> None:
         """Work out what does not change."""
         self.policy = self.config.policy_mapping()
 
+    @property
+    def mark(self) -> str:
+        """What tells the record of the state's last event from another one that could stand in its place; empty without any."""
+        if self._newest:
+            self._mark, self._newest = mark_of(self._newest), b""
+        return self._mark
+
+    def _replace(self, state: State, mark: str) -> None:
+        self.state, self._mark, self._newest = state, mark, b""
+
     def load(self, kept: KeptState | None = None) -> None:
-        """Bring the state to the journal's head: a state that was kept, or else the newest snapshot, and the events behind it.
+        """Bring the state to the journal's head: a state that was kept, or else the newest snapshot, and the events after it.
 
         A kept state costs one reading of the journal, of its last known record and what came after it.
-
-        Raises:
-            StoreError: A fork or a copy under another id was not finished.
         """
         if kept is None or not self._goes_on(kept):
             self.reload()
@@ -114,13 +126,14 @@ class Core:
 
     def reload(self) -> None:
         """Load the state from what is stored. A snapshot that is older than an erasure holds what was erased, and is not used."""
-        self.state, self.mark = self._snapshot(None)
+        self._replace(*self._snapshot(None))
         self._last_snapshot = self.state.seq
         indexed = self.store.indexed_seq()
         self._take_in(self.store.journal.read(self.state.seq))
         self._check_length(self.state.seq, indexed, "the index")
         if self._last_snapshot < self.state.erased_seq:
-            self.state, self.mark, self._last_snapshot = State(session=self.session_id), "", 0
+            self._replace(State(session=self.session_id), "")
+            self._last_snapshot = 0
             self._take_in(self.store.journal.read())
 
     def keep(self) -> KeptState | None:
@@ -136,17 +149,13 @@ class Core:
             raise
 
     def conflict(self) -> ConflictError:
-        """Return the error of a session that is behind."""
+        """Return the error of a session that others wrote to."""
         head = self.store.journal.head()
         message = f"the journal is at {head} and this session at {self.state.seq}: refresh() and do it again; nothing was written"
         return ConflictError(message, expected=self.state.seq, head=head)
 
     def recover(self) -> None:
-        """Open what is stored anew and load the state from it, after the store failed. All handles go on with that.
-
-        Raises:
-            UnavailableError: The session was deleted, or the store still fails; nothing was changed.
-        """
+        """Open what is stored anew and load the state from it, after the store failed. All handles go on with that."""
         self.store.journal.head()  # only this opening knows whether what is there now is still the same session
         former, self.store = self.store, self.reopen()
         try:
@@ -179,20 +188,15 @@ class Core:
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
     def state_at(self, seq: int | None) -> State:
-        """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events behind it."""
+        """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events after it."""
         state, _ = self._snapshot(seq)
         for record in self.store.journal.read(state.seq, seq):
             apply(state, from_record(record), record.seq)
         return state
 
-    def commit(self, events: Sequence[Event]) -> None:
-        """Write events to the journal, all or none, and only then apply them.
-
-        Raises:
-            ConflictError: Somebody else wrote first; nothing was written.
-            UnavailableError: They are not safe.
-        """
-        events = [*self.configuration(), *events]
+    def commit(self, events: Sequence[Event], settings: Sequence[Event] | None = None) -> None:
+        """Write events to the journal, all or none, and only then apply them."""
+        events = [*(self.configuration() if settings is None else settings), *events]
         known = self.state.seq
         records = [to_record(event) for event in events]
         try:
@@ -202,7 +206,7 @@ class Core:
             raise
         for event in events:
             self._apply(event, self.state.seq + 1)
-        self.mark = mark_of(records[-1].body)
+        self._newest = records[-1].body
         # A state that erases holds the words still, until it is loaded again.
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every and self.state.erased_seq <= known:
             self.write_snapshot()
@@ -221,26 +225,32 @@ class Core:
         """Return what the index of page facts answers, brought to the state's last event first.
 
         A damaged index is made again from the journal. O(events since it was asked last).
-
-        Args:
-            question: Is asked again when the index had to be made again.
         """
         try:
             return self._answer(question)
         except UnavailableError as error:
             logger().warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
-            self.indexed = index_access.private(self)
-            return self._answer(question)
+            self.indexed = indexing.private(self.store, self.state)
         except CorruptError as error:
             if error.place != INDEX_PLACE:
                 raise
             logger().warning("session %r: the index is made again from the journal: %s", self.session_id, error)
-            self.indexed = index_access.emptied(self)
-            return self._answer(question)
+            self.indexed = indexing.emptied(self.store, self.session_id, read_only=self.read_only)
+        return self._answer(question)
 
     def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         while True:
-            index = index_access.current(self)
+            if self.indexed is None:
+                make = indexing.private if self.read_only else indexing.opened
+                self.indexed = make(self.store, self.state)
+            index = self.indexed
+            while (known := index.seq) < self.state.seq:
+                indexing.advance(index, self.store.journal, self.state)
+            if known > self.state.seq:  # another process went on
+                if not self.read_only:
+                    raise self.conflict()
+                self.refresh()
+                continue
             answer = question(index)
             if index.seq == self.state.seq:  # else another process emptied it meanwhile, to make it again
                 return answer
@@ -251,10 +261,18 @@ class Core:
             self.ask(lambda index: index.seq)
         except StoreError as error:
             tell = logger().info if isinstance(error, ConflictError) else logger().warning  # it is ahead of this process
-            tell("session %r: the index is behind and catches up later: %s", self.session_id, error)
+            tell("session %r: the index is older than the session and catches up later: %s", self.session_id, error)
+
+    def lay_out(self, state: State, settled: WindowSettled | None) -> Layout:
+        """Return the window that the state makes. O(what came in since the last one), else O(visible)."""
+        if self.view is None or not self.view.goes_on(state, settled):
+            self.view = View(state, settled)
+        return self.view.layout(settled)
 
     def _apply(self, event: Event, seq: int) -> None:
         """Apply an event; where something interrupts that, the session must be loaded again."""
+        if not isinstance(event, _AT_THE_END):
+            self.view = None
         try:
             apply(self.state, event, seq)
         except BaseException:
@@ -267,7 +285,7 @@ class Core:
         for record in records:
             self._apply(from_record(record), record.seq)
         if record is not None:
-            self.mark = mark_of(record.body)
+            self._newest = record.body
 
     def _goes_on(self, kept: KeptState) -> bool:
         """Take over a kept state with what was written since, where it was made of this journal and no snapshot is nearer."""
@@ -276,14 +294,15 @@ class Core:
         if not 0 < len(records) <= most or mark_of(records[0].body) != kept.mark:  # none where the session was deleted
             return False
         erased_seq = kept.state.erased_seq
-        self.state, self.mark, self._last_snapshot = kept.state, kept.mark, kept.snapshot
+        self._replace(kept.state, kept.mark)
+        self._last_snapshot = kept.snapshot
         self._take_in(records[1:])
         return self.state.erased_seq == erased_seq
 
     def write_snapshot(self) -> None:
         """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible)."""
         self._last_snapshot = self.state.seq
-        body = codec.encode({"mark": self.mark, "state": state_codec.to_mapping(self.state)})
+        body = encoded(lambda written: {"mark": self.mark, "state": state_codec.to_mapping(self.state, written)})
         try:
             self.store.snapshots.put(self.state.seq, body)
             if any(record.kind == PageErased.kind for record in self.store.journal.read(self.state.seq)):
@@ -319,41 +338,27 @@ class Core:
         pinned = entry is not None and entry.pinned
         return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
 
-    def count(self, message: Message) -> int:
-        """Return at most the size of a message as it is sent: shorter at the end of a window, it may even be more tokens."""
-        message = self.state.wire.sent(message)
-        last = self.state.wire.ended(message)
-        tokens = count_message(message.value(), self.counter)
-        return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
+    def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
+        """Return at most the size of a message as it is sent; *value* is the message as a dict, where the caller has it."""
+        return counting.count(self.counter, self.state.wire, message, value)
 
     def count_text(self, text: str) -> int:
         """Return the size of a text."""
         return self.counter.count(text)
 
-    def count_stub(self, page: Page, position: int, node: MessageNode) -> int:
+    def count_stub(self, index: str, position: int, message: Message, tokens: int) -> int:
         """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
-        if node.tokens <= blocks.STUB_MIN_TOKENS:
-            return 0
-        stub = self.state.wire.shortened(node.message, blocks.stub_text(page, position, node, offered=True))
-        return self.count(stub) + _STUB_SLACK
+        return counting.count_stub(self.counter, self.state.wire, f"{index}/{position}", message, tokens)
 
     def now(self) -> str:
-        """Return the time, in UTC, as ISO 8601.
-
-        Raises:
-            ArgumentError: The clock tells something else.
-        """
+        """Return the time, in UTC, as ISO 8601."""
         time = self.clock()
         if not isinstance(time, datetime):
             raise ArgumentError(argument="clock", value=time, wanted="a function that returns the time, in UTC")
         return time.isoformat()
 
     def _snapshot(self, at_most: int | None) -> tuple[State, str]:
-        """Return the newest stored state that is not behind *at_most* and its mark, an empty one where there is none.
-
-        Raises:
-            CorruptError: The journal was longer once: a snapshot is only taken of what is safe in it.
-        """
+        """Return the newest snapshot with seq <= at_most and its mark; an empty state where there is none."""
         found = self._find_snapshot(at_most)
         if found is not None and found[0] > (head := self.store.journal.head()):
             self._check_length(head, found[0], "a snapshot")
@@ -361,7 +366,11 @@ class Core:
         if found is not None:
             seq, body = found
             value = codec.decode(body)
-            if seq >= self.state.erased_seq and value["mark"] == self.mark_at(seq) and value["state"]["v"] == state_codec.VERSION:
+            if (
+                seq >= self.state.erased_seq
+                and value["mark"] == mark_at(self.store.journal, seq)
+                and value["state"]["v"] == state_codec.VERSION
+            ):
                 return state_codec.from_mapping(value["state"]), value["mark"]
         return State(session=self.session_id, config=Config.from_mapping(self.policy)), ""
 
@@ -380,12 +389,6 @@ class Core:
         except UnavailableError as error:
             logger().warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
             return None
-
-    def mark_at(self, seq: int) -> str:
-        """Return what tells the record *seq* from another one that could stand in its place."""
-        for record in self.store.journal.read(seq - 1, seq):
-            return mark_of(record.body)
-        return ""
 
     def page_facts(self, page: Page, title: str = "") -> PageFacts:
         """Return the facts of a page that stands in the window for itself. O(1)."""
@@ -409,4 +412,25 @@ class Core:
 
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
-        return configuration(self)
+        state, known, given = self.state, self.state.config.format, self.config.format
+        if state.configured == self.policy and state.instructions == self.instructions:
+            return []
+        if known != given:
+            message = (
+                f"session {shown(self.session_id)} holds messages in the format {known}, and the settings say {given}: open it "
+                f"with format: {known}, or begin a new session with what memci.convert makes of its messages"
+            )
+            raise ConfigError(message, path="format")
+        changed = bool(state.configured) and state.config.counter != self.config.counter
+        said = self.instructions
+        event = SessionConfigured(
+            memci=self.memci,
+            session=self.session_id,
+            tenant=self.tenant,
+            config=self.policy,
+            instructions=said,
+            instruction_tokens=self.count(state.wire.facts({"role": "system", "content": said})) if said else 0,
+            scale=self.counter.margin,
+            counted=counting.recount(state, self.counter) if changed else None,
+        )
+        return [event]

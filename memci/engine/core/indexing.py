@@ -1,15 +1,17 @@
-"""Bringing the index of page facts to an event, along the events that the state there is made of."""
+"""The index of page facts as a session uses it: opened when it is asked for, brought to the state's last event, made anew."""
 
 import hashlib
 from typing import TYPE_CHECKING
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE
+from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal, Record
+from memci.engine.core.monitor import logger
 from memci.engine.core.projection import project
 from memci.engine.history.events import from_record
 from memci.engine.history.state import State
 from memci.engine.history.time_events import CheckpointMade
-from memci.errors import CorruptError, PageNotFoundError
+from memci.errors import CorruptError, PageNotFoundError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.index_writer import IndexWriter
@@ -22,6 +24,49 @@ INDEX_CHUNK = 5_000
 def mark_of(body: bytes) -> str:
     """Return what tells a record with this body from another one that could stand in its place."""
     return hashlib.sha256(body).hexdigest()
+
+
+def mark_at(journal: Journal, seq: int) -> str:
+    """Return the mark of the record *seq*; empty for none."""
+    return next((mark_of(record.body) for record in journal.read(seq - 1, seq)), "")
+
+
+def opened(store: BlobSession, state: State) -> "PageIndex":
+    """Return the stored index, emptied where it belongs to another journal."""
+    index = store.index
+    if not _belongs(index, store.journal, state):
+        index.reset()
+    return index
+
+
+def private(store: BlobSession, state: State) -> "PageIndex":
+    """Return a copy of the stored index in memory, or an empty one where it cannot be read."""
+    from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
+
+    try:
+        return store.index.copy_in_memory() if _belongs(store.index, store.journal, state) else PageIndex(None)
+    except StoreError:
+        return PageIndex(None)
+
+
+def emptied(store: BlobSession, session_id: str, *, read_only: bool) -> "PageIndex":
+    """Return the stored index, emptied; an empty one in memory where nothing may be written, or that cannot be done."""
+    from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (as above)
+
+    if not read_only:
+        try:
+            store.index.reset()
+        except UnavailableError as error:
+            logger().warning("session %r: the index cannot be emptied: %s", session_id, error)
+        else:
+            return store.index
+    return PageIndex(None)
+
+
+def _belongs(index: "PageIndex", journal: Journal, state: State) -> bool:
+    """Return whether an index was made from this journal."""
+    known = index.seq
+    return not known or (state.erased_seq <= known <= journal.head() and index.mark == mark_at(journal, known))
 
 
 def advance(index: "PageIndex", journal: Journal, state: State) -> None:

@@ -15,9 +15,7 @@ class KeptState:
     """A state without a session.
 
     Attributes:
-        state: The state; whoever takes it goes on changing it.
         mark: Tells the record of the state's last event from another one that could stand in its place.
-        snapshot: Sequence number of the newest snapshot that was taken of it.
     """
 
     state: State

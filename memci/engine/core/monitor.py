@@ -44,8 +44,6 @@ class Fold:
     Attributes:
         pages: Indexes of the pages that left the window, oldest first.
         evicted: Indexes of the entries that left the contents page with it.
-        tokens_before: Size of the window before.
-        tokens_after: Size of the window after.
         reason: ``marks``, ``command``, ``budget`` or ``undo``.
         seq: Sequence number of the event; 0 when nothing was to be done.
     """
@@ -85,8 +83,6 @@ class Recall:
     """A page was recalled.
 
     Attributes:
-        page: Its index.
-        recall_count: How often so far.
         refused: It was not attached, as it is too large for recalled pages; whoever asked has to read it in parts.
     """
 
@@ -101,7 +97,6 @@ class Prefetch:
 
     Attributes:
         pages: Their indexes, the best match first.
-        tokens: Size of their blocks.
     """
 
     pages: tuple[str, ...]
@@ -121,9 +116,6 @@ class ZoneChange:
 
     Attributes:
         before: The zone of the window before; ``None`` for the first.
-        zone: The zone now.
-        tokens: Size of the window.
-        budget: Its budget.
     """
 
     before: Zone | None
@@ -150,11 +142,7 @@ class Monitor:
     zone: Zone | None = None
 
     def add(self, observer: object) -> None:
-        """Add an observer.
-
-        Raises:
-            ConfigError: It cannot be called.
-        """
+        """Add an observer."""
         if not callable(observer):
             message = f"{shown(observer)} cannot be called: give a function of one argument"
             raise ConfigError(message, path="callback")

@@ -13,12 +13,7 @@ from memci.errors import UnavailableError
 
 @attrs.define(eq=False)
 class _Gate:
-    """Lets one thread at a time open a session.
-
-    Attributes:
-        lock: Held by the one that opens it.
-        users: How many threads hold it or wait for it.
-    """
+    """Lets one thread at a time open a session."""
 
     lock: threading.Lock = attrs.field(factory=threading.Lock)
     users: int = 0
@@ -33,9 +28,6 @@ class OpenCores:
     Args:
         load: Makes the core of a session, with the state that was kept of it, if any. Different sessions load at once.
         max_bytes: Most memory that the states of closed sessions take.
-
-    Attributes:
-        kept: The states of closed sessions.
     """
 
     def __init__(self, load: Callable[[str, KeptState | None], Core], max_bytes: int) -> None:

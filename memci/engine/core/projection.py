@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:  # noqa: C901 (one branch a kind of event)
-    """Bring the index from before an event to behind it. Costs what the event holds."""
+    """Take an event into the index. Costs what the event holds."""
     match event:
         case MessageAppended():
             _append(event, seq, writer, wire.facts(event.message).marked(event.attp))

@@ -31,7 +31,7 @@ from memci.engine.history.events import (
     WindowSettled,
 )
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LateResult, State, Traffic
+from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LateResult, State
 from memci.engine.history.time_events import CheckpointMade, CheckpointRestored, Forked, ForkMade
 from memci.engine.settings.config import Config
 
@@ -87,13 +87,13 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
 
 
 def _append(state: State, event: MessageAppended, seq: int) -> None:
-    message = state.wire.facts(event.message).marked(event.attp)
+    message = event.read or state.wire.facts(event.message).marked(event.attp)
     node = MessageNode(message=message, tokens=event.tokens, seq=seq, stub_tokens=event.stub_tokens, at=event.at)
-    newest = state.active.open_page
-    only_user = newest is not None and newest.only_user
-    goes_on = message.partial and newest is not None and newest.tail is not None and newest.tail.message.partial
-    calls = state.traffic.calls + (message.role == "assistant" and not goes_on)
-    state.traffic = Traffic(tokens=state.traffic.tokens + event.tokens, calls=calls)
+    newest = state.active.last_page
+    tail = newest.run.tail if newest is not None else None
+    goes_on = message.partial and tail is not None and tail.message.partial
+    state.traffic.tokens += event.tokens
+    state.traffic.calls += message.role == "assistant" and not goes_on
     state.turn = event.turn
     if event.opens == SYSTEM:
         page = _numbered(state, event.page, Opening.TURN)
@@ -101,15 +101,16 @@ def _append(state: State, event: MessageAppended, seq: int) -> None:
         page.add(node)
         return
     if event.opens is not None:
+        only_user = newest is not None and newest.only_user
         page = _numbered(state, event.page, Opening(event.opens))
         state.active.add_page(page)
         if page.opened_by is Opening.TURN or only_user or not state.turn_page:  # the newest part of what the user says
             state.turn_page = page.index
-    found = state.active.find_page(event.page)
+    found = newest if newest is not None and newest.index == event.page else state.active.find_page(event.page)
     if found is None:
         state.late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
         return
-    found.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers])
+    found.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers] if event.answers else ())
 
 
 def _numbered(state: State, index: str, opened_by: Opening, name: str | None = None) -> Page:
@@ -147,11 +148,15 @@ def _recall(state: State, event: PageRecalled, seq: int) -> None:
         renewed = attrs.evolve(state.recalled.attachments[event.page], turn=event.turn, prefetched=0, used_seq=seq)
         state.recalled.attach(page, renewed)
         return
-    page = page_from_value(event.content, state.wire.facts)
+    if event.read is not None:
+        page, block = event.read
+    else:
+        page = page_from_value(event.content, state.wire.facts)
+        block = blocks.page_block(page, state.wire, media=event.media)
     attachment = Attachment(
         anchor=event.anchor,
         turn=event.turn,
-        block=blocks.page_block(page, state.wire, media=event.media),
+        block=block,
         tokens=event.block_tokens,
         prefetched=event.prefetched,
         media=event.media,

@@ -115,7 +115,7 @@ def undo_fold(state: State, event: FoldUndone) -> None:
         page = page_from_value(value, state.wire.facts)
         state.recalled.fade(page.index)
         state.late.pop(page.index, None)
-        _keep_marks(state, page.index)
+        _keep_pin(state, page.index)
         number = page_number(page.index)
         younger = (other for other in state.active.pages() if page_number(other.index) > number)
         state.active.add_page(page, before=next(younger, None))
@@ -126,7 +126,7 @@ def undo_fold(state: State, event: FoldUndone) -> None:
     _publish(state, event.contents_tokens)
 
 
-def _keep_marks(state: State, index: str, recalls: Sequence[int] | None = None) -> None:
+def _keep_pin(state: State, index: str, recalls: Sequence[int] | None = None) -> None:
     """Keep of an archived page that comes back into view whether it is pinned, and how often it was recalled. O(1)."""
     entry = state.archive.find_entry(index)
     if entry is not None and entry.pinned:
@@ -168,7 +168,7 @@ def rewind(state: State, event: Rewound) -> None:
     page = state.active.find_page(event.page)
     if event.content is not None:
         state.active.add_page(page_from_value(event.content, state.wire.facts))
-        _keep_marks(state, event.page, event.recalls)
+        _keep_pin(state, event.page, event.recalls)
     elif page is not None and event.removed:
         page.detach()
     elif page is not None:
@@ -194,13 +194,7 @@ def rewind(state: State, event: Rewound) -> None:
 
 
 def entries_before_page(state: State, number: int, left: Mapping[int, Directory]) -> list[Item]:
-    """Return the entries of the contents page for pages below a number, with what is left of directories. O(entries).
-
-    Args:
-        state: The state.
-        number: The number.
-        left: What is left of directories that go on beyond it, by the number of their first page.
-    """
+    """Return the entries of the contents page for pages below a number, with what is left of directories. O(entries)."""
     entries = (left.get(page_number(entry.index), entry) for entry in state.archive.entries)
     return [entry for entry in entries if _last_number(entry) < number]
 

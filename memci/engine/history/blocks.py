@@ -7,7 +7,6 @@ of its block or for another block.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Page
 from memci.messages.base64_runs import data_of, described, description
 from memci.messages.formats.format import Format
@@ -32,11 +31,8 @@ OPENING_TOKENS = 40
 def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:
     """Return a recalled page as one message of the user's, with its provenance. O(its size).
 
-    Args:
-        page: The page.
-        wire: The session's wire format.
-        media: Pictures, sound and files stand in their places, as far as the format can carry them there, and all other base64 is
-            described. Without it a mark stands for each picture, as in journals of the time before.
+    With *media*, pictures, sound and files stand in their places, as far as the format can carry them there, and all other base64
+    is described. Without it a mark stands for each picture, as in older journals.
     """
     content: list[str | dict[str, Any]] = []
     lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries, quoted as data]"]
@@ -54,19 +50,14 @@ def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:
     return wire.block(*content, "\n".join(lines))
 
 
-def stub_text(page: Page, position: int, node: MessageNode, *, offered: bool) -> str:
+def stub_text(address: str, message: Message, tokens: int, *, offered: bool) -> str:
     """Return what stands for an entry that is too large: how large it is, how it begins and ends.
 
-    Args:
-        page: The page that it belongs to.
-        position: Its place in the page.
-        node: The entry.
-        offered: Whether the model is offered the tool that reads it, which is then named.
+    The tool that reads it is named where it is *offered* to the model.
     """
-    text = " ".join(text_of(node.message.value()).split())
-    address = f"{page.index}/{position}"
+    text = " ".join(text_of(message.value()).split())
     read = f"; read it with read_page({address!r})" if offered else ""
-    note = f"[{address}: {node.tokens:,} tokens, kept whole{read}]"
+    note = f"[{address}: {tokens:,} tokens, kept whole{read}]"
     head, tail = _fitting(text, _STUB_HEAD), _fitting(text[::-1], _STUB_TAIL)[::-1]
     if len(text) <= len(head) + len(tail):
         return f"{note} {text}".rstrip()

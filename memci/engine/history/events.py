@@ -1,18 +1,22 @@
 """What happened in a session: the events that its journal holds, and nothing else changes its state.
 
-An event of a kind or version that is not known here is refused, never skipped.
+An event of a kind or version that is not known here is refused, never skipped. In all of them ``at`` is when, in UTC, as ISO
+8601, ``page`` is the index of a page, ``position`` counts from 1, and lists of pages are oldest first.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias, get_args
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory
 from memci.archive.stores.contract import NewRecord, Record
+from memci.chapters.page import Page
 from memci.engine.history.time_events import CheckpointMade, CheckpointRestored, Forked, ForkMade
 from memci.errors import StoreError
 from memci.messages import codec
+from memci.messages.message import Message
 
 
 @attrs.frozen(kw_only=True)
@@ -20,9 +24,6 @@ class SessionConfigured:
     """The session was begun, or goes on with other settings.
 
     Attributes:
-        memci: Version of the library.
-        session: The session's id.
-        tenant: Its tenant.
         config: The settings that decide what a window holds.
         instructions: What tells the model how to recall, once there is a contents page; empty for nothing.
         instruction_tokens: Size of the message that tells the model how to recall; 0 where there is none.
@@ -48,18 +49,13 @@ class MessageAppended:
     """A message came in.
 
     Attributes:
-        message: The message.
-        page: The page that it joins.
-        position: Its place in the page, counted from 1.
         opens: Why the page is opened with it (``turn``, ``continuation``, ``system``); ``None`` where the page was there.
-        turn: The turn from then on.
         tokens: Its size as it is sent.
         stub_tokens: Size of the stub that can stand for it; 0 where it is too small for one.
-        at: When, in UTC, as ISO 8601.
         answers: For each call that it answers: the id, and the sequence number of the message that made the call.
-        key: The idempotency key of the command.
         attp: Where it begins as an answer of ATTP does: whether it is one; ``None`` elsewhere, and in older journals, where all
             that begins so was taken for one.
+        read: The message as this process read it when it came in; no part of the record.
     """
 
     kind: ClassVar = "appended"
@@ -75,15 +71,12 @@ class MessageAppended:
     answers: list[list[Any]]
     key: str | None = None
     attp: bool | None = None
+    read: Message | None = attrs.field(default=None, eq=False, repr=False)
 
 
 @attrs.frozen(kw_only=True)
 class AnswerNoted:
-    """ATTP gave an answer: a message that is equal to it is not the user's.
-
-    Attributes:
-        sha256: Of its text, in hex.
-    """
+    """ATTP gave an answer: a message that is equal to it is not the user's."""
 
     kind: ClassVar = "answer_noted"
     version: ClassVar = 1
@@ -96,7 +89,6 @@ class SystemSet:
 
     Attributes:
         pages: One ``{"index", "message", "tokens"}`` a message.
-        at: When, in UTC, as ISO 8601.
     """
 
     kind: ClassVar = "system_set"
@@ -122,14 +114,11 @@ class PagesFolded:
 
     Attributes:
         reason: ``marks``, ``command``, or ``budget`` (a window had no room).
-        turn: The turn it happened in.
         entries: The contents entries of the folded pages, and the new ones of archived pages that changed; such a page gets
             an entry in the contents page only if it has one.
-        folded: Indexes of the folded pages, oldest first.
         revised: Archived pages that took in a late result, with the size of their block where they are attached.
         details: New detail of entries that were there, by index.
         directories: New or changed directories; pages in their ranges leave the contents page for them.
-        evicted: Pairs of index and the policy that evicted it.
         contents_tokens: Size of the contents page as the window shows it from then on.
     """
 
@@ -166,16 +155,13 @@ class PageRecalled:
     """An archived page was attached, or its attachment renewed.
 
     Attributes:
-        page: Its index.
-        turn: The turn it happened in.
         recall_count: How often it was recalled, this time included; 0 for what is not counted: a directory, a page that was
             prefetched.
-        anchor: Index of the page that was open.
         content: The page with its messages; ``None`` where it was attached already.
-        block_tokens: Size of the block that shows it.
         prefetched: Where nobody asked for it, the sequence number of the user's message that it matches, else 0. It then
             counts as no recall, and fades with the next turn.
         media: Whether the block carries pictures, sound and files.
+        read: The page and its block as this process made them; no part of the record.
     """
 
     kind: ClassVar = "recalled"
@@ -188,6 +174,7 @@ class PageRecalled:
     block_tokens: int
     prefetched: int = 0
     media: bool = False
+    read: tuple[Page, Message] | None = attrs.field(default=None, eq=False, repr=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -234,8 +221,7 @@ class Rewound:
     """The session goes on before an entry; that entry and all that follows it are gone from view.
 
     Attributes:
-        page: The page of the entry.
-        position: The entry's place in it, counted from 1; one behind the last where the page comes back whole.
+        position: The entry's place in it, counted from 1; one after the last where the page comes back whole.
         removed: Whether the page itself is gone, having no entry left.
         content: The page up to the entry, where it was archived.
         opening: The opening user messages of its turn, where the turn's first page is archived.
@@ -263,9 +249,7 @@ class PageErased:
     """What a page held was taken out of the records before this one: whoever knew it loads the session again.
 
     Attributes:
-        page: Its index.
         records: How many records hold something else since.
-        at: When, in UTC, as ISO 8601.
     """
 
     kind: ClassVar = "erased"
@@ -280,12 +264,7 @@ class WindowSettled:
     """What windows are asked for with, from then on, and the steps that the last one needed.
 
     Attributes:
-        budget: Tokens a window may hold.
-        format: Wire format.
         tools_sha256: Of the tool schemas, in hex; empty for none.
-        tools_tokens: Size of the tool schemas.
-        renderer: Version of the renderer.
-        contents: Whether the contents page is shown, where there is one.
         stubs: Sequence numbers of the messages that are shown as stubs, in order.
         reads: Whether the model is offered the tool that reads what a stub stands for.
         passages_seq: The newest message of the user for which matching pages were looked for; 0 for none.
@@ -311,8 +290,6 @@ class UsageReported:
     """The provider counted a window.
 
     Attributes:
-        prompt_tokens: By the provider.
-        counted_tokens: By the counter.
         scale: What counts are multiplied by from then on.
         ratio: What this report alone would make it; ``None`` in older journals, where it did.
     """
@@ -348,39 +325,47 @@ Event: TypeAlias = (
     | Forked
 )
 
-_KINDS: dict[tuple[str, int], Callable[..., Event]] = {(kind.kind, kind.version): kind for kind in get_args(Event)}
+_KINDS: dict[tuple[str, int], type[Event]] = {(kind.kind, kind.version): kind for kind in get_args(Event)}
 _KINDS["settled", 1] = WindowSettled
 
-_GONE = {("appended", 1): "media_tokens", ("settled", 1): "stub_tokens"}
-"""Fields of older records that nothing reads any more."""
+
+def _stored(kind: type[Event]) -> tuple[Sequence[str], Callable[[Event], Sequence[Any]]]:
+    """Return the names of the fields that a record has, and what gives their values: of two fields at least."""
+    names = [field.name for field in attrs.fields(kind) if field.name != "read"]
+    return names, attrgetter(*names) if len(names) > 1 else lambda event: (getattr(event, names[0]),)
+
+
+_STORED = {kind: _stored(kind) for kind in get_args(Event)}
 
 
 def to_record(event: Event) -> NewRecord:
     """Write an event for a journal. O(its size)."""
-    names = (field.name for field in attrs.fields(type(event)))
-    return NewRecord(event.kind, event.version, codec.encode({name: getattr(event, name) for name in names}))
+    names, values = _STORED[type(event)]
+    body = dict(zip(names, values(event), strict=True))
+    if isinstance(event, MessageAppended) and event.read is not None:
+        body["message"] = codec.embedded(event.read.raw)
+    return NewRecord(event.kind, event.version, codec.encode(body))
 
 
 def from_record(record: Record) -> Event:
-    """Read an event from a journal. O(its size).
-
-    Raises:
-        StoreError: The kind or its version is not known here: a newer memci wrote it.
-    """
+    """Read an event from a journal. O(its size)."""
     make = _KINDS.get((record.kind, record.version))
     if make is None:
         message = (
             f"record {record.seq} is a {record.kind!r} of version {record.version}, which this memci does not know: upgrade memci"
         )
         raise StoreError(message)
-    body = codec.decode(record.body)
-    body.pop(_GONE.get((record.kind, record.version)), None)
-    return make(**body)
+    return make(**_known(make, codec.decode(record.body)))
 
 
 def settled_of(value: Mapping[str, Any]) -> WindowSettled:
     """Read how windows are asked for from a snapshot, of an older memci too."""
-    return WindowSettled(**{name: item for name, item in value.items() if name != "stub_tokens"})
+    return WindowSettled(**_known(WindowSettled, value))
+
+
+def _known(kind: type[Event], value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that an event has; older records hold some that nothing reads any more."""
+    return {name: value[name] for name in _STORED[kind][0] if name in value}
 
 
 def entry_of(value: Mapping[str, Any]) -> ContentsEntry | Directory:

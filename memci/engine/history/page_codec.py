@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Opening, Page
@@ -12,7 +12,19 @@ from memci.messages.message import Message
 FILE_VERSION = 1
 
 
-def page_value(page: Page) -> dict[str, Any]:
+Written: TypeAlias = Callable[[Message], object]
+"""What stands for a message in a value that is to be encoded."""
+
+
+def encoded(make: Callable[[Written], object]) -> bytes:
+    """Encode what *make* gives: with the bytes that messages have, where those of all of them can be written as they are."""
+    try:
+        return codec.encode(make(lambda message: codec.embedded(message.raw)))
+    except TypeError:
+        return codec.encode(make(Message.value))
+
+
+def page_value(page: Page, written: Written = Message.value) -> dict[str, Any]:
     """Return a page with its messages and their sizes, as events and snapshots hold it. O(its size)."""
     return {
         "page": page.index,
@@ -25,8 +37,8 @@ def page_value(page: Page) -> dict[str, Any]:
                 "at": node.at,
                 "tokens": node.tokens,
                 "stub_tokens": node.stub_tokens,
-                **_mark(node),
-                "message": node.message.value(),
+                **_noted(node),
+                "message": written(node.message),
             }
             for node in page.nodes()
         ],
@@ -58,21 +70,17 @@ def page_file(page: Page) -> tuple[bytes, str]:
     The file holds what the journal holds of the page, so that it can be made again from there, byte for byte; a fork's files
     are those of its source.
     """
-    data = codec.encode(
-        {
-            "v": FILE_VERSION,
-            "page": page.index,
-            "turn": page.turn,
-            "opened_by": page.opened_by.value,
-            "entries": [
-                {"seq": node.seq, "at": node.at, **_mark(node), "message": node.message.value()} for node in page.nodes()
-            ],
-        }
-    )
+
+    def value(written: Written) -> dict[str, Any]:
+        entries = [{"seq": node.seq, "at": node.at, **_noted(node), "message": written(node.message)} for node in page.nodes()]
+        head = {"v": FILE_VERSION, "page": page.index, "turn": page.turn, "opened_by": page.opened_by.value}
+        return {**head, "entries": entries}
+
+    data = encoded(value)
     return data, hashlib.sha256(data).hexdigest()
 
 
-def _mark(node: MessageNode) -> dict[str, bool]:
+def _noted(node: MessageNode) -> dict[str, bool]:
     return {} if node.message.attp is None else {"attp": node.message.attp}
 
 

@@ -33,7 +33,6 @@ class OpenTurn:
     """The opening user messages of a turn whose first page is archived while the turn goes on.
 
     Attributes:
-        page: Index of the turn's first page.
         nodes: The messages, oldest first; they stay in the window until the first fold after the turn.
     """
 
@@ -54,7 +53,6 @@ class LastFold:
     """What undoing the last fold needs.
 
     Attributes:
-        folded: Indexes of the folded pages, oldest first.
         entries: The contents page before it, but for the late results that it put into pages: those stay in them.
     """
 
@@ -62,12 +60,11 @@ class LastFold:
     entries: tuple[Item, ...]
 
 
-@attrs.frozen
+@attrs.define
 class Traffic:
     """How the session was used so far.
 
     Attributes:
-        tokens: Tokens of all messages that came in.
         calls: Number of assistant messages, those that are parts of one answer taken as one: each was a call of the model.
     """
 
@@ -80,44 +77,36 @@ class Traffic:
         return self.tokens / self.calls if self.calls else float(self.tokens)
 
 
+def _rewired(state: "State", _attribute: object, config: Config) -> Config:
+    state.wire = formats.get(config.format)
+    return config
+
+
 @attrs.define(eq=False)
 class State:
     """What is visible or attached in one session.
 
     Attributes:
-        session: The session's id.
-        seq: Sequence number of the last event in it.
-        turn: The clock of every policy.
-        config: The settings in force.
-        next_number: The next page number, by segment.
-        system: The system chapter.
-        archive: The archive chapter.
-        recalled: The recall chapter.
-        active: The active chapter.
         turn_page: Index of the first page of the open turn; empty before the first.
         opening: The opening messages of the open turn, once its first page is archived.
-        pinned: Indexes of pinned pages that are not archived.
         recalls: Recall count and turn of the last recall of active pages that were archived before.
         late: Results that came late, by archived page.
         last_fold: For ``undo_fold``; ``None`` when there is none to undo.
         settled: How windows are asked for; ``None`` before the first.
         scale: What token counts are multiplied by, as the provider's usage tells.
         ratios: What each of the last two reports of usage alone would make the scale; the counter's margin before them.
-        traffic: How the session was used.
         erased_seq: The last event that took content out of those before it; 0 for none.
         instructions: What tells the model how to recall, once there is a contents page.
-        instruction_tokens: Size of the message that tells the model how to recall.
         configured: The last configuration event's mapping; empty for a session without records.
-        next_checkpoint: The number of the next checkpoint.
         detours: What restored checkpoints left out of the history, oldest first: pairs of a checkpoint's sequence number and
-            that of its restoring; the events behind the one, up to the other, are no part of it.
+            that of its restoring; events in (checkpoint, restoring] are excluded.
         answers: SHA-256 of the texts of the latest answers of ATTP, oldest first.
     """
 
     session: str = ""
     seq: int = 0
     turn: int = 0
-    config: Config = attrs.field(factory=Config)
+    config: Config = attrs.field(factory=Config, on_setattr=_rewired)
     next_number: dict[str, int] = attrs.field(factory=lambda: {SYSTEM: 1, USER: 1})
     system: SystemChapter = attrs.field(factory=SystemChapter)
     archive: ArchiveChapter = attrs.field(factory=lambda: ArchiveChapter(f"{USER}-0"))
@@ -140,11 +129,11 @@ class State:
     next_checkpoint: int = 1
     detours: tuple[tuple[int, int], ...] = ()
     answers: tuple[str, ...] = ()
+    wire: Format = attrs.field(init=False)
 
-    @property
-    def wire(self) -> Format:
-        """The session's wire format."""
-        return formats.get(self.config.format)
+    def __attrs_post_init__(self) -> None:
+        """Find the wire format."""
+        self.wire = formats.get(self.config.format)
 
     @property
     def segments(self) -> tuple[Segment, ...]:

@@ -13,38 +13,45 @@ from memci.archive.contents.contents_page import Directory
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history.events import entry_of, settled_of
-from memci.engine.history.page_codec import page_from_value, page_value
+from memci.engine.history.page_codec import Written, page_from_value, page_value
 from memci.engine.history.state import LastFold, LateResult, OpenTurn, State, Traffic
 from memci.engine.settings.config import Config
+from memci.messages.message import Message
 
 VERSION = 7
 
 _READ = (6, VERSION)
 
+_AS_THEY_ARE = (
+    "session",
+    "seq",
+    "turn",
+    "turn_page",
+    "scale",
+    "erased_seq",
+    "instructions",
+    "instruction_tokens",
+    "next_checkpoint",
+)
+_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media")
 
-def to_mapping(state: State) -> dict[str, Any]:
+
+def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
     """Return the state as a JSON value. O(visible)."""
     archive, last, opening = state.archive, state.last_fold, state.opening
     shown = next(iter(archive.message_list), None)
     return {
         "v": VERSION,
-        "session": state.session,
-        "seq": state.seq,
-        "turn": state.turn,
+        **{name: getattr(state, name) for name in _AS_THEY_ARE},
         "config": state.configured,
         "next_number": state.next_number,
-        "system": [page_value(page) for page in state.system.pages()],
-        "active": [page_value(page) for page in state.active.pages()],
+        "system": [page_value(page, written) for page in state.system.pages()],
+        "active": [page_value(page, written) for page in state.active.pages()],
         "recalled": [
             {
-                "page": page_value(page),
-                "anchor": attachment.anchor,
-                "turn": attachment.turn,
-                "tokens": attachment.tokens,
-                "block": attachment.block.value(),
-                "prefetched": attachment.prefetched,
-                "used_seq": attachment.used_seq,
-                "media": attachment.media,
+                **{name: getattr(attachment, name) for name in _OF_ATTACHMENTS},
+                "page": page_value(page, written),
+                "block": written(attachment.block),
             }
             for page in state.recalled.pages()
             for attachment in (state.recalled.attachments[page.index],)
@@ -53,18 +60,18 @@ def to_mapping(state: State) -> dict[str, Any]:
         "published": None
         if shown is None
         else {
-            "message": shown.message.value(),
+            "message": written(shown.message),
             "tokens": shown.tokens,
             "indexes": sorted(archive.published),
             "directories": [directory.to_mapping() for directory in archive.shown_directories],
         },
-        "turn_page": state.turn_page,
-        "opening": None if opening is None else page_value(_page_of(opening)),
+        "opening": None if opening is None else page_value(_page_of(opening), written),
         "pinned": sorted(state.pinned),
         "recalls": {index: list(recalls) for index, recalls in sorted(state.recalls.items())},
         "late": {
             index: [
-                {"call_seq": result.call_seq, "page": page_value(_page_of(OpenTurn(index, [result.node])))} for result in late
+                {"call_seq": result.call_seq, "page": page_value(_page_of(OpenTurn(index, [result.node])), written)}
+                for result in late
             ]
             for index, late in state.late.items()
         },
@@ -75,44 +82,27 @@ def to_mapping(state: State) -> dict[str, Any]:
             "entries": [entry.to_mapping() for entry in last.entries],
         },
         "settled": None if state.settled is None else attrs.asdict(state.settled),
-        "scale": state.scale,
         "ratios": list(state.ratios),
         "traffic": attrs.asdict(state.traffic),
-        "erased_seq": state.erased_seq,
-        "instructions": state.instructions,
-        "instruction_tokens": state.instruction_tokens,
-        "next_checkpoint": state.next_checkpoint,
         "detours": [list(detour) for detour in state.detours],
         "answers": list(state.answers),
     }
 
 
 def from_mapping(value: Mapping[str, Any]) -> State:
-    """Read a state back. O(its size).
-
-    Raises:
-        ValueError: Another version of this format wrote it.
-    """
+    """Read a state back. O(its size)."""
     if value["v"] not in _READ:
         message = f"a state of version {value['v']}, not one of {_READ}"
         raise ValueError(message)
     state = State(
-        session=value["session"],
-        seq=value["seq"],
-        turn=value["turn"],
+        **{name: value[name] for name in _AS_THEY_ARE},
         config=Config.from_stored(value["config"]),
         configured=value["config"],
         next_number=dict(value["next_number"]),
-        turn_page=value["turn_page"],
         pinned=set(value["pinned"]),
         recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()},
-        scale=value["scale"],
         ratios=tuple(value.get("ratios", [value["scale"]] * 2)),
         traffic=Traffic(**value["traffic"]),
-        erased_seq=value["erased_seq"],
-        instructions=value["instructions"],
-        instruction_tokens=value["instruction_tokens"],
-        next_checkpoint=value["next_checkpoint"],
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
         settled=None if value["settled"] is None else settled_of(value["settled"]),
@@ -122,9 +112,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         for item in pages:
             chapter.add_page(page_from_value(item, facts))
     for item in value["recalled"]:
-        stands = {name: item[name] for name in ("anchor", "turn", "tokens", "prefetched")}
-        marks = {"used_seq": item.get("used_seq", 0), "media": item.get("media", False)}
-        attachment = Attachment(**stands, **marks, block=facts(item["block"]))
+        attachment = Attachment(**{name: item[name] for name in _OF_ATTACHMENTS if name in item}, block=facts(item["block"]))
         state.recalled.attach(page_from_value(item["page"], facts), attachment)
     state.archive.replace(entry_of(item) for item in value["entries"])
     if (shown := value["published"]) is not None:

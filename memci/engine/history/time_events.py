@@ -12,10 +12,7 @@ class CheckpointMade:
 
     Attributes:
         number: Its number, counted from 1 and never used again; the id of number 3 is ``cp-3``.
-        label: What the caller named it.
         checkpoint_kind: Why it was made: the value of a ``CheckpointKind``.
-        turn: The turn that was open.
-        at: When, in UTC, as ISO 8601.
         keep: How many ``auto`` checkpoints are listed from then on, the newest; ``None`` for all.
     """
 
@@ -34,10 +31,7 @@ class CheckpointRestored:
     """The session goes on from a checkpoint; what came after it is gone from view.
 
     Attributes:
-        checkpoint: Its id.
-        target: Its sequence number.
         state: The state as it was there, as ``state_codec`` writes it.
-        at: When, in UTC, as ISO 8601.
     """
 
     kind: ClassVar = "checkpoint_restored"
@@ -53,9 +47,7 @@ class ForkMade:
     """A fork of this session was begun. Nothing changes; whoever erases content learns where copies of it may be.
 
     Attributes:
-        session: The fork's id.
         fork_at: Sequence number of the last event that it takes over.
-        at: When, in UTC, as ISO 8601.
     """
 
     kind: ClassVar = "fork_made"
@@ -70,10 +62,7 @@ class Forked:
     """All before this event was taken over from another session, which it is independent of.
 
     Attributes:
-        source: Id of the other session.
         fork_at: Sequence number of the last event that was taken over.
-        session: Id of this session.
-        at: When, in UTC, as ISO 8601.
     """
 
     kind: ClassVar = "forked"

@@ -2,15 +2,18 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import attrs
 
 from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Entry, Page
+from memci.chapters.page import Page
+from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
 from memci.engine.history.events import WindowSettled
 from memci.engine.history.state import State
+from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
@@ -21,87 +24,235 @@ PARTS = ("system", "tools", "contents", "recalled", "active", "open", "reply")
 """The parts that a breakdown counts."""
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
-
-
-@attrs.frozen
-class Piece:
-    """One message of a window.
-
-    Attributes:
-        part: The part it belongs to, one of ``PARTS``.
-        message: The message.
-        tokens: At most its size, before the scale.
-        page: Index of the page whose entry it shows, or for a call of which it stands; empty for what is of no one page.
-    """
-
-    part: str
-    message: Message
-    tokens: int
-    page: str = ""
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 @attrs.frozen(kw_only=True)
 class Layout:
-    """A window before it is written.
+    """A window before it is written. It is of the moment: what is not a number changes with the state.
 
     Attributes:
-        pieces: Its messages in order.
         breakdown: Tokens by part, scaled; they add up to ``tokens``.
-        tokens: Its size.
         counted: Its size by the counter, before the scale.
-        scale: What its counts are multiplied by.
-        pages: What the pieces of each page take at least, by index, scaled.
     """
 
-    pieces: tuple[Piece, ...]
     breakdown: dict[str, int]
     tokens: int
     counted: int
     scale: float
-    pages: dict[str, int]
+    view: "View"
+
+    def page(self, index: str) -> int:
+        """Return what the messages of a page take at least, scaled; 0 for a page that is not in it."""
+        return math.floor(self.view.page_tokens.get(index, 0) * self.scale)
 
 
-def lay_out(state: State, settled: WindowSettled | None) -> Layout:
-    """Return the window that the state makes. O(visible).
+class View:
+    """The messages of a window. What comes in at its end is laid out when it is asked for again; what is there stays.
 
     Args:
         state: The state.
-        settled: How it is asked for; ``None`` for no tools, and nothing shown as a stub.
+        settled: How the window is asked for; ``None`` for nothing shown as a stub.
+        least: Only what is left when all that can leave the window has left: system part, open page, and what opened its turn.
+
+    Attributes:
+        page_tokens: Tokens of the entries of each page, and of what stands for missing results, by index.
+        ends: The place after the last message of each part.
     """
-    return _measured(state, _pieces(state, settled), settled)
+
+    def __init__(self, state: State, settled: WindowSettled | None, *, least: bool = False) -> None:
+        self.messages: list[Message] = []
+        self.page_tokens: dict[str, int] = {}
+        self.ends: dict[str, int] = {}
+        self._state = state
+        self._asked = _asked(settled)
+        self._stubs: Collection[int] = frozenset(settled.stubs) if settled is not None else ()
+        self._reads = settled is not None and settled.reads
+        self._tokens = dict.fromkeys(PARTS, 0)
+        self._begun = False
+        self._written: list[tuple[bytes, dict[str, Any] | None]] = []
+        self._page: Page | None = None
+        self._page_start = 0  # what was open before the page
+        self._last: MessageNode | None = None  # of the page, that was laid out
+        self._laid = 0  # entries of the page that were laid out
+        self._laid_before = 0  # entries of the pages before it
+        self._calling: MessageNode | None = None  # its calls may get results after the last entry
+        self._owed: set[str] = set()  # calls of the page for whose results others stand before the last entry
+        self._missing: list[int] = []  # tokens of the messages at the end that stand for these
+        for page in state.system.pages():
+            for node in page.nodes():
+                self._put("system", node.message, node.tokens)
+        self._system_length = state.system.message_list.run.length
+        if least:
+            self._opening(*_lasting_opening(state))
+            if state.active.open_page is not None:
+                self._open(state.active.open_page)
+        else:
+            self._all(settled)
+
+    def layout(self, settled: WindowSettled | None) -> Layout:
+        """Measure it."""
+        counted = self._tokens | {"tools": settled.tools_tokens if settled is not None else 0, "reply": REPLY_TOKENS}
+        scale = self._state.scale if settled is None or settled.scale is None else settled.scale
+        breakdown = {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
+        return Layout(breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()), scale=scale, view=self)
+
+    def goes_on(self, state: State, settled: WindowSettled | None) -> bool:
+        """Lay out what came in at the end. Return whether it then is what the state shows, where only messages came in.
+
+        O(what came in).
+        """
+        page = self._page
+        if (
+            state is not self._state
+            or self._asked != _asked(settled)
+            or state.system.message_list.run.length != self._system_length
+        ):
+            return False
+        if page is None:
+            page = state.active.first_page
+            if page is None:
+                return True
+            self._open(page)
+        elif self._laid != page.run.length and not self._entries(page):
+            return False
+        while page.next is not None:
+            page = page.next
+            self._open(page)
+        return self._laid_before + self._laid == state.active.message_list.run.length  # else one came into a page before
+
+    def written(self) -> tuple[list[bytes], list[dict[str, Any]]]:
+        """Return the messages as JSON and as new dicts, where what is sent of each depends on no other. O(messages)."""
+        assembled = self._state.wire.assembled
+        assert assembled is not None
+        for message in self.messages[len(self._written) :]:
+            raw = assembled(message).raw
+            value = codec.decode(raw)
+            self._written.append((raw, value if _SCALARS.issuperset(map(type, value.values())) else None))
+        raws = [raw for raw, _ in self._written]
+        nested = iter(codec.decode_list([raw for raw, value in self._written if value is None]))
+        return raws, [next(nested) if value is None else value.copy() for _, value in self._written]
+
+    def _all(self, settled: WindowSettled | None) -> None:
+        state = self._state
+        shown = state.archive.message_list.head
+        if shown is not None and (settled is None or settled.contents):
+            if state.instructions:
+                message = state.wire.facts({"role": "system", "content": state.instructions})
+                self._put("system", message, state.instruction_tokens)
+            self._put("contents", shown.message, shown.tokens)
+        if state.opening is not None:
+            self._opening(state.opening.page, state.opening.nodes)
+        anchored: dict[str, list[Attachment]] = {}
+        for attachment in state.recalled.attachments.values():
+            anchored.setdefault(attachment.anchor if attachment.anchor in state.active else "", []).append(attachment)
+        self._recalled(anchored.get("", ()))
+        for page in state.active.pages():
+            self._open(page, anchored.get(page.index, ()))
+
+    def _put(self, part: str, message: Message, tokens: int, page: str = "") -> None:
+        """Add a message, and before the first one of the conversation what the format wants to stand there."""
+        if not self._begun and part != "system":
+            self._begun = True
+            opening = self._state.wire.opening(message)
+            if opening is not None:
+                self.messages.append(opening)
+                self._tokens[part] += blocks.OPENING_TOKENS
+        self.messages.append(message)
+        self._tokens[part] += tokens
+        self.ends[part] = len(self.messages)
+        if page:
+            self.page_tokens[page] = self.page_tokens.get(page, 0) + tokens
+
+    def _recalled(self, attachments: Iterable[Attachment]) -> None:
+        for attachment in attachments:
+            self._put("recalled", attachment.block, attachment.tokens)
+
+    def _opening(self, index: str, nodes: Sequence[MessageNode]) -> None:
+        for position, node in enumerate(nodes, start=1):
+            message, tokens = self._shown(f"{index}/{position}", node)
+            self._put("open", message, tokens, index)
+
+    def _open(self, page: Page, anchored: Iterable[Attachment] = ()) -> None:
+        """Lay a page out after the one that was open until now."""
+        done = self._tokens["open"] - self._page_start
+        if done and self._page is not None:
+            self._tokens["open"] -= done
+            self._tokens["active"] += done
+            self.ends["active"] = len(self.messages)
+        self._recalled(anchored)
+        self._laid_before += self._laid
+        self._page, self._last, self._laid, self._calling, self._missing = page, None, 0, None, []
+        self._page_start = self._tokens["open"]
+        self._owed.clear()
+        self._entries(page)
+
+    def _entries(self, page: Page) -> bool:
+        """Lay out what came into the open page; return whether it all came in at the end."""
+        owed = frozenset(self._owed)
+        self._drop_missing(page)
+        while self._last is not page.run.tail:
+            node = page.run.head if self._last is None else self._last.next
+            assert node is not None
+            if not owed.isdisjoint(node.message.answers):
+                return False
+            calling = self._calling
+            if calling is not None and not {call.id for call in calling.message.calls} & set(node.message.answers):
+                self._no_results(page, calling)
+                self._owed.update(call.id for call in calling.message.calls)
+                self._calling = None
+            self._last = node
+            self._laid += 1
+            message, tokens = self._shown(f"{page.index}/{self._laid}", node)
+            self._put("open", message, tokens, page.index)
+            if node.message.calls:
+                self._calling = node
+        if self._calling is not None:
+            self._missing = self._no_results(page, self._calling)
+        return self._laid == page.run.length
+
+    def _no_results(self, page: Page, node: MessageNode) -> list[int]:
+        """Lay out what stands for the missing results of a node's calls, and return the tokens."""
+        tokens = []
+        for call in page.unanswered(node):
+            tokens.append(blocks.no_result_tokens(call))
+            self._put("open", self._state.wire.result(call, blocks.NO_RESULT), tokens[-1], page.index)
+        return tokens
+
+    def _drop_missing(self, page: Page) -> None:
+        if self._missing:
+            del self.messages[-len(self._missing) :]
+            del self._written[len(self.messages) :]
+            self._tokens["open"] -= sum(self._missing)
+            self.page_tokens[page.index] -= sum(self._missing)
+            self._missing = []
+
+    def _shown(self, address: str, node: MessageNode) -> tuple[Message, int]:
+        if node.seq not in self._stubs or not node.stub_tokens:  # what was erased since has none
+            return node.message, node.tokens
+        text = blocks.stub_text(address, node.message, node.tokens, offered=self._reads)
+        return self._state.wire.shortened(node.message, text), node.stub_tokens
+
+
+Lay: TypeAlias = Callable[[State, WindowSettled | None], Layout]
+
+
+def lay_out(state: State, settled: WindowSettled | None) -> Layout:
+    """Return the window that the state makes, without tools and stubs for ``None``. O(visible)."""
+    return View(state, settled).layout(settled)
 
 
 def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
     """Return what is left when all that can leave the window has left: system part, open page, and what opened its turn."""
-    open_page = state.active.open_page
-    pieces = [*_system(state), *_opening(state, _lasting_opening(state), settled)]
-    if open_page is not None:
-        pieces += _page(state, open_page, "open", settled)
-    return _measured(state, pieces, settled)
+    return View(state, settled, least=True).layout(settled)
 
 
-def _measured(state: State, parts: Iterable[Piece], settled: WindowSettled | None) -> Layout:
-    pieces = tuple(_opened(state, parts))
-    counted = dict.fromkeys(PARTS, 0)
-    pages: dict[str, int] = {}
-    for piece in pieces:
-        counted[piece.part] += piece.tokens
-        if piece.page:
-            pages[piece.page] = pages.get(piece.page, 0) + piece.tokens
-    counted["tools"], counted["reply"] = settled.tools_tokens if settled is not None else 0, REPLY_TOKENS
-    scale = state.scale if settled is None or settled.scale is None else settled.scale
-    breakdown = {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
-    return Layout(
-        pieces=pieces,
-        breakdown=breakdown,
-        tokens=sum(breakdown.values()),
-        counted=sum(counted.values()),
-        scale=scale,
-        pages={index: math.floor(tokens * scale) for index, tokens in pages.items()},
-    )
+def _asked(settled: WindowSettled | None) -> tuple[bool, bool, list[int]]:
+    """Return what decides which messages a window shows, and how."""
+    return (True, False, []) if settled is None else (settled.contents, settled.reads, settled.stubs)
 
 
-def stubbed(state: State, wanted: WindowSettled, lay: Callable[[State, WindowSettled], Layout]) -> tuple[Layout, WindowSettled]:
+def stubbed(state: State, wanted: WindowSettled, lay: Lay) -> tuple[Layout, WindowSettled]:
     """Show large entries of the open turn as stubs until what is laid out fits, or there is none left.
 
     New ones that turn out to be needless, since a larger one had to follow, are shown whole again, what the user wrote first.
@@ -138,79 +289,3 @@ def _lasting_opening(state: State) -> tuple[str, Sequence[MessageNode]]:
     if first is None or first is state.active.open_page:
         return "", ()
     return first.index, list(itertools.takewhile(lambda node: node.message.from_user, first.nodes()))
-
-
-def _opened(state: State, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the pieces, and before the first message of the conversation what the format wants to stand there."""
-    begun = False
-    for piece in pieces:
-        if not begun and piece.part != "system":
-            begun = True
-            opening = state.wire.opening(piece.message)
-            if opening is not None:
-                yield Piece(piece.part, opening, blocks.OPENING_TOKENS)
-        yield piece
-
-
-def _pieces(state: State, settled: WindowSettled | None) -> Iterator[Piece]:
-    yield from _system(state)
-    shown = state.archive.message_list.head
-    if shown is not None and (settled is None or settled.contents):
-        if state.instructions:
-            message = state.wire.facts({"role": "system", "content": state.instructions})
-            yield Piece("system", message, state.instruction_tokens)
-        yield Piece("contents", shown.message, shown.tokens)
-    if state.opening is not None:
-        yield from _opening(state, (state.opening.page, state.opening.nodes), settled)
-    anchored = _anchored(state)
-    yield from anchored.pop("", ())
-    open_page = state.active.open_page
-    for page in state.active.pages():
-        yield from anchored.pop(page.index, ())
-        yield from _page(state, page, "open" if page is open_page else "active", settled)
-
-
-def _system(state: State) -> Iterator[Piece]:
-    for page in state.system.pages():
-        for node in page.nodes():
-            yield Piece("system", node.message, node.tokens)
-
-
-def _opening(state: State, opening: tuple[str, Sequence[MessageNode]], settled: WindowSettled | None) -> Iterator[Piece]:
-    index, nodes = opening
-    page = Page(index=index, turn=0)
-    for position, node in enumerate(nodes, start=1):
-        yield _verbatim(state, "open", Entry(page, position, node), settled)
-
-
-def _anchored(state: State) -> dict[str, list[Piece]]:
-    anchored: dict[str, list[Piece]] = {}
-    for attachment in state.recalled.attachments.values():
-        anchor = attachment.anchor if attachment.anchor in state.active else ""
-        anchored.setdefault(anchor, []).append(Piece("recalled", attachment.block, attachment.tokens))
-    return anchored
-
-
-def _page(state: State, page: Page, part: str, settled: WindowSettled | None) -> Iterator[Piece]:
-    missing: list[Piece] = []
-    expected: set[str] = set()
-    for position, node in enumerate(page.nodes(), start=1):
-        if missing and not expected & set(node.message.answers):
-            yield from missing
-            missing = []
-        yield _verbatim(state, part, Entry(page, position, node), settled)
-        if node.message.calls:
-            expected = {call.id for call in node.message.calls}
-            missing = [
-                Piece(part, state.wire.result(call, blocks.NO_RESULT), blocks.no_result_tokens(call), page.index)
-                for call in page.unanswered(node)
-            ]
-    yield from missing
-
-
-def _verbatim(state: State, part: str, entry: Entry, settled: WindowSettled | None) -> Piece:
-    node = entry.node
-    if settled is None or node.seq not in settled.stubs or not node.stub_tokens:  # what was erased since has none
-        return Piece(part, node.message, node.tokens, entry.page.index)
-    text = blocks.stub_text(entry.page, entry.position, node, offered=settled.reads)
-    return Piece(part, state.wire.shortened(node.message, text), node.stub_tokens, entry.page.index)

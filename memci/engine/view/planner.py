@@ -8,7 +8,7 @@ import attrs
 from memci.chapters.page import Page
 from memci.engine.history.state import State
 from memci.engine.settings.config import Config
-from memci.engine.view.layout import Layout, lay_out, lay_out_least, stubbed
+from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbed
 
 VERBATIM_SHARE = 0.47
 """Share of the budget that verbatim pages are to have on average, with ``low_water`` and ``contents.max_tokens`` at ``auto``.
@@ -38,7 +38,6 @@ class FoldPlan:
 
     Attributes:
         pages: Indexes of the pages, oldest first; empty for nothing.
-        reason: ``marks``, ``command`` or ``budget``.
         contents_tokens: What the contents page is brought down to, where that evicts nothing; ``None`` for its usual limit.
     """
 
@@ -49,19 +48,14 @@ class FoldPlan:
 
 @attrs.frozen(kw_only=True)
 class Marks:
-    """The marks in tokens of a whole window.
-
-    Attributes:
-        high: A fold begins above this.
-        low: It folds down to this.
-    """
+    """The marks in tokens of a whole window."""
 
     high: float
     low: float
 
 
-def plan(state: State, config: Config) -> FoldPlan:
-    """Return what the marks ask for, by the configured budget. O(1) well below them, else O(visible)."""
+def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
+    """Return what the marks ask for, by the configured budget. O(1) well below them, else a layout, which *lay* gives."""
     active = config.active
     budget = config.budget.tokens
     over_pages = active.max_pages is not None and len(state.active) > active.max_pages
@@ -70,7 +64,7 @@ def plan(state: State, config: Config) -> FoldPlan:
     settled = state.settled
     if settled is not None:  # what has to be a stub in a window drives nothing out
         _, settled = stubbed(state, attrs.evolve(settled, budget=budget), lay_out_least)
-    layout = lay_out(state, settled)
+    layout = lay(state, settled)
     levels = marks(state, config, layout, budget)
     own = own_tokens(state, layout)
     if not over_pages and own <= levels.high:
@@ -80,12 +74,12 @@ def plan(state: State, config: Config) -> FoldPlan:
     return FoldPlan(pages=tuple(_oldest(state, config, layout, goal, most)), reason="marks")
 
 
-def plan_command(state: State, config: Config, pages: Collection[str] | None) -> FoldPlan:
+def plan_command(state: State, config: Config, pages: Collection[str] | None, lay: Lay = lay_out) -> FoldPlan:
     """Return what a command asks for: down to the low marks for ``None``, else those of the named pages that are complete."""
     if pages is not None:
         named = tuple(page.index for page in _complete(state) if page.index in pages)
         return FoldPlan(pages=named, reason="command")
-    layout = lay_out(state, state.settled)
+    layout = lay(state, state.settled)
     levels = marks(state, config, layout, config.budget.tokens)
     most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
     return FoldPlan(pages=tuple(_oldest(state, config, layout, levels.low, most)), reason="command")
@@ -106,13 +100,13 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
         spared = math.floor((now - contents) * state.scale)
         goal = budget * (1 - config.recall.max_share) + spared
     folded = set(_oldest(state, config, layout, goal, len(state.active)))
-    left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.pages[index] for index in folded)
+    left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.page(index) for index in folded)
     for page in state.active.pages():
         if left <= budget or page is state.active.open_page:
             break
         if page.index not in folded:
             folded.add(page.index)
-            left -= layout.pages[page.index]
+            left -= layout.page(page.index)
     order = [page.index for page in state.active.pages() if page.index in folded]
     return FoldPlan(pages=tuple(order), reason="budget", contents_tokens=contents)
 
@@ -129,7 +123,7 @@ def own_tokens(state: State, layout: Layout) -> int:
 
 def _stale_tokens(state: State, layout: Layout) -> int:
     opening = state.opening
-    return layout.pages.get(opening.page, 0) if opening is not None and opening.page != state.turn_page else 0
+    return layout.page(opening.page) if opening is not None and opening.page != state.turn_page else 0
 
 
 def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
@@ -207,11 +201,11 @@ def _complete(state: State) -> Iterator[Page]:
 def _oldest(state: State, config: Config, layout: Layout, goal: float, most: int) -> Iterator[str]:
     """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
     left, tokens = len(state.active), own_tokens(state, layout)
-    behind_floor = left - config.active.min_pages
-    foldable = {page.index for number, page in enumerate(state.active.pages()) if number < behind_floor}
+    above_floor = left - config.active.min_pages
+    foldable = {page.index for number, page in enumerate(state.active.pages()) if number < above_floor}
     for page in _complete(state):
         if page.index not in foldable or (left <= most and tokens <= goal):
             return
         yield page.index
         left -= 1
-        tokens -= layout.pages[page.index]
+        tokens -= layout.page(page.index)

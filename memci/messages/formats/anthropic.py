@@ -17,6 +17,7 @@ from memci.messages.formats import reading
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
 
+assembled = None
 ANSWER_PATH = "content"
 """Where a message names the calls that it answers."""
 
@@ -62,8 +63,8 @@ OF_ANSWERS: Final = frozenset(
 Block = dict[str, Any]
 
 
-def read(value: object) -> Message:
-    """Check one message and take it in; what it holds beyond the known keys is kept as it is.
+def checked(value: object) -> dict[str, Any]:
+    """Check one message and return a copy; what it holds beyond the known keys is kept as it is.
 
     A message of role ``system`` holds the system prompt, as text or as text blocks.
     """
@@ -79,14 +80,19 @@ def read(value: object) -> Message:
     reading.check_distinct(content)
     if role != "assistant" and not said(content):
         reading.refuse(f"a {role} message holds something: text that is more than spaces, or a block", "content")
-    return facts(copy)
+    return copy
+
+
+def read(value: object) -> Message:
+    """Check one message and take it in, as ``checked`` says."""
+    return facts(checked(value))
 
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
     content = value["content"]
     is_open = value["role"] == "assistant" and isinstance(content, list) and bool(open_server_calls(content))
-    return reading.facts(value, partial=is_open, literal=_sent(value) == value)
+    return reading.facts(value, partial=is_open, sent=_sent)
 
 
 def block(text: str, *more: str | dict[str, Any]) -> Message:

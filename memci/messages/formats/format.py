@@ -1,5 +1,6 @@
 """The wire formats by name. A format is a module with the functions that ``Format`` names."""
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -19,7 +20,8 @@ class Format(Protocol):
 
     Attributes:
         ANSWER_PATH: Where a message names the call that it answers, for error texts.
-        read: Checks a message and takes it in.
+        checked: Checks a message and gives a deep copy of it.
+        read: Checks a message and takes it in: the ``facts`` of what is ``checked``.
         facts: Makes a ``Message`` of a dict that is known to be good.
         block: Makes a message of role ``user`` that holds a text of memci as its ``content``, or texts and what ``media`` gave:
             data, in the open.
@@ -31,13 +33,15 @@ class Format(Protocol):
         opening: Makes the message that has to stand before the first one of a conversation; ``None`` for none.
         sent: Gives what a message is counted and sent as: without what belongs to an answer of the provider only, or to an object
             of its SDK; the message itself where it is ``literal``.
-        ended: Gives what a message is sent as when it is the last of a window; the message itself where that is no other.
+        ended: Gives what a message is sent as when it is the last of a window; ``None`` where that is no other.
         assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
             parameter for it, and the messages. It joins, leaves out (``sent`` first) and shortens, and adds nothing but a mark
             for the provider's cache behind the messages whose places are given, where the format has such marks.
+        assembled: Gives what ``assemble`` makes of one message, where that depends on no other one; ``None`` where it does.
     """
 
     ANSWER_PATH: str
+    checked: Callable[[object], dict[str, Any]]
     read: Callable[[object], Message]
     facts: Callable[[dict[str, Any]], Message]
     block: Callable[..., Message]
@@ -47,8 +51,9 @@ class Format(Protocol):
     erased: Callable[[Message], Message]
     opening: Callable[[Message], Message | None]
     sent: Callable[[Message], Message]
-    ended: Callable[[Message], Message]
+    ended: Callable[[Message], Message] | None
     assemble: Callable[[Sequence[Message], Collection[int]], tuple[list[dict[str, Any]] | None, list[Message]]]
+    assembled: Callable[[Message], Message] | None
 
 
 def get(name: str) -> Format:
@@ -56,4 +61,9 @@ def get(name: str) -> Format:
     if name not in NAMES:
         message = f"there is no wire format {shown(name)}; there is {', '.join(NAMES)}"
         raise ConfigError(message, path="format")
+    return _loaded(name)
+
+
+@functools.cache
+def _loaded(name: str) -> Format:
     return cast("Format", import_module(f"memci.messages.formats.{name}"))

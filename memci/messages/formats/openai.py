@@ -23,11 +23,13 @@ _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "r
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
-opening, ended = reading.no_opening, reading.as_it_is
+opening, ended = reading.no_opening, None
 
 
-def read(value: object) -> Message:
-    """Check one message and take it in; what it holds beyond the known keys is kept as it is."""
+def checked(value: object) -> dict[str, Any]:
+    """Check one message and return a copy; what it holds beyond the known keys is kept as it is."""
+    if reading.is_plain(value):
+        return dict(value)
     copy = reading.copied(value)
     role = reading.checked_role(copy, ROLES)
     _check_content(copy, role)
@@ -37,12 +39,17 @@ def read(value: object) -> Message:
         reading.refuse("a tool message names the call it answers: give the id of the assistant's tool call", "tool_call_id")
     if role == "function" and not isinstance(copy.get("name"), str):
         reading.refuse("a function message names the function it answers", "name")
-    return facts(copy)
+    return copy
+
+
+def read(value: object) -> Message:
+    """Check one message and take it in, as ``checked`` says."""
+    return facts(checked(value))
 
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    return reading.facts(value, literal=_assembled(value) == value)
+    return reading.facts(value, sent=_assembled)
 
 
 def block(text: str, *more: str | dict[str, Any]) -> Message:
@@ -99,7 +106,12 @@ def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tupl
 
     What the assistant said aloud is named by its id, as the provider takes it. System messages stand among the others.
     """
-    return None, [message if message.literal else facts(_assembled(message.value())) for message in messages]
+    return None, list(map(assembled, messages))
+
+
+def assembled(message: Message) -> Message:
+    """Return what ``assemble`` makes of one message, whatever stands around it."""
+    return message if message.literal else facts(_assembled(message.value()))
 
 
 def _sent(value: dict[str, Any]) -> dict[str, Any]:

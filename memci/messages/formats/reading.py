@@ -1,7 +1,7 @@
 """What the wire formats share when they take a message in."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
@@ -10,6 +10,8 @@ from memci.messages.parts import Part, PartKind, parts
 
 ATTP_ANSWER = "[tool_result]\nstatus = "
 """How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
+
+_SPEAKERS = ("user", "assistant", "system", "developer")
 
 ERASED = "[erased]"
 """What stands for content that was erased."""
@@ -35,6 +37,12 @@ def read_all(read: Callable[[object], Message], messages: object) -> Iterator[Me
         except InvalidMessageError as error:
             place = f"messages[{number}]" + (f".{error.path}" if error.path else "")
             yield InvalidMessageError(str(error).removeprefix(f"{error.path}: "), path=place)
+
+
+def is_plain(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value is a dict of a role and a text and nothing else, as nearly all messages are."""
+    two = type(value) is dict and len(value) == 2  # noqa: PLR2004 (role and content)
+    return two and type(value.get("content")) is str and value.get("role") in _SPEAKERS  # type: ignore[attr-defined]
 
 
 def copied(value: object) -> dict[str, Any]:
@@ -117,10 +125,16 @@ def block_content(kind: str, text: str, more: Sequence[str | dict[str, Any]]) ->
     return [{"type": kind, "text": part} if isinstance(part, str) else part for part in (text, *more)]
 
 
-def facts(value: dict[str, Any], *, partial: bool = False, literal: bool = True) -> Message:
-    """Make a ``Message`` of a dict with a role and a content that is known to be good, such as one read back from a store."""
-    raw = encoded(value)
+def facts(value: dict[str, Any], *, partial: bool = False, sent: Callable[[dict[str, Any]], dict[str, Any]]) -> Message:
+    """Make a ``Message`` of a dict with a role and a content that is known to be good, such as one read back from a store.
+
+    *sent* gives what is sent of it.
+    """
+    plain, raw = is_plain(value), encoded(value)
     role: str = value["role"]
+    if plain:
+        return Message(raw=raw, role=role, from_user=role == "user" and not value["content"].startswith(ATTP_ANSWER))
+    literal = sent(value) == value
     if role == "user" and isinstance(value["content"], str):
         return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER), literal=literal)
     found = list(parts(value))
@@ -133,11 +147,6 @@ def facts(value: dict[str, Any], *, partial: bool = False, literal: bool = True)
         partial=partial,
         literal=literal,
     )
-
-
-def as_it_is(message: Message) -> Message:
-    """Return the message: at the end of a window it is sent as anywhere else."""
-    return message
 
 
 def no_opening(_first: Message) -> None:

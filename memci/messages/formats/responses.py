@@ -19,7 +19,7 @@ ANSWER_PATH = "call_id"
 
 ROLES = ("system", "developer", "user", "assistant")
 
-opening, ended = reading.no_opening, reading.as_it_is
+opening, ended, assembled = reading.no_opening, None, None
 
 _PIXEL: Final = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -51,8 +51,8 @@ _WITH_TEXT_OUTPUT = (
 )
 
 
-def read(value: object) -> Message:
-    """Check one item and take it in; what it holds beyond the known keys, and items of types not known, are kept as they are."""
+def checked(value: object) -> dict[str, Any]:
+    """Check one item and return a copy; unknown keys, and items of unknown types, are kept as they are."""
     copy = reading.copied(value)
     kind = copy.get("type", "message" if "role" in copy else None)
     if not isinstance(kind, str) or not kind:
@@ -68,7 +68,12 @@ def read(value: object) -> Message:
         reading.check_parts(copy.get("content"))
     else:
         _check_item(copy, kind)
-    return facts(copy)
+    return copy
+
+
+def read(value: object) -> Message:
+    """Check one item and take it in, as ``checked`` says."""
+    return facts(checked(value))
 
 
 def facts(value: dict[str, Any]) -> Message:

@@ -41,12 +41,20 @@ def sizes(core: Core) -> Iterator[tuple[str, int, int]]:
         for page in chapter.pages():
             for position, node in enumerate(page.nodes(), start=1):
                 yield f"{page.index}/{position}", node.tokens, core.count(node.message)
-                yield f"the stub of {page.index}/{position}", node.stub_tokens, core.count_stub(page, position, node)
+                yield (
+                    f"the stub of {page.index}/{position}",
+                    node.stub_tokens,
+                    core.count_stub(page.index, position, node.message, node.tokens),
+                )
             yield page.index, page.tokens, sum(node.tokens for node in page.nodes())
         yield type(chapter).__name__, chapter.tokens, sum(page.tokens for page in chapter.pages())
     for position, node in enumerate(state.opening.nodes if state.opening else (), start=1):
         yield f"opening {position}", node.tokens, core.count(node.message)
-        yield f"the stub of opening {position}", node.stub_tokens, core.count_stub(opening, position, node)
+        yield (
+            f"the stub of opening {position}",
+            node.stub_tokens,
+            core.count_stub(opening.index, position, node.message, node.tokens),
+        )
     for index, attachment in state.recalled.attachments.items():
         yield f"the block of {index}", attachment.tokens, core.count(attachment.block)
     for node in state.archive.message_list:

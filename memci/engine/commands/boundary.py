@@ -1,4 +1,4 @@
-"""Small commands that a session takes beside messages, folds and recalls."""
+"""Boundaries that the application sets: the system part, and pages that it begins by hand."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,7 @@ from memci.errors import ConfigError, InvalidMessageError, shown
 
 
 def set_system(core: Core, values: Sequence[object]) -> None:
-    """Replace the system part.
-
-    Raises:
-        InvalidMessageError: One of them is not a system or developer message; nothing changed.
-    """
+    """Replace the system part."""
     messages = [appending.read_message(core, value) for value in values]
     for number, message in enumerate(messages):
         if message.role not in ("system", "developer"):
@@ -29,11 +25,7 @@ def set_system(core: Core, values: Sequence[object]) -> None:
 
 
 def begin_page(core: Core, name: object) -> str:
-    """Open a page, or name the open one that has no entries, and return its index.
-
-    Raises:
-        ConfigError: The name is not text.
-    """
+    """Open a page, or name the open one that has no entries, and return its index."""
     if name is not None and not isinstance(name, str):
         message = f"{shown(name)} is not a name: give text"
         raise ConfigError(message, path="name")
@@ -44,9 +36,9 @@ def begin_page(core: Core, name: object) -> str:
         return page.index
     index, turn = f"{USER}-{state.next_number[USER]}", state.turn + 1
     events: list[Event] = [
-        *checkpointing.between_turns(state, core.config, core.now()),
+        *checkpointing.between_turns(core.config, state.turn, state.next_checkpoint, core.now()),
         PageBegan(page=index, turn=turn, name=name),
-        *appending.turn_events(state, core.config, turn),
+        *appending.turn_events(appending.Cursor(state), core.config, turn),
     ]
     core.commit(events)
     appending.after_turn(core, events)

@@ -1,0 +1,127 @@
+"""Nothing is done twice, and what a turn costs does not grow with what is visible: counted in calls, not in seconds."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import memci
+from benchmarks.trace import ways
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.session import Session
+from tests.engine.counting_store import CountingStore
+from tests.engine.sessions import folded, heard, open_session, talk
+from tests.engine.wire import Value, assistant, calling, result, user
+
+_HOME = str(Path(memci.__file__).parent)
+FORMATS = ("openai", "responses", "anthropic")
+
+
+def called(action: Callable[[], object]) -> Counter[str]:
+    """Return how often each function of memci is called while *action* runs, by its name."""
+    calls: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(_HOME):
+            calls[frame.f_code.co_qualname] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def session_of(turns: int, store: CountingStore | None = None, **sections: Any) -> Session:  # noqa: ANN401 (sections of the config)
+    """Return a session with so many visible turns, whose user spoke last and whose window was asked for."""
+    session = open_session(store or CountingStore(MemoryStore()), **sections)
+    talk(session, turns)
+    session.append(user("and now?"))
+    session.window()
+    return session
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+def test_an_append_encodes_its_message_once_and_decodes_nothing(wire: str) -> None:
+    """The message becomes bytes once, which stand in the record; nothing is read back from them."""
+    session = session_of(3, format=wire)
+    calls = called(lambda: session.append(assistant("it is in the second drawer")))
+    assert (1, 2) == (calls["encoded"], calls["encode"])  # the message, and the record around its bytes
+    assert 1 == calls["embedded"]
+    assert 0 == calls["decode"] + calls["Message.value"] or wire == "anthropic"  # its messages may end otherwise than they go on
+
+
+def test_an_append_asks_the_journal_only_to_append() -> None:
+    """Whether somebody else wrote is told by the commit itself."""
+    store = CountingStore(MemoryStore())
+    session = session_of(3, store)
+    before = dict(store.calls)
+    session.append(assistant("it is in the second drawer"))
+    assert {"append": 1} == {
+        name: count - before.get(name, 0) for name, count in store.calls.items() if count != before.get(name, 0)
+    }
+
+
+def test_an_append_and_a_window_work_the_configuration_out_once() -> None:
+    """The settings in force are compared with those that are wanted once a command, and not written again."""
+    session = session_of(3)
+    assert 1 == called(lambda: session.append(assistant("there")))["Core.configuration"]
+    calls = called(session.window)
+    assert (1, 0) == (calls["Core.configuration"], calls["configuration"])
+
+
+def test_an_append_that_folds_lays_the_window_out_once() -> None:
+    """What was visible before the fold is known; what is left after it is laid out for its record and for the next window."""
+    session = open_session(budget={"window": 700, "reserve": 0})
+    notices = heard(session)
+    for number in range(1, 60):
+        del notices[:]
+        message = user(f"question {number} " + "of the order " * 8)
+        calls = called(lambda message=message: session.append(message))  # type: ignore[misc]
+        if folded(notices):
+            break
+        session.window()
+        session.append(assistant(f"answer {number} " + "to the question " * 8))
+    assert folded(notices)
+    assert 1 == calls["View._all"]
+    assert 0 == called(session.window)["View._all"]
+
+
+@pytest.mark.parametrize(
+    "said", [[assistant("there")], [calling("a")], [assistant("there"), user("thanks"), assistant("gladly")]]
+)
+def test_what_a_turn_calls_does_not_grow_with_what_is_visible(said: list[Value]) -> None:
+    """An append, and the window after it, call as many functions with 400 visible turns as with 20."""
+
+    def counted(turns: int) -> tuple[int, int]:
+        session = session_of(turns)
+        appended = called(lambda: [session.append(message) for message in said])
+        return appended.total(), called(session.window).total()
+
+    assert counted(20) == counted(400)
+
+
+def test_two_messages_at_once_cost_no_copy_of_what_is_visible() -> None:
+    """What ``extend`` calls does not grow with what is visible."""
+
+    def counted(turns: int) -> int:
+        session = session_of(turns)
+        return called(lambda: session.extend([calling("a"), result("a", "found"), assistant("there")])).total()
+
+    assert counted(20) == counted(400)
+
+
+def test_a_window_with_nothing_to_do_enters_few_files(tmp_path: Path) -> None:
+    """The way of a command through the files of memci is short, and it does not turn back often."""
+    found = dict(ways(str(tmp_path)))
+    window, append = found["window, nothing to do"], found["append, assistant"]
+    assert len(window.files) <= 10
+    assert window.changes <= 20
+    assert len(append.files) <= 22
+    assert append.changes <= 46
