@@ -239,7 +239,7 @@ class Page:
 
 
 class Chapter:
-    """Owns one message list and the pages that view it, from ``first_page`` to ``last_page``. Adding and finding a page is O(1)."""
+    """Owns one message list and the pages over it, ``first_page`` to ``last_page``. Adding, removing and finding one is O(1)."""
 
     def __init__(self) -> None:
         self.message_list = MessageList()

@@ -1,5 +1,6 @@
 """The engine: the process-wide owner of sessions, store and config."""
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -27,10 +28,7 @@ from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 from memci.version import VERSION
 
-
-def utc_now() -> datetime:
-    """Return the time, in UTC."""
-    return datetime.now(UTC)
+utc_now = functools.partial(datetime.now, UTC)
 
 
 class Engine:

@@ -15,7 +15,6 @@ from memci.engine.commands import appending, boundary, calibrating, checkpointin
 from memci.engine.commands.calibrating import Calibration
 from memci.engine.commands.explain import Explanation, explain
 from memci.engine.commands.window import Window, make_window, render_at
-from memci.engine.core import conflict
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
@@ -442,7 +441,7 @@ class Session:
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""
         with self._open() as core:
-            return conflict.run(core, command, core.config.on_conflict)
+            return core.run(command, core.config.on_conflict)
 
     @contextmanager
     def _open(self) -> Iterator[Core]:

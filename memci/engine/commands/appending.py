@@ -12,7 +12,7 @@ from memci.chapters.message_list import MessageNode
 from memci.chapters.page import Entry, Opening, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.commands import checkpointing, folding
-from memci.engine.core import conflict, counting
+from memci.engine.core import counting
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction
 from memci.engine.history import state_codec
@@ -137,13 +137,13 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     """Take messages in, all or none, and return their entries."""
     taken = [_taken(core, value, number, len(values)) for number, value in enumerate(values)]
     time = core.now() if at is None else utc_text(at)
-    seqs, events = conflict.run(core, lambda core: _committed(core, taken, time, key), on_conflict)
+    seqs, events = core.run(lambda core: _committed(core, taken, time, key), on_conflict)
     last = core.state.active.last_page
     if last is not None and last.run.tail is not None and seqs == [last.run.tail.seq]:
         entries = [Entry(last, last.run.length, last.run.tail)]
     else:  # whoever wrote since, this was written before
         joined = {event.page for event in events if isinstance(event, MessageAppended)}
-        entries = conflict.run(core, lambda core: _entries(core, seqs, joined), "retry")
+        entries = core.run(lambda core: _entries(core, seqs, joined), "retry")
     after_turn(core, events)
     return entries
 
@@ -261,7 +261,7 @@ def _message_events(core: Core, cursor: Cursor, taken: _Taken, at: str, key: str
         opens=place.opens,
         turn=place.turn,
         tokens=taken.tokens,
-        stub_tokens=core.count_stub(place.page, place.position, message, taken.tokens),
+        stub_tokens=counting.count_stub(core.counter, core.state.wire, f"{place.page}/{place.position}", message, taken.tokens),
         at=at,
         answers=[list(pair) for pair in place.answers] if place.answers else [],
         key=key,
@@ -288,7 +288,7 @@ def note_answer(core: Core, value: object) -> None:
         if not core.read_only and digest not in core.state.answers:
             core.commit([AnswerNoted(sha256=digest)])
 
-    conflict.run(core, note, "retry")
+    core.run(note, "retry")
 
 
 def _place(core: Core, cursor: Cursor, message: Message) -> _Place:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.catalogue.page_facts import INDEX_PLACE
-from memci.engine.core import conflict
 from memci.engine.core.core import Core
 from memci.engine.core.projection import checkpoint_of
 from memci.engine.history import state_codec
@@ -58,8 +57,8 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     made = checkpoint_of(recovery, core.state.seq - 1)
     core.catch_up()
     # It is committed: who writes now comes after it, and nothing of it is done again.
-    conflict.run(core, lambda core: _put_files_back(core, found.seq, before), "retry")
-    conflict.run(core, Core.configure, "retry")
+    core.run(lambda core: _put_files_back(core, found.seq, before), "retry")
+    core.run(Core.configure, "retry")
     return made
 
 

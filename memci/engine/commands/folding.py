@@ -9,7 +9,6 @@ from memci.archive.contents.shrink import shrink
 from memci.archive.summarizers.summary import Summary
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
-from memci.engine.core import conflict
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, SummaryFailed, logger
 from memci.engine.history import blocks
@@ -36,7 +35,7 @@ def fold_at_marks(core: Core) -> None:
             fold(core, plan)
 
     try:
-        conflict.run(core, fold_planned, core.config.on_conflict)
+        core.run(fold_planned, core.config.on_conflict)
     except MemciError as error:
         tell = logger().info if isinstance(error, ConflictError) else logger().warning
         tell("session %r: a fold failed and is tried again: %s", core.session_id, error)
@@ -125,7 +124,7 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     last = core.state.last_fold
     if (last and last.folded) != (meant and meant.folded):
         what = "the last fold is another one"
-        raise conflict.changed(core, what)
+        raise core.changed(what)
     if last is None:
         message = "there is no fold to undo: none happened since the session began, was rewound, or undid its last fold"
         raise MemciError(message)

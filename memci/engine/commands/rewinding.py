@@ -8,7 +8,6 @@ from memci.archive.contents.contents_page import Directory
 from memci.chapters.address import is_range, page_number
 from memci.chapters.page import Opening, Page
 from memci.engine.commands import folding
-from memci.engine.core import conflict
 from memci.engine.core.core import Core
 from memci.engine.history.apply_fold import entries_before_page, opening_nodes
 from memci.engine.history.events import Rewound
@@ -33,7 +32,7 @@ def rewind(core: Core, address: str, seq: int) -> None:
     page, position = _find(core, address)
     if page.entries[position - 1].node.seq != seq:
         what = f"{address} is another entry"
-        raise conflict.changed(core, what)
+        raise core.changed(what)
     index, state = page.index, core.state
     before = _page_before(core, index) if position == 1 else None
     if before is not None and before not in state.active:

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 _Answer = TypeVar("_Answer")
+MOST_ATTEMPTS = 500
+"""How often a command is begun again because others wrote first: each time costs what they wrote."""
+
 _AT_THE_END = (MessageAppended, AnswerNoted, WindowSettled, UsageReported, PagesEvicted, PageBegan, CheckpointMade, ForkMade)
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -153,6 +156,25 @@ class Core:
         head = self.store.journal.head()
         message = f"the journal is at {head} and this session at {self.state.seq}: refresh() and do it again; nothing was written"
         return ConflictError(message, expected=self.state.seq, head=head)
+
+    def changed(self, what: str) -> ConflictError:
+        """Return the error of a command that others took the sense from: begun again it would do another thing than was meant."""
+        message = f"{what} since somebody else wrote: look at the session, then say what to do; nothing was written"
+        return ConflictError(message, expected=self.state.seq, head=self.state.seq)
+
+    def run(self, command: Callable[["Core"], _Answer], on_conflict: str) -> _Answer:
+        """Return what a command returns. For ``retry``, take in what others wrote first, and begin it again.
+
+        What it had committed before stays, and it finds that.
+        """
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                return command(self)
+            except ConflictError as error:
+                if on_conflict != "retry" or error.head == error.expected:  # these do not say that others wrote
+                    raise
+                self.refresh()
+        return command(self)
 
     def recover(self) -> None:
         """Open what is stored anew and load the state from it, after the store failed. All handles go on with that."""

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 import attrs
 
-from memci.engine.core.conflict import MOST_ATTEMPTS
-from memci.engine.core.core import Core
+from memci.engine.core.core import MOST_ATTEMPTS, Core
 from memci.engine.core.monitor import logger
 from memci.engine.erasure.redaction import Redaction
 from memci.engine.history.events import MessageAppended, PageErased, from_record

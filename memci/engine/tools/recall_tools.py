@@ -11,7 +11,6 @@ from memci.attp.toolbox import Toolbox
 from memci.chapters.address import is_root, segment_of
 from memci.chapters.page import Page
 from memci.engine.commands.recalling import folds_next
-from memci.engine.core import conflict
 from memci.engine.history.state import USER
 from memci.engine.reading import listing, pages
 from memci.engine.reading.searching import search
@@ -201,7 +200,7 @@ def _arguments(text: object) -> object:
 def _ask(session: Conversation, question: "Callable[[Core], _Answer]") -> _Answer:
     """Return what a session answers; it takes in what other processes wrote meanwhile, and is asked again."""
     with session._open() as core:  # noqa: SLF001 (what a model reads of a page is the engine's matter)
-        return conflict.run(core, question, "retry")
+        return core.run(question, "retry")
 
 
 def _tool(session: Conversation, function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:

@@ -5,7 +5,6 @@ from contextlib import closing
 
 from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import Store
-from memci.engine.core import conflict
 from memci.engine.core.core import Core
 from memci.engine.history.time_events import ForkMade
 from memci.engine.reading import pages
@@ -37,7 +36,7 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
         if not begun:
             with core.lock:
                 made = ForkMade(session=new_id, fork_at=seq, at=core.now())
-                conflict.run(core, lambda core: core.commit([made]), "retry")
+                core.run(lambda core: core.commit([made]), "retry")
         elif new_id in former_ids(target.journal):
             message = f"there is a session {shown(new_id)} already: take another id, or delete it first"
             raise ConflictError(message, expected=0, head=begun)

@@ -7,7 +7,7 @@ import pytest
 
 from memci.archive.disk import FileIo
 from memci.archive.stores.file.store import FileStore
-from memci.engine.core.conflict import MOST_ATTEMPTS
+from memci.engine.core.core import MOST_ATTEMPTS
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import UnavailableError
