@@ -42,7 +42,7 @@ class SourceBug:
 
 BUGS: dict[str, SourceBug] = {
     "scale-not-saved": SourceBug(
-        "snapshots forget the scale", "memci.engine.history.state_codec", '"scale", "erased_seq"', '"erased_seq"', [MACHINE]
+        "snapshots forget the scale", "memci.engine.history.state_codec", '    "scale",\n', "", [MACHINE]
     ),
     "anchor-not-saved": SourceBug(
         "snapshots forget where a recalled page stands",

@@ -29,7 +29,12 @@ class ContentsEntry:
     title: str  # of the page's own words
     summary: str = ""
     lines: tuple[str, ...] = ()  # one an entry
+    outcome: str = ""  # how the page ended
+    keywords: tuple[str, ...] = ()  # rare words, most telling first
     spans: tuple[str, ...] = ()  # short stretches of its text, most telling first: what a directory says of it
+    entities: tuple[str, ...] = ()  # literal values, whole
+    state_changes: tuple[str, ...] = ()  # what it changed outside the conversation
+    importance: float = 0.0  # 0 to 1: how much it holds that cannot be said again
     entries: int = 0  # how many the page has
     tokens: int = 0  # of the page, whole
     turn: int = 0  # in which it was opened
@@ -64,13 +69,10 @@ class ContentsEntry:
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "ContentsEntry":
-        """Make an entry of what ``to_mapping`` gave, in an older memci too; it wrote more of a page than anybody read."""
-        known = {field.name: value[field.name] for field in attrs.fields(cls) if field.name in value}
-        spans = tuple(value.get("spans") or value.get("keywords", ()))
+        """Make an entry of what ``to_mapping`` gave."""
+        lists = {key: tuple(item) for key, item in value.items() if isinstance(item, list | tuple)}
         shown = {Detail(key): tokens for key, tokens in value["shown_tokens"].items()}
-        return cls(
-            **{**known, "lines": tuple(value["lines"]), "spans": spans, "detail": Detail(value["detail"]), "shown_tokens": shown}
-        )
+        return cls(**{**value, **lists, "detail": Detail(value["detail"]), "shown_tokens": shown})
 
 
 @attrs.frozen(kw_only=True)

@@ -123,7 +123,7 @@ def spans(item: Item) -> tuple[tuple[int, str], ...]:
     if isinstance(item, Directory):
         return item.spans
     number = page_number(item.index)
-    return tuple((number, span) for span in item.spans)
+    return tuple((number, span) for span in item.spans or item.keywords)
 
 
 def _covers(item: Item) -> tuple[tuple[int, int], ...]:

@@ -17,7 +17,12 @@ entries = st.builds(
     title=texts,
     summary=texts,
     lines=lines,
+    outcome=texts,
+    keywords=lines,
     spans=lines,
+    entities=lines,
+    state_changes=lines,
+    importance=st.floats(0, 1),
     entries=st.integers(1, 99),
     tokens=st.integers(1, 10**6),
     recall_count=st.integers(0, 9),
@@ -101,13 +106,6 @@ def test_entries_survive_being_written(entry: ContentsEntry | Directory) -> None
     """An entry or a directory read back from its mapping equals the one that was written."""
     assert entry == type(entry).from_mapping(entry.to_mapping())
     assert entry.render() == type(entry).from_mapping(entry.to_mapping()).render()
-
-
-def test_entries_of_older_journals_load() -> None:
-    """What an older memci wrote beside is passed over; its rare words stand in for stretches of the text that it did not find."""
-    older = {**EXPORT.to_mapping(), "outcome": "", "keywords": ["rare"], "entities": [], "state_changes": [], "importance": 0.5}
-    assert attrs.evolve(EXPORT, spans=("rare",)) == ContentsEntry.from_mapping(older)
-    assert attrs.evolve(EXPORT, spans=("a stretch",)) == ContentsEntry.from_mapping({**older, "spans": ["a stretch"]})
 
 
 def test_a_directory_says_what_it_groups() -> None:
