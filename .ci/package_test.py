@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
-TEST_FILES = ("tests", "examples", "docs", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml")
+TEST_FILES = ("tests", "benchmarks", "examples", "docs", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml")
 SDIST_FILES = {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
 """What the build backend puts beside the package; pip needs the metadata, the licence asks for itself."""
 

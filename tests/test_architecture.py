@@ -23,6 +23,12 @@ def test_modules_and_functions_are_there() -> None:
     assert [] == missing
 
 
+def test_every_module_is_named() -> None:
+    """Each module of memci stands on the page."""
+    modules = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if not path.name.startswith("__")]
+    assert [] == [module for module in sorted(modules) if f"`{module}`" not in text(PAGE)]
+
+
 def test_every_room_is_named() -> None:
     """Each folder of memci that holds modules has its line on the page."""
     rooms = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")} - {Path()}

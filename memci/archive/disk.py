@@ -66,9 +66,10 @@ def check_database(path: str, *, follow_link: bool = False) -> None:
 def make_directory(path: str) -> None:
     """Make a directory in one that exists."""
     os.mkdir(path, _DIRECTORY_RIGHTS)
-    mode = os.lstat(path).st_mode
-    if mode & _DIRECTORY_RIGHTS != _DIRECTORY_RIGHTS:  # an odd umask
-        os.chmod(path, stat.S_IMODE(mode) | _DIRECTORY_RIGHTS)
+    with suppress(FileNotFoundError):  # who deletes the session removed it just now
+        mode = os.lstat(path).st_mode
+        if mode & _DIRECTORY_RIGHTS != _DIRECTORY_RIGHTS:  # an odd umask
+            os.chmod(path, stat.S_IMODE(mode) | _DIRECTORY_RIGHTS)
 
 
 def make_directories(path: str) -> None:

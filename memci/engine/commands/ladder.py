@@ -1,17 +1,20 @@
 """The budget ladder: the steps that make a window fit, in their order."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from memci.chapters.message_list import MessageNode
 from memci.chapters.recalled import Attachment
 from memci.engine.commands import folding
 from memci.engine.core.core import Core
+from memci.engine.core.counting import count_stub
+from memci.engine.history.blocks import STUB_CHARACTERS
 from memci.engine.history.events import PagesFaded, WindowSettled
 from memci.engine.view import planner
-from memci.engine.view.layout import RENDERER, Layout, lay_out, lay_out_least, stubbed
+from memci.engine.view.layout import RENDERER, Layout, lay_out, lay_out_least, open_entries, stubbed
 from memci.errors import BudgetError
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
@@ -20,6 +23,7 @@ from memci.messages.tokens.message_tokens import count_tools
 def settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> WindowSettled:
     """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
     last = core.state.settled
+    same = last is not None and last.budget == budget
     sha256 = hashlib.sha256(codec.encode(tools)).hexdigest() if tools else ""
     tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
     return WindowSettled(
@@ -28,7 +32,8 @@ def settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> Win
         tools_sha256=sha256,
         tools_tokens=tokens,
         renderer=RENDERER,
-        stubs=last.stubs if last is not None and last.budget == budget else [],
+        stubs=last.stubs if last is not None and same else [],
+        excerpts=last.excerpts if last is not None and same else {},
         reads=_tells_of_attp(core) or any(_names_reader(tool) for tool in tools),
     )
 
@@ -50,11 +55,45 @@ def fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     Where it does not by a scale that reports of usage raised, the counter's own margin counts: no report blocks a session.
     """
     try:
-        return _fit(core, wanted)
+        layout, settled = _shortened(core, wanted)
     except BudgetError:
         if core.state.scale <= core.counter.margin:
             raise
-    return _fit(core, attrs.evolve(wanted, scale=core.counter.margin))
+        layout, settled = _shortened(core, attrs.evolve(wanted, scale=core.counter.margin))
+    new = set(settled.stubs).difference(wanted.stubs)
+    if not new or not settled.contents or settled.scale is not None:  # such a window is asked for in another way again
+        return layout, settled
+    return _shown_further(core, layout, settled, new)
+
+
+def _shown_further(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> tuple[Layout, WindowSettled]:
+    """Let new stubs show more of their entries: half of what is left of the window, so that the next messages have room too."""
+    room = int((settled.budget - layout.tokens) / layout.scale / 2 / len(new))
+    excerpts = dict(settled.excerpts)
+    for address, node in open_entries(core.state):
+        if node.seq in new and (excerpt := _excerpt(core, address, node, room)) is not None:
+            excerpts[str(node.seq)] = excerpt
+    further = attrs.evolve(settled, excerpts=excerpts)
+    laid = core.lay_out(core.state, further)
+    return (laid, further) if laid.tokens <= settled.budget else (layout, settled)
+
+
+def _excerpt(core: Core, address: str, node: MessageNode, room: int) -> list[int] | None:
+    """Return how many characters of an entry a stub of so many tokens shows, and its tokens; ``None`` for hardly more."""
+    characters = 4 * room
+    while characters > 2 * STUB_CHARACTERS:
+        tokens = count_stub(core.counter, core.state.wire, address, node.message, node.tokens, characters=characters)
+        if tokens <= room:
+            return [characters, tokens]
+        characters = min(characters * room // tokens, characters * 9 // 10)
+    return None
+
+
+def _shortened(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
+    """Let what stubs show beyond the least give way before any other step is taken."""
+    if wanted.excerpts and core.lay_out(core.state, wanted).tokens > wanted.budget:
+        wanted = attrs.evolve(wanted, excerpts={})
+    return _fit(core, wanted)
 
 
 def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:

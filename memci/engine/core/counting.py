@@ -27,11 +27,20 @@ def count(counter: TokenCounter, wire: Format, message: Message, value: dict[str
     return tokens if last is message else max(tokens, count_message(last.value(), counter))
 
 
-def count_stub(counter: TokenCounter, wire: Format, address: str, message: Message, tokens: int) -> int:
+def count_stub(  # noqa: PLR0913 (each is another thing)
+    counter: TokenCounter,
+    wire: Format,
+    address: str,
+    message: Message,
+    tokens: int,
+    *,
+    characters: int = blocks.STUB_CHARACTERS,
+) -> int:
     """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
     if tokens <= blocks.STUB_MIN_TOKENS:
         return 0
-    return count(counter, wire, wire.shortened(message, blocks.stub_text(address, message, tokens, offered=True))) + _STUB_SLACK
+    text = blocks.stub_text(address, message, tokens, offered=True, characters=characters)
+    return count(counter, wire, wire.shortened(message, text)) + _STUB_SLACK
 
 
 def recount(state: State, counter: TokenCounter) -> dict[str, object]:

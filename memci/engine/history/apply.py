@@ -233,7 +233,7 @@ def _configure(state: State, event: SessionConfigured) -> None:
         state.scale = event.scale
         state.ratios = (event.scale, event.scale)
         if state.settled is not None:  # tools are counted anew by the next window
-            state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0, scale=None)
+            state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0, scale=None, excerpts={})
     state.config = Config.from_stored(event.config)
     state.configured = event.config
     state.instructions = event.instructions

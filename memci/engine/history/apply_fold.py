@@ -45,7 +45,8 @@ def fold(state: State, event: PagesFolded) -> None:
     if state.settled is not None:
         kept = {node.seq for node in state.opening.nodes} if state.opening is not None else set()
         stubs = [seq for seq in state.settled.stubs if seq not in gone or seq in kept]
-        state.settled = attrs.evolve(state.settled, stubs=stubs)
+        excerpts = {seq: each for seq, each in state.settled.excerpts.items() if int(seq) in stubs}
+        state.settled = attrs.evolve(state.settled, stubs=stubs, excerpts=excerpts)
     _publish(state, event.contents_tokens)
 
 

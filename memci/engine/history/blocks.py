@@ -21,7 +21,9 @@ STUB_MIN_TOKENS = 128
 
 _KINDS = {"input_audio": "sound", "file": "file", "input_file": "file", "document": "document"}
 _WORDS = ("title", "context", "transcript")
-_STUB_HEAD, _STUB_TAIL = 240, 120
+STUB_CHARACTERS = 360
+"""What a stub shows of its entry at least: two thirds of it from the beginning, the rest from the end."""
+
 _PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 
 OPENING_TOKENS = 40
@@ -50,15 +52,16 @@ def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:
     return wire.block(*content, "\n".join(lines))
 
 
-def stub_text(address: str, message: Message, tokens: int, *, offered: bool) -> str:
+def stub_text(address: str, message: Message, tokens: int, *, offered: bool, characters: int = STUB_CHARACTERS) -> str:
     """Return what stands for an entry that is too large: how large it is, how it begins and ends.
 
-    The tool that reads it is named where it is *offered* to the model.
+    The tool that reads it is named where it is *offered* to the model. More *characters* than the least stand as they are.
     """
-    text = " ".join(text_of(message.value()).split())
+    text = text_of(message.value())
+    text = " ".join(text.split()) if characters == STUB_CHARACTERS else described(text, address)
     read = f"; read it with read_page({address!r})" if offered else ""
     note = f"[{address}: {tokens:,} tokens, kept whole{read}]"
-    head, tail = _fitting(text, _STUB_HEAD), _fitting(text[::-1], _STUB_TAIL)[::-1]
+    head, tail = _fitting(text, characters * 2 // 3), _fitting(text[::-1], characters // 3)[::-1]
     if len(text) <= len(head) + len(tail):
         return f"{note} {text}".rstrip()
     return f"{note} {head} […] {tail}"

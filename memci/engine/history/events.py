@@ -266,6 +266,7 @@ class WindowSettled:
     Attributes:
         tools_sha256: Of the tool schemas, in hex; empty for none.
         stubs: Sequence numbers of the messages that are shown as stubs, in order.
+        excerpts: Of stubs that show more than the least: characters of the entry, and tokens of the stub, by sequence number.
         reads: Whether the model is offered the tool that reads what a stub stands for.
         passages_seq: The newest message of the user for which matching pages were looked for; 0 for none.
         scale: What counts are multiplied by where no window fits by the state's scale; ``None`` for that one.
@@ -280,6 +281,7 @@ class WindowSettled:
     renderer: int
     contents: bool = True
     stubs: list[int] = attrs.field(factory=list)
+    excerpts: dict[str, list[int]] = attrs.field(factory=dict)
     reads: bool = False
     passages_seq: int = 0
     scale: float | None = None

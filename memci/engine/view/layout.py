@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -67,6 +67,7 @@ class View:
         self._state = state
         self._asked = _asked(settled)
         self._stubs: Collection[int] = frozenset(settled.stubs) if settled is not None else ()
+        self._excerpts = settled.excerpts if settled is not None and not least else {}
         self._reads = settled is not None and settled.reads
         self._tokens = dict.fromkeys(PARTS, 0)
         self._begun = False
@@ -230,8 +231,9 @@ class View:
     def _shown(self, address: str, node: MessageNode) -> tuple[Message, int]:
         if node.seq not in self._stubs or not node.stub_tokens:  # what was erased since has none
             return node.message, node.tokens
-        text = blocks.stub_text(address, node.message, node.tokens, offered=self._reads)
-        return self._state.wire.shortened(node.message, text), node.stub_tokens
+        characters, tokens = self._excerpts.get(str(node.seq), (blocks.STUB_CHARACTERS, node.stub_tokens))
+        text = blocks.stub_text(address, node.message, node.tokens, offered=self._reads, characters=characters)
+        return self._state.wire.shortened(node.message, text), tokens
 
 
 Lay: TypeAlias = Callable[[State, WindowSettled | None], Layout]
@@ -247,9 +249,9 @@ def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
     return View(state, settled, least=True).layout(settled)
 
 
-def _asked(settled: WindowSettled | None) -> tuple[bool, bool, list[int]]:
+def _asked(settled: WindowSettled | None) -> tuple[bool, bool, list[int], dict[str, list[int]]]:
     """Return what decides which messages a window shows, and how."""
-    return (True, False, []) if settled is None else (settled.contents, settled.reads, settled.stubs)
+    return (True, False, [], {}) if settled is None else (settled.contents, settled.reads, settled.stubs, settled.excerpts)
 
 
 def stubbed(state: State, wanted: WindowSettled, lay: Lay) -> tuple[Layout, WindowSettled]:
@@ -275,10 +277,16 @@ def _stub_candidates(state: State) -> list[MessageNode]:
 
     Those with more tokens go before smaller ones of their kind. O(open page).
     """
-    open_page = state.active.open_page
-    nodes = [*_lasting_opening(state)[1], *(open_page.nodes() if open_page is not None else ())]
-    stubbed = [node for node in nodes if 0 < node.stub_tokens < node.tokens]
+    stubbed = [node for _, node in open_entries(state) if 0 < node.stub_tokens < node.tokens]
     return sorted(stubbed, key=lambda node: (_STUB_ORDER.get(node.message.speaker, 1), -node.tokens, node.seq))
+
+
+def open_entries(state: State) -> Iterator[tuple[str, MessageNode]]:
+    """Yield what is being said, and what opened its turn, by address."""
+    open_page = state.active.open_page
+    for index, nodes in (_lasting_opening(state), (open_page.index, open_page.nodes()) if open_page is not None else ("", ())):
+        for position, node in enumerate(nodes, start=1):
+            yield f"{index}/{position}", node
 
 
 def _lasting_opening(state: State) -> tuple[str, Sequence[MessageNode]]:

@@ -63,7 +63,7 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
         return FoldPlan(pages=(), reason="marks")
     settled = state.settled
     if settled is not None:  # what has to be a stub in a window drives nothing out
-        _, settled = stubbed(state, attrs.evolve(settled, budget=budget), lay_out_least)
+        _, settled = stubbed(state, attrs.evolve(settled, budget=budget, excerpts={}), lay_out_least)
     layout = lay(state, settled)
     levels = marks(state, config, layout, budget)
     own = own_tokens(state, layout)

@@ -191,6 +191,34 @@ def test_what_was_erased_is_no_stub() -> None:
     assert sum(count_message(message, get_counter("o200k_base")) for message in window.messages) <= window.tokens
 
 
+@pytest.mark.parametrize("text", ["a line of the report\n", "报告的一行。\n", "🧾 x\n"], ids=["latin", "chinese", "emoji"])
+def test_a_stub_shows_as_much_as_there_is_room_for(text: str) -> None:
+    """What is larger than the window shows its beginning and its end, as they are, in half of the room that is left."""
+    session = open_session(active={"page_tokens": 10_000})
+    session.extend([user("read it"), calling("x"), result("x", text * 4_000)])
+    window = session.window(4_000)
+    shown = window.messages[-1]["content"]
+    assert 1_300 < window.tokens < 2_300
+    assert text * 20 in shown
+    assert shown.endswith(text * 10)
+    assert window.to_json() == session.window(4_000).to_json()
+    assert window.to_json() == session.render(at=window.seq).to_json()
+
+
+def test_what_a_stub_shows_gives_way_first() -> None:
+    """Where the next messages need the room, a stub shrinks to the least before any page folds, and stays so."""
+    session = open_session(active={"page_tokens": 10_000})
+    talk(session, 10)
+    session.extend([user("read it"), calling("x"), result("x", "row " * 9_000)])
+    first = session.window(4_000)
+    session.append(assistant("word " * 2_000))
+    window = session.window(4_000)
+    assert 1_000 < len(first.messages[-1]["content"])
+    assert len(window.messages[-2]["content"]) < 600
+    assert window.breakdown["active"] == first.breakdown["active"] > 0
+    assert first.messages[:-1] == window.messages[: len(first.messages) - 1]
+
+
 def test_a_stub_stays_one() -> None:
     """What was shown as a stub stays one until its page folds, so that the prefix does not change, and others stay whole."""
     session = open_session(active={"page_tokens": 10_000})
@@ -342,11 +370,12 @@ steps = st.lists(
 
 @given(steps, st.sampled_from([600, 900, 1_500]))
 def test_between_folds_the_prefix_only_grows(conversation: list[tuple[int, int, int]], budget: int) -> None:
-    """Each window begins with the messages of the one before, unless a fold came between them."""
+    """Each window begins with the messages of the one before, unless a fold came between them or one has no contents page."""
     session = open_session(budget={"window": budget, "reserve": 0}, active={"min_pages": 1, "page_tokens": 200})
     session.append(system("be brief"))
     notices = heard(session)
     previous: list[Value] = []
+    whole = True
     for number, (calls, words, more) in enumerate(conversation):
         text = " ".join(f"w{number}x{word}" for word in range(words))
         values = [user(text)]
@@ -360,7 +389,9 @@ def test_between_folds_the_prefix_only_grows(conversation: list[tuple[int, int, 
             folds = sum(isinstance(notice, Fold) for notice in notices)
             window = session.window().messages
             assert_paired(window)
-            if folds == sum(isinstance(notice, Fold) for notice in notices) == 0:
+            settled = session._core.state.settled
+            assert settled is not None
+            if folds == sum(isinstance(notice, Fold) for notice in notices) == 0 and whole and settled.contents:
                 assert previous == window[: len(previous)]
-            previous = window
+            previous, whole = window, settled.contents
             notices.clear()

@@ -113,6 +113,7 @@ def full_state() -> State:
             tools_tokens=60,
             renderer=1,
             contents=False,
+            excerpts={"9": [4_000, 900]},
             stubs=[3, 2],
             reads=True,
             passages_seq=12,
