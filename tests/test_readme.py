@@ -13,7 +13,7 @@ import memci
 from memci import Config
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/attp.md", "docs/chat.md", "docs/guide.md", "docs/reference.md", "docs/formats.md", "docs/time.md"]
+PAGES = ["README.md", "docs/attp.md", "docs/chat.md", "docs/concepts.md", "docs/reference.md", "docs/formats.md", "docs/time.md"]
 
 
 def text(name: str) -> str:
