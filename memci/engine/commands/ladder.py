@@ -23,7 +23,7 @@ from memci.messages.tokens.message_tokens import count_tools
 def settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> WindowSettled:
     """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
     last = core.state.settled
-    same = last is not None and last.budget == budget
+    known = last if last is not None and last.budget == budget else None
     sha256 = hashlib.sha256(codec.encode(tools)).hexdigest() if tools else ""
     tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
     return WindowSettled(
@@ -32,8 +32,8 @@ def settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> Win
         tools_sha256=sha256,
         tools_tokens=tokens,
         renderer=RENDERER,
-        stubs=last.stubs if last is not None and same else [],
-        excerpts=last.excerpts if last is not None and same else {},
+        stubs=known.stubs if known is not None else [],
+        excerpts=known.excerpts if known is not None else {},
         reads=_tells_of_attp(core) or any(_names_reader(tool) for tool in tools),
     )
 
