@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
+from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
 from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.catalogue.index_file import Database, damaged, row_sum, storable
@@ -55,6 +57,25 @@ class PageIndex:
         self._read_only = read_only
         self._opened: Database | None = None
         self._db()
+
+    @classmethod
+    def in_directory(cls, directory: Path, name: object, *, root: Path, read_only: bool) -> Self:
+        """Open the index of a name in a directory of this machine, which other processes may be opening too.
+
+        No symbolic link below *root* leads there.
+
+        Raises:
+            UnavailableError: The file can be neither opened nor made.
+        """
+        path = str(directory / f"{name}.sqlite")
+        try:
+            disk.refuse_links(str(root), str(directory))
+            if read_only:
+                return cls(path, read_only=True)
+            with disk.locked(str(directory)):
+                return cls(path)
+        except OSError as error:
+            raise refusal.unavailable(error, "the directory of the indexes") from error
 
     @property
     def seq(self) -> int:

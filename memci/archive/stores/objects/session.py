@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from memci.archive import disk, refusal
+from memci.archive import refusal
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.names import check_page_name, is_page_name
 from memci.archive.stores.objects.manifest import SEGMENTS, SNAPSHOTS, Draft, Manifest, Part, Snapshot, is_former
@@ -317,10 +317,7 @@ class ObjectSession:
         if self._index is None:
             self._opening.latest()
             self._indexed = self._opening.incarnation
-            try:
-                self._index = self._opened_index(self._index_folder)
-            except OSError as error:
-                raise refusal.unavailable(error, "the directory of the indexes") from error
+            self._index = self._opened_index(self._index_folder)
         return self._index
 
     def indexed_seq(self) -> int:
@@ -346,9 +343,5 @@ class ObjectSession:
 
         if folder is None:
             return PageIndex(None)
-        disk.refuse_links(str(folder.parent.parent), str(folder))
-        path = str(folder / f"{self._indexed}.sqlite")
-        if self._opening.read_only:
-            return PageIndex(path, read_only=True)
-        with disk.locked(str(folder)):
-            return PageIndex(path)
+        read_only = self._opening.read_only
+        return PageIndex.in_directory(folder, self._indexed, root=folder.parent.parent, read_only=read_only)

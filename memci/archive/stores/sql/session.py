@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 import attrs
 
-from memci.archive import disk, refusal
+from memci.archive import refusal
 from memci.archive.stores.contract import NewRecord, Record, SessionStore
 from memci.archive.stores.names import check_identifier, check_page_name, file_name, find_identifier
 from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body, redacted_meanwhile
@@ -392,20 +392,12 @@ class SqlStore:
 
     def open_index(self, row: int | None, *, read_only: bool) -> "PageIndex":
         """Open the index of the session in a row; without one it is an empty one in memory."""
-        directory = None if row is None else self._index_directory()
-        try:
-            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
+        from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
-            if directory is None:
-                return PageIndex(None)
-            path = str(directory / f"{row}.sqlite")
-            disk.refuse_links(str(directory.parent), str(directory))
-            if read_only:
-                return PageIndex(path, read_only=True)
-            with disk.locked(str(directory)):
-                return PageIndex(path)
-        except OSError as error:
-            raise refusal.unavailable(error, "the directory of the indexes") from error
+        directory = None if row is None else self._index_directory()
+        if directory is None:
+            return PageIndex(None)
+        return PageIndex.in_directory(directory, row, root=directory.parent, read_only=read_only)
 
     def close(self) -> None:
         """Give back what the sessions that are still open hold, and the connections. May be called twice."""
