@@ -8,11 +8,11 @@ from typing import Self
 import attrs
 
 from benchmarks import history
-from memci.archive.disk import FileIo
 from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.messages.tokens.counter import TokenCounter
+from memci.testing.faulty_io import FaultyIo
 
 
 @attrs.define(eq=False)
@@ -91,7 +91,7 @@ class Opened:
     """
 
     def __init__(self, root: Path, turns: int) -> None:
-        self._io = FileIo()
+        self._io = FaultyIo()
         self.engine = Engine(FileStore(root, "fsync", io=self._io), history.CONFIG)
         self._next_turn = turns
         self._counter: CountingCounter | None = None

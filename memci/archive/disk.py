@@ -1,4 +1,4 @@
-"""Files and directories as all stores make and open them; and every call that the file store makes to the system, counted.
+"""Files and directories as all stores make and open them; and every call that the file store makes to the system.
 
 What is made is its owner's alone, whatever the umask. What stands in the place of a file and is none (a symbolic link, a pipe, a
 device) is neither followed nor waited for. All functions raise ``OSError``.
@@ -21,10 +21,14 @@ DATABASE_ENDINGS = ("-wal", "-shm", "-journal")
 LOCK_WAIT_S = 10.0
 """How long a writer waits for a lock that somebody else holds."""
 
+LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
+"""How a lock is asked for: it is taken, or ``BlockingIOError`` is raised, at once."""
+
+UNLOCK = fcntl.LOCK_UN
+
 _READ_BYTES = 1 << 20
 _FILE_RIGHTS = 0o600
 _DIRECTORY_RIGHTS = 0o700
-_MOMENT_S = 0.1
 _MOST_PAUSE_S = 0.02
 _SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -125,90 +129,61 @@ def is_of_other_kind(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in kinds
 
 
+def _sync_directory(path: str) -> None:
+    """Return when the names in a directory are on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _list_directory(path: str) -> list[os.DirEntry[str]]:
+    """Return the entries of a directory, in no order."""
+    with os.scandir(path) as entries:
+        return list(entries)
+
+
+if sys.platform == "darwin":
+
+    def _sync(fd: int) -> None:  # fsync leaves the bytes in the drive's cache there
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+
+else:
+    _sync = os.fdatasync
+
+
 class FileIo:
-    """The operating system as the file store uses it; a subclass can make calls fail.
+    """The operating system as the file store uses it: its own functions, which a subclass can count or make fail.
 
-    One object may serve many stores and threads; the counts are then approximate.
-
-    Attributes:
-        syncs: Files and directories that were synced.
-        writes, reads, opens: Calls.
-        bytes_written: Bytes that the calls took.
-        wait_s: How long a call waits for a lock.
+    One object may serve many stores and threads. ``wait_s`` is how long a writer waits for a lock.
     """
 
     wait_s = LOCK_WAIT_S
 
+    open = staticmethod(open_file)
     close = staticmethod(os.close)
     stat = staticmethod(os.fstat)
+    read = staticmethod(os.pread)
+    write: Callable[[int, "bytes | memoryview"], int] = staticmethod(os.write)
+    sync: Callable[[int], None] = staticmethod(_sync)
+    sync_directory = staticmethod(_sync_directory)
     truncate = staticmethod(os.ftruncate)
+    lock: Callable[[int, int], None] = staticmethod(fcntl.flock)
     rename: Callable[[str, str], None] = staticmethod(os.replace)
     unlink: Callable[[str], None] = staticmethod(os.unlink)
     make_directory = staticmethod(make_directory)
     remove_directory: Callable[[str], None] = staticmethod(os.rmdir)
+    list_directory = staticmethod(_list_directory)
     refuse_links = staticmethod(refuse_links)
 
-    def __init__(self) -> None:
-        self.syncs = self.writes = self.reads = self.opens = self.bytes_written = 0
 
-    def open(self, path: str, flags: int) -> int:
-        """Open a regular file."""
-        self.opens += 1
-        return open_file(path, flags)
-
-    def read(self, fd: int, size: int, offset: int) -> bytes:
-        """Read at most *size* bytes at *offset*."""
-        self.reads += 1
-        return os.pread(fd, size, offset)
-
-    def write(self, fd: int, data: "bytes | memoryview") -> int:
-        """Write some of *data* and return how many bytes were taken."""
-        self.writes += 1
-        count = os.write(fd, data)
-        self.bytes_written += count
-        return count
-
-    def sync(self, fd: int) -> None:
-        """Return when the bytes and the size of the file are on the disk."""
-        self.syncs += 1
-        if sys.platform == "darwin":  # fsync leaves the bytes in the drive's cache there
-            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-        else:
-            os.fdatasync(fd)
-
-    def sync_directory(self, path: str) -> None:
-        """Return when the names in a directory are on the disk."""
-        self.syncs += 1
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-    def lock(self, fd: int) -> None:
-        """Take the exclusive lock of an open file; see ``take_lock``."""
-        take_lock(fd, self.wait_s)
-
-    def lock_soon(self, fd: int) -> None:
-        """Take a lock that was waited for in vain before: wait a moment only, for those who hold it in turns."""
-        take_lock(fd, min(self.wait_s, _MOMENT_S))
-
-    def unlock(self, fd: int) -> None:
-        """Release the lock."""
-        fcntl.flock(fd, fcntl.LOCK_UN)
-
-    def list_directory(self, path: str) -> list[os.DirEntry[str]]:
-        """Return the entries of a directory, in no order."""
-        with os.scandir(path) as entries:
-            return list(entries)
-
-
-def take_lock(fd: int, wait_s: float = LOCK_WAIT_S) -> None:
+def take_lock(fd: int, wait_s: float = LOCK_WAIT_S, lock: Callable[[int, int], None] = fcntl.flock) -> None:
     """Take the exclusive lock of an open file, however the one that holds it hangs. Raises ``BlockingIOError`` after *wait_s*."""
     end_s, pause_s = time.monotonic() + wait_s, 0.0005
     while True:
         try:
-            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock(fd, LOCK)
         except BlockingIOError as error:
             if time.monotonic() >= end_s:
                 message = f"others have kept it locked for {wait_s:g} s"

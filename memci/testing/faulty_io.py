@@ -1,15 +1,20 @@
-"""An operating system whose calls fail when they are told to."""
+"""An operating system whose calls are counted, and fail when they are told to."""
 
 import errno
 import os
 
 from memci.archive.disk import FileIo
 
+_COUNTED = {"sync": "syncs", "sync_directory": "syncs", "write": "writes", "read": "reads", "open": "opens"}
+
 
 class FaultyIo(FileIo):
-    """A ``FileIo`` with failures on order, to see what a file store makes of them.
+    """A ``FileIo`` with failures on order, to see what a file store makes of them, and what it asks for.
 
     Attributes:
+        syncs: Files and directories that were synced, or were to be.
+        writes, reads, opens: Calls.
+        bytes_written: Bytes that the calls took.
         room_bytes: Bytes that the disk still takes, ``None`` for any number. A write that does not fit takes what fits,
             and the next one raises ``ENOSPC``, as on a real disk.
         write_bytes: Most bytes that one write takes, ``None`` for all.
@@ -19,6 +24,7 @@ class FaultyIo(FileIo):
         self._failures: dict[str, int] = {}
         self._skipped: dict[str, int] = {}
         super().__init__()
+        self.syncs = self.writes = self.reads = self.opens = self.bytes_written = 0
         self.room_bytes: int | None = None
         self.write_bytes: int | None = None
 
@@ -40,6 +46,8 @@ class FaultyIo(FileIo):
             self._skipped[name] -= 1
             if self._skipped[name] < 0:
                 raise OSError(error, os.strerror(error))
+        if name in _COUNTED:
+            setattr(self, _COUNTED[name], get(_COUNTED[name]) + 1)
         return get(name)
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
@@ -50,4 +58,6 @@ class FaultyIo(FileIo):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             limit = min(limit, self.room_bytes)
             self.room_bytes -= limit
-        return super().write(fd, data[:limit])
+        count = super().write(fd, data[:limit])
+        self.bytes_written += count
+        return count

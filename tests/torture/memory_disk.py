@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from memci.archive.disk import FileIo
+from memci.archive.disk import UNLOCK, FileIo
 
 ROOT = "/disk"
 """The directory that stands before anything is written; a store's root is below it."""
@@ -185,7 +185,6 @@ class MemoryIo(FileIo):
         return found
 
     def open(self, path: str, flags: int) -> int:
-        self.opens += 1
         names, name = self._parent(path)
         inode = names.get(name)
         if inode is None:
@@ -205,12 +204,9 @@ class MemoryIo(FileIo):
         self._open.pop(fd, None)  # a killed process has none left, and closes what it had on its way out
 
     def read(self, fd: int, size: int, offset: int) -> bytes:
-        self.reads += 1
         return bytes(self._open[fd].inode.data[offset : offset + size])
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
-        self.writes += 1
-        self.bytes_written += len(data)
         opened = self._open[fd]
         inode = opened.inode
         offset = len(inode.data) if opened.flags & os.O_APPEND else opened.position
@@ -222,13 +218,11 @@ class MemoryIo(FileIo):
         return len(data)
 
     def sync(self, fd: int) -> None:
-        self.syncs += 1
         self._change(Sync(self._open[fd].inode.number, self.sync_error is None))
         if self.sync_error is not None:
             raise _error(self.sync_error)
 
     def sync_directory(self, path: str) -> None:
-        self.syncs += 1
         inode = self._directory(path)
         if self.sync_error is not None:
             raise _error(self.sync_error)
@@ -244,15 +238,15 @@ class MemoryIo(FileIo):
         inode = self._open[fd].inode
         return os.stat_result((stat.S_IFREG | 0o644, inode.number, 0, inode.links, 0, 0, len(inode.data), 0, 0, 0))
 
-    def lock(self, fd: int) -> None:
+    def lock(self, fd: int, operation: int) -> None:
+        if operation == UNLOCK:
+            if fd in self._open:
+                self._open[fd].has_lock = False
+            return
         opened = self._open[fd]
         if any(other.has_lock and other.inode is opened.inode for other in self._open.values() if other is not opened):
             raise _error(errno.EDEADLK)  # one thread: whoever holds it would never give it back
         opened.has_lock = True
-
-    def unlock(self, fd: int) -> None:
-        if fd in self._open:
-            self._open[fd].has_lock = False
 
     def rename(self, old: str, new: str) -> None:
         old_names, old_name = self._parent(old)

@@ -3,15 +3,15 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import attrs
 
 from memci.archive.disk import FileIo, write_all
 from memci.archive.stores.contract import NewRecord, Store
-from memci.archive.stores.file.journal import FileJournal
-from memci.archive.stores.file.pages import FilePages, FileSnapshots
-from memci.archive.stores.file.session import PAGES, SessionFiles, Tail
+from memci.archive.stores.file.journal import FileJournal, Tail
+from memci.archive.stores.file.session import PAGES, SessionFiles, SyncError
 from memci.archive.stores.file.store import FileSession, FileStore
 from memci.archive.stores.record_codec import Header, LineCodec
 from tests.torture.store_workload import StoreMaker
@@ -49,10 +49,9 @@ class NoFileSync(SessionFiles):
             super().sync(target)
 
 
-class JournalUnsynced(SessionFiles):
-    def sync(self, target: int | str) -> None:
-        if self.journal is None or target != self.journal.fd:
-            super().sync(target)
+class JournalUnsynced(FileJournal):
+    def _write(self, fd: int, commit: bytes) -> None:
+        write_all(self._io, fd, commit)
 
 
 class WrittenInPlace(SessionFiles):
@@ -76,6 +75,12 @@ class FailedSyncSwallowed(SessionFiles):
                 raise
 
 
+class FailedCommitSwallowed(FileJournal):
+    def _write(self, fd: int, commit: bytes) -> None:
+        with suppress(SyncError):
+            super()._write(fd, commit)
+
+
 class DeletesTheJournalOnly(SessionFiles):
     def remove(self, forget_blobs: Callable[[], None]) -> None:  # noqa: ARG002 (the bug)
         self.unlink(self.journal_path)
@@ -84,7 +89,7 @@ class DeletesTheJournalOnly(SessionFiles):
 
 class NoLock(SessionFiles):
     def __init__(self, root: str, io: FileIo, key: tuple[str, str], *, durable: bool, read_only: bool) -> None:
-        super().__init__(root, cast("FileIo", Without(io, "lock", "unlock")), key, durable=durable, read_only=read_only)
+        super().__init__(root, cast("FileIo", Without(io, "lock")), key, durable=durable, read_only=read_only)
 
 
 class Without:
@@ -118,7 +123,7 @@ class TornTailKept(FileJournal):
 
 class AnyHeadWillDo(FileJournal):
     def _commit(self, expected: int, commit: bytes, count: int, size: int) -> None:
-        file = self._files.open_journal()
+        file = self._opened()
         if file is not None:
             size = self._io.stat(file.fd).st_size
             file.tail = Tail(expected, size)
@@ -136,7 +141,7 @@ class AcknowledgesFirst(FileJournal):
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         self._wait()
-        self._writing = threading.Timer(0.005, super().append, (expected, records))
+        self._writing = threading.Timer(0.02, super().append, (expected, records))
         self._writing.start()
         return expected + len(records)
 
@@ -183,17 +188,12 @@ class BuggyStore(FileStore):
         self._parts = parts
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
-        files = self._files(tenant, session_id, read_only=read_only)
-        self._opened.add(files)
-        codec = self._parts.codec(tenant, session_id)
-        session = FileSession(files, codec, durability=self.durability, read_only=read_only)
-        session.journal = self._parts.journal(files, codec)
-        session.pages, session.snapshots = FilePages(files), FileSnapshots(files, codec)
-        return session
-
-    def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
         durable = self.durability == "fsync"
-        return self._parts.files(self.root, self.io, (tenant, session_id), durable=durable, read_only=read_only)
+        files = self._parts.files(self.root, self.io, (tenant, session_id), durable=durable, read_only=read_only)
+        codec = self._parts.codec(tenant, session_id)
+        journal = self._parts.journal(files, codec)
+        self._opened.add(journal)
+        return FileSession(files, journal, codec)
 
 
 @attrs.frozen
@@ -229,10 +229,12 @@ BUGS = {
     "new-session-unsynced": Bug("the directories of a new session are not synced", "crash_states", Parts(NewSessionUnsynced)),
     "page-names-unsynced": Bug("no directory sync after the rename of a page file", "crash_states", Parts(PageNamesUnsynced)),
     "rename-before-sync": Bug("files are renamed before they are synced", "crash_states", Parts(RenamedBeforeSync)),
-    "no-file-sync": Bug("files are never synced", "crash_states", Parts(NoFileSync)),
-    "journal-unsynced": Bug("the journal is written and not synced", "crash_states", Parts(JournalUnsynced)),
+    "no-file-sync": Bug("files are never synced", "crash_states", Parts(NoFileSync, JournalUnsynced)),
+    "journal-unsynced": Bug("the journal is written and not synced", "crash_states", Parts(journal=JournalUnsynced)),
     "in-place": Bug("page files are written in place", "crash_states", Parts(WrittenInPlace)),
-    "failed-sync-swallowed": Bug("a sync that fails is taken for a good one", "crash_states", Parts(FailedSyncSwallowed)),
+    "failed-sync-swallowed": Bug(
+        "a sync that fails is taken for a good one", "crash_states", Parts(FailedSyncSwallowed, FailedCommitSwallowed)
+    ),
     "half-deletion": Bug("deleting removes the journal only", "crash_states", Parts(DeletesTheJournalOnly)),
     "cut-too-much": Bug("a torn tail takes the last whole commit with it", "crash_states", Parts(journal=CutsTooMuch)),
     "holes-are-damage": Bug(

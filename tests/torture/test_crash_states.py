@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from memci.archive.disk import UNLOCK
 from memci.archive.stores.contract import NewRecord, SessionStore
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.record_codec import LineCodec
@@ -121,8 +122,10 @@ def test_what_is_cut_does_not_mix_with_what_follows() -> None:
 class StuckLock(MemoryIo):
     """A disk whose locks cannot be released but by closing their files."""
 
-    def unlock(self, fd: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), str(fd))
+    def lock(self, fd: int, operation: int) -> None:
+        if operation == UNLOCK:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(fd))
+        super().lock(fd, operation)
 
 
 def test_a_lock_that_cannot_be_released_fails_no_commit() -> None:

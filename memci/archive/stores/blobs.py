@@ -14,7 +14,7 @@ import attrs
 from memci.archive.stores.contract import Journal, NewRecord, Pages, Record, SessionStore, Snapshots
 from memci.archive.stores.record_codec import redacted_meanwhile
 from memci.errors import CorruptError
-from memci.messages.base64_runs import BEGIN, RUN, has_run, is_data
+from memci.messages.base64_runs import BEGIN, LEAST_CHARACTERS, RUN, has_run, is_data
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
@@ -61,6 +61,8 @@ class _BlobJournal:
         self._session = session
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
+        if max(map(len, [record.body for record in records]), default=0) < LEAST_CHARACTERS:
+            return self._journal.append(expected, records)  # too short to hold a run
         bodies = self._session.stored([record.body for record in records], expected + len(records))
         stored = [NewRecord(record.kind, record.version, body) for record, body in zip(records, bodies, strict=True)]
         return self._journal.append(expected, stored)

@@ -8,7 +8,7 @@ import pytest
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.contents_page import Directory
-from memci.archive.disk import FileIo
+from memci.archive.disk import LOCK, FileIo
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
@@ -353,10 +353,10 @@ class Interrupted(FileIo):
         super().__init__()
         self.before: list[Callable[[], object]] = []
 
-    def lock(self, fd: int) -> None:
-        if self.before:
+    def lock(self, fd: int, operation: int) -> None:
+        if self.before and operation == LOCK:
             self.before.pop(0)()
-        super().lock(fd)
+        super().lock(fd, operation)
 
 
 def beside(root: Path, io: FileIo, **sections: object) -> Session:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memci.archive.disk import FileIo
+from memci.archive.disk import LOCK, FileIo
 from memci.archive.stores.file.store import FileStore
 from memci.engine.core.core import MOST_ATTEMPTS
 from memci.engine.engine import Engine
@@ -27,10 +27,10 @@ class Interrupted(FileIo):
         super().__init__()
         self.before: Callable[[], object] | None = None
 
-    def lock(self, fd: int) -> None:
-        if self.before is not None:
+    def lock(self, fd: int, operation: int) -> None:
+        if self.before is not None and operation == LOCK:
             self.before()
-        super().lock(fd)
+        super().lock(fd, operation)
 
 
 def beside(root: Path, io: FileIo) -> Session:

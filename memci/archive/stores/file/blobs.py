@@ -11,14 +11,17 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from memci.archive.disk import take_lock
+from memci.archive.stores.file.journal import FileJournal
 from memci.archive.stores.file.session import LOCK, SessionFiles
 
 
 class FileBlobs:
     """Implements ``memci.archive.stores.contract.Blobs``. A reference is safe before the data, and goes before it."""
 
-    def __init__(self, files: SessionFiles) -> None:
+    def __init__(self, files: SessionFiles, journal: FileJournal) -> None:
         self._files = files
+        self._journal = journal
         self._io = files.io
         self._suffix = f".{files.name}"
         self._is_settled = False
@@ -29,7 +32,7 @@ class FileBlobs:
         with files.reported(self._files.blobs):
             if not seq and all(self._seq(name) >= 0 and self._read(name) == blob for name, blob in blobs.items()):
                 return blobs  # what records hold is safe, and all others are copies
-        with files.locked(self._files.blobs), self._locked():
+        with self._journal.locked(files.blobs), self._locked():
             made: list[str] = []
             try:
                 for name, blob in blobs.items():
@@ -63,7 +66,7 @@ class FileBlobs:
 
     def drop(self, names: Collection[str], seq: int) -> None:
         """Forget references for records up to *seq*, and files without any. One sync. O(blobs of the tenant)."""
-        with self._files.locked(self._files.blobs), self._locked():
+        with self._journal.locked(self._files.blobs), self._locked():
             self._forget([name for name in names if self._seq(name) <= seq])
 
     def forget_all(self) -> None:
@@ -89,7 +92,7 @@ class FileBlobs:
         self._files.make_directory(self._files.blobs)
         fd = self._io.open(self._path(LOCK), os.O_RDWR | os.O_CREAT)
         try:
-            self._io.lock(fd)
+            take_lock(fd, self._io.wait_s, self._io.lock)
             yield
         finally:
             self._io.close(fd)

@@ -1,38 +1,80 @@
-"""The journal of one session as a file of lines; see ``memci.archive.stores.record_codec`` for the lines.
+"""The journal of one session as a file of lines (see ``memci.archive.stores.record_codec``), and the lock of the session.
 
 What a crash can leave of the last commit is *torn*: a line without its line break, a commit some of whose records are missing, or
 NUL bytes where nothing was written yet: up to the end of the file, or over whole sectors of the disk, the first of which may
 hold the commit before. Every other line that cannot be read is damage.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+import attrs
 
 from memci.archive import refusal
-from memci.archive.disk import write_all
+from memci.archive.disk import LOCK, UNLOCK, take_lock, write_all
 from memci.archive.stores.contract import NewRecord, Record
-from memci.archive.stores.file.session import JOURNAL, START, OpenJournal, SessionFiles, SyncError, Tail
+from memci.archive.stores.file.session import JOURNAL, SessionFiles, SyncError
 from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body
 from memci.errors import CorruptError, UnavailableError
 
 _LEAST_BYTES = 8 << 10
 _MOST_BYTES = 256 << 10
+_HEADER_BYTES = 1 << 10  # more than stands before the body of a record
 _SECTOR_BYTES = 512  # the least that a disk writes whole; its sectors may be some multiple
 _NULS = re.compile(rb"\0+")
+_MOMENT_S = 0.1
+
+
+class Tail(NamedTuple):
+    """A place between two records: sequence number of the one before, and the offset after that."""
+
+    head: int
+    end: int
+
+
+_START = Tail(0, 0)
+
+
+@attrs.define(eq=False)
+class OpenFile:
+    """A journal file, and what is known of it; whoever opens the one that took its place begins anew.
+
+    Attributes:
+        fd: Its descriptor.
+        tail: Where its whole commits end, as it was seen last.
+        safe_end: All before it was synced by this process, and nothing cut since; -1 where something was.
+        last_read: After the record that was read last: whoever follows a journal goes on there.
+    """
+
+    fd: int
+    tail: Tail = _START
+    safe_end: int = 0
+    last_read: Tail = _START
 
 
 class FileJournal:
-    """Implements ``memci.archive.stores.contract.Journal`` on ``journal.jsonl``.
+    """Implements ``memci.archive.stores.contract.Journal`` on ``journal.jsonl``, and has the lock of the session.
 
     The head is found by reading backwards from the end and is kept with the size that the file then had, so that a look
     at the size tells whether somebody else wrote. A commit is one write and one sync. What a crash left after the last
-    whole commit is invisible to readers, and is cut by the next writer, under the lock of the session.
+    whole commit is invisible to readers, and is cut by the next writer.
+
+    The lock is an exclusive ``flock`` on a file of its own, so that no file that is replaced takes it along. It keeps out other
+    openings of the session, in this process and in others; under it a temporary file belongs to nobody else.
     """
 
     def __init__(self, files: SessionFiles, codec: LineCodec) -> None:
         self._files = files
         self._codec = codec
         self._io = files.io
+        self._file: OpenFile | None = None
+        self._lock: int | None = None
+        self._lock_pid = 0
+        self._is_hung = False
+        self._is_swept = False
         self._failure = ""
 
     def head(self) -> int:
@@ -45,30 +87,31 @@ class FileJournal:
         """Commit the records after *expected*, all or none, and return the new head. Durable once it returns."""
         files = self._files
         if self._failure:
-            raise UnavailableError(self._failure)
+            message = f"session {files.session_id!r}: {self._failure}: close the session and open it again"
+            raise UnavailableError(message)
         commit = self._codec.encode_commit(expected, records)
-        with files.reported(files.journal_path):
-            if files.open_journal() is None and expected:
-                raise refusal.conflict(expected, 0)
+        if expected and self._file is None:
+            with files.reported(files.journal_path):
+                if self._opened() is None:
+                    raise refusal.conflict(expected, 0)
         try:
-            with files.locked(files.journal_path) as size:
+            with self.locked(files.journal_path) as size:
                 self._commit(expected, commit, len(records), size)
         except UnavailableError as error:
             if isinstance(error.__cause__, SyncError):
                 # The system may have dropped the bytes and would report the next sync as good: never try again.
-                self._fail("an earlier sync failed")
+                self._failure = "an earlier sync failed"
             raise
         return expected + len(records)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; see the contract."""
-        files = self._files
-        with files.reported(files.journal_path):
+        with self._files.reported(self._files.journal_path):
             try:
                 file = self._look()
             except CorruptError:
-                if files.journal is not None:  # all before the damage can be read, and whoever comes to it is told
-                    yield from self._records(files.journal, after, until, files.journal_size())
+                if self._file is not None:  # all before the damage can be read, and whoever comes to it is told
+                    yield from self._records(self._file, after, until, self.size())
                 raise
             if file is None:
                 return
@@ -77,7 +120,7 @@ class FileJournal:
                 for record in self._records(file, after, last, file.tail.end):
                     yield record
                     after = record.seq
-                    if files.journal is not file:  # another one took the place of what is read
+                    if self._file is not file:  # another one took the place of what is read
                         file = self._look() or file
                         break
                 else:
@@ -88,27 +131,113 @@ class FileJournal:
         for body in bodies.values():
             check_body(body)
         files = self._files
-        with files.locked(files.journal_path):
-            tail = self._find_tail(files.journal_size())
+        with self.locked(files.journal_path):
+            tail = self._find_tail(self.size())
             for seq in bodies:
                 if not 1 <= seq <= tail.head:
                     raise refusal.no_record(seq, tail.head)
             if bodies:
                 files.write_file(self._redacted(bodies, former or {}, tail.end), files.journal_path, sync=True)
                 files.sync(files.directory)
-                files.journal_size()  # lets go of the former file
+                self.size()  # lets go of the former file
+
+    def size(self) -> int:
+        """Return the size of the file, 0 for none. Where another file took the place of the open one, that is opened.
+
+        It is refused as another session's where the first records have not the same header. Raises ``OSError``.
+        """
+        while (file := self._opened()) is not None:
+            facts = self._io.stat(file.fd)
+            if facts.st_nlink:
+                return facts.st_size
+            try:
+                new = self._open()
+            except FileNotFoundError:
+                raise refusal.deleted(self._files.session_id) from None
+            headers = {self._io.read(each.fd, _HEADER_BYTES, 0).partition(b'"body":')[0] for each in (file, new)}
+            old, self._file = (new, file) if len(headers) > 1 else (file, new)
+            self._io.close(old.fd)
+            if self._file is file:
+                raise refusal.deleted(self._files.session_id)
+        return 0
+
+    @contextmanager
+    def locked(self, path: str) -> Iterator[int]:
+        """Hold the lock, to write, with the directory of a new session made; give the size of the journal if it is open, else 0.
+
+        Failures are reported on the file that is named; a closed, a read-only and a deleted session are refused.
+        """
+        files = self._files
+        if files.is_closed:
+            raise refusal.closed(files.session_id)
+        if files.read_only:
+            raise refusal.read_only(files.session_id)
+        try:
+            try:
+                yield self._acquire()
+            finally:
+                self._release()
+        except OSError as error:
+            raise files.failure(error, path) from error
+
+    def close(self) -> None:
+        """Give back the descriptors, and refuse every further call of the session. May be called twice."""
+        self._files.is_closed = True
+        if self._lock is not None:
+            self._io.close(self._lock)
+        if self._file is not None:
+            self._io.close(self._file.fd)
+        self._lock = self._file = None
+
+    def _acquire(self) -> int:
+        if self._lock is not None and self._lock_pid != os.getpid():
+            # A child shares the lock of its parent's descriptor, so it needs one of its own; closing releases nothing.
+            self._io.close(self._lock)
+            self._lock = None
+        is_known = self._lock is not None or self._file is not None
+        while True:
+            if self._lock is None:
+                self._lock = self._files.open_lock(create=not is_known)
+                self._lock_pid = os.getpid()
+            try:
+                self._io.lock(self._lock, LOCK)
+            except BlockingIOError:
+                # After one waited in vain others wait a moment only, for those who hold it in turns.
+                wait_s = min(self._io.wait_s, _MOMENT_S) if self._is_hung else self._io.wait_s
+                self._is_hung = True
+                take_lock(self._lock, wait_s, self._io.lock)
+            self._is_hung = False
+            if self._file is not None:  # deleting unlinks it before the lock, both under the lock
+                return self.size()
+            if self._io.stat(self._lock).st_nlink:
+                return 0
+            if is_known:
+                raise refusal.deleted(self._files.session_id)
+            self._io.close(self._lock)
+            self._lock = None
+
+    def _release(self) -> None:
+        # What was done under the lock is done: one that cannot be released is given back with its file.
+        if self._lock is not None:
+            try:
+                self._io.lock(self._lock, UNLOCK)
+            except OSError:
+                lock, self._lock = self._lock, None
+                self._io.close(lock)
 
     def _commit(self, expected: int, commit: bytes, count: int, size: int) -> None:
         """Write and sync a commit, under the lock. Raises ``OSError``, and what ``append`` raises."""
-        files, file = self._files, self._files.journal
+        files, file = self._files, self._file
         if file is None:  # somebody else may have begun the session while the lock was waited for
-            file = files.begin_journal()
+            file = self._file = self._open(os.O_CREAT)
             size = self._io.stat(file.fd).st_size
         if size != file.tail.end:
             file.tail = self._find_tail(size)
         if file.tail.head != expected:
             raise refusal.conflict(expected, file.tail.head)
-        files.sweep(expected)
+        if not self._is_swept:
+            files.sweep(expected)
+            self._is_swept = True
         try:
             if expected == 0:
                 files.settle()
@@ -119,32 +248,52 @@ class FileJournal:
                 # Another process wrote last, and may have died before its sync, or left what was cut just now. A loss of power
                 # must not find it missing, or its remains, beside the commit that follows.
                 files.sync(file.fd)
-            write_all(self._io, file.fd, commit)
-            files.sync(file.fd)
+            self._write(file.fd, commit)
         except OSError:
-            file.safe_end = -1  # nobody knows how much of what is cut came to the disk
-            try:
-                self._io.truncate(file.fd, file.tail.end)
-            except OSError as error:
-                self._fail(f"a commit that failed could not be taken back ({error.strerror})")
+            self._take_back(file)
             raise
         file.tail = Tail(expected + count, file.tail.end + len(commit))
         file.safe_end = file.tail.end
 
-    def _fail(self, reason: str) -> None:
-        self._failure = f"session {self._files.session_id!r}: {reason}: close the session and open it again"
+    def _write(self, fd: int, commit: bytes) -> None:
+        count = self._io.write(fd, commit)
+        if count < len(commit):
+            write_all(self._io, fd, commit[count:])
+        if self._files.durable:
+            try:
+                self._io.sync(fd)
+            except OSError as error:
+                raise SyncError(error.errno, error.strerror) from error
 
-    def _look(self) -> OpenJournal | None:
+    def _take_back(self, file: OpenFile) -> None:
+        file.safe_end = -1  # nobody knows how much of what is cut came to the disk
+        try:
+            self._io.truncate(file.fd, file.tail.end)
+        except OSError as error:
+            self._failure = f"a commit that failed could not be taken back ({error.strerror})"
+
+    def _opened(self) -> OpenFile | None:
+        """Return the journal, ``None`` where there is none yet."""
+        if self._file is None and not self._files.is_closed:
+            with suppress(FileNotFoundError):
+                self._file = self._open()
+        return self._file
+
+    def _open(self, flag: int = 0) -> OpenFile:
+        files = self._files
+        flags = os.O_RDONLY if files.read_only else os.O_RDWR | os.O_APPEND
+        return OpenFile(self._io.open(f"{files.entered(files.directory)}/{JOURNAL}", flags | flag))
+
+    def _look(self) -> OpenFile | None:
         """Return the journal with its tail as it is now, ``None`` before it began; raise what ``head`` raises."""
         while True:
-            size = self._files.journal_size()
-            file = self._files.journal
+            size, file = self.size(), self._file
             try:
                 if file is not None and size != file.tail.end:
                     file.tail = self._find_tail(size)
                 break
             except CorruptError:
-                if size == self._files.journal_size():  # otherwise somebody wrote while it was read
+                if size == self.size():  # otherwise somebody wrote while it was read
                     raise
         return file
 
@@ -176,7 +325,7 @@ class FileJournal:
                 return tail
         if tail is None and before:
             raise self._missing(before, 0)
-        return tail or START
+        return tail or _START
 
     def _is_torn(self, start: int, line: bytes, size: int) -> bool:
         if b"\0" in line:
@@ -196,7 +345,7 @@ class FileJournal:
         reason = "the line break of the record is damaged"
         raise self._corrupt(reason, start, header.seq)
 
-    def _records(self, file: OpenJournal, after: int, until: int | None, size: int) -> Iterator[Record]:
+    def _records(self, file: OpenFile, after: int, until: int | None, size: int) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` within the first *size* bytes, which end with a line."""
         expected = after + 1
         damage: CorruptError | None = None
@@ -240,7 +389,7 @@ class FileJournal:
         except DamagedLineError as error:
             raise self._corrupt(str(error), start, header.seq) from error
 
-    def _find_start(self, file: OpenJournal, after: int, size: int) -> int:
+    def _find_start(self, file: OpenFile, after: int, size: int) -> int:
         """Return the offset of a line at or before the record after *after*; O(log size) reads, none after the one read last."""
         if after == file.last_read.head and file.last_read.end <= size:
             return file.last_read.end
@@ -291,7 +440,9 @@ class FileJournal:
             chunk = self._read(count, start) + rest
 
     def _read(self, size: int, offset: int) -> bytes:
-        data = self._files.read_journal(size, offset)
+        if self._file is None:
+            raise refusal.closed(self._files.session_id)
+        data = self._io.read(self._file.fd, size, offset)
         if len(data) < size:
             reason = "the file became shorter while it was read"
             raise self._corrupt(reason, offset, None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
+from memci.archive.stores.file.journal import FileJournal
 from memci.archive.stores.file.session import JSON, SessionFiles
 from memci.archive.stores.names import check_page_name, is_page_name
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec
@@ -11,8 +12,9 @@ from memci.archive.stores.thinning import superfluous
 class FilePages:
     """Implements ``memci.archive.stores.contract.Pages``: one file a page, readable with any editor."""
 
-    def __init__(self, files: SessionFiles) -> None:
+    def __init__(self, files: SessionFiles, journal: FileJournal) -> None:
         self._files = files
+        self._journal = journal
         self._is_settled = False
 
     def put(self, pages: Mapping[str, bytes]) -> None:
@@ -24,13 +26,13 @@ class FilePages:
         names = [check_page_name(name) + JSON for name in pages]
         if not names:
             return
-        with files.locked(files.pages):
+        with self._journal.locked(files.pages):
             if files.make_directory(files.pages) or not self._is_settled:
                 # Whoever made it, or began the journal, may have died before its name was safe.
-                if files.open_journal() is None or not files.read_journal(1, 0):
-                    files.settle()
-                else:
+                if self._journal.size():
                     files.sync(files.directory)
+                else:
+                    files.settle()
                 self._is_settled = True
             for name, page in zip(names, pages.values(), strict=True):
                 files.write_file([page], f"{files.pages}/{name}", sync=True)
@@ -53,20 +55,23 @@ class FilePages:
 
     def remove(self, names: Collection[str]) -> None:
         """Delete page files; names that are not there are passed over. One sync."""
-        self._files.remove_files(self._files.pages, {check_page_name(name) + JSON for name in names}.__contains__)
+        files = {check_page_name(name) + JSON for name in names}
+        with self._journal.locked(self._files.pages):
+            self._files.remove_files(self._files.pages, files)
 
 
 class FileSnapshots:
     """Implements ``memci.archive.stores.contract.Snapshots``: one file a state, replaced whole and never synced."""
 
-    def __init__(self, files: SessionFiles, codec: LineCodec) -> None:
+    def __init__(self, files: SessionFiles, journal: FileJournal, codec: LineCodec) -> None:
         self._files = files
+        self._journal = journal
         self._codec = codec
 
     def put(self, seq: int, body: bytes) -> None:
         """Keep a state, and remove older ones that are superfluous by now."""
         files = self._files
-        with files.locked(files.snapshots):
+        with self._journal.locked(files.snapshots):
             files.make_directory(files.snapshots)
             files.write_file([self._codec.encode_snapshot(seq, body)], f"{files.snapshots}/{seq}{JSON}", sync=False)
             for old in superfluous(files.snapshot_seqs()):
@@ -92,7 +97,8 @@ class FileSnapshots:
 
     def clear(self) -> None:
         """Delete all of them, damaged ones too. One sync."""
-        self._files.remove_files(self._files.snapshots, lambda _: True)
+        with self._journal.locked(self._files.snapshots):
+            self._files.remove_files(self._files.snapshots)
 
     def _read(self, seq: int) -> bytes | DamagedLineError | None:
         """Return the body, what is wrong with it, or ``None`` where the file went meanwhile. Raises ``OSError``."""

@@ -45,14 +45,13 @@ def check_durability(value: str) -> str:
 class FileSession:
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
-    def __init__(self, files: SessionFiles, codec: LineCodec, *, durability: str, read_only: bool) -> None:
-        self.journal = FileJournal(files, codec)
-        self.pages = FilePages(files)
-        self.snapshots = FileSnapshots(files, codec)
-        self.blobs = FileBlobs(files)
-        self.durability = durability
+    def __init__(self, files: SessionFiles, journal: FileJournal, codec: LineCodec) -> None:
+        self.journal = journal
+        self.pages = FilePages(files, journal)
+        self.snapshots = FileSnapshots(files, journal, codec)
+        self.blobs = FileBlobs(files, journal)
+        self.durability = "fsync" if files.durable else "flush"
         self._files = files
-        self._read_only = read_only
         self._index: PageIndex | None = None
 
     @property
@@ -64,8 +63,8 @@ class FileSession:
                 from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
                 self._files.entered(self._files.directory)
-                with nullcontext() if self._read_only else self._files.locked(path):
-                    self._index = PageIndex(path, read_only=self._read_only)
+                with nullcontext() if self._files.read_only else self.journal.locked(path):
+                    self._index = PageIndex(path, read_only=self._files.read_only)
         return self._index
 
     def indexed_seq(self) -> int:
@@ -80,7 +79,18 @@ class FileSession:
         if self._index is not None:
             self._index.close()
             self._index = None
-        self._files.close()
+        self.journal.close()
+
+    def remove(self) -> None:
+        """Delete all that is stored; see ``FileStore.delete``."""
+        files = self._files
+        with files.reported(files.directory):
+            try:
+                files.io.list_directory(files.directory)
+            except FileNotFoundError:
+                return
+            with self.journal.locked(files.directory):
+                files.remove(self.blobs.forget_all)
 
 
 class FileStore:
@@ -102,13 +112,16 @@ class FileStore:
         self.durability = check_durability(durability)
         self.io = io or FileIo()
         self.root = str(Path(root).absolute())
-        self._opened: WeakSet[SessionFiles] = WeakSet()
+        self._opened: WeakSet[FileJournal] = WeakSet()
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
         """Open what is stored of a session; nothing is read or written before it is asked for."""
-        files = self._files(tenant, session_id, read_only=read_only)
-        self._opened.add(files)
-        return FileSession(files, LineCodec(tenant, session_id), durability=self.durability, read_only=read_only)
+        key = check_key(tenant, session_id)
+        files = SessionFiles(self.root, self.io, key, durable=self.durability == "fsync", read_only=read_only)
+        codec = LineCodec(*key)
+        journal = FileJournal(files, codec)
+        self._opened.add(journal)
+        return FileSession(files, journal, codec)
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order. Reads the end of each journal.
@@ -135,26 +148,16 @@ class FileStore:
 
         After an ``UnavailableError`` something is left: call again.
         """
-        files = self._files(tenant, session_id)
-        with files.reported(files.directory):
-            try:
-                self.io.list_directory(files.directory)
-            except FileNotFoundError:
-                return
-            try:
-                with files.locked(files.directory):
-                    files.remove(FileBlobs(files).forget_all)
-            finally:
-                files.close()
+        session = self.open(tenant, session_id)
+        try:
+            session.remove()
+        finally:
+            session.close()
 
     def close(self) -> None:
         """Give back the files of the sessions that are still open. May be called twice."""
-        for files in list(self._opened):
-            files.close()
-
-    def _files(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionFiles:
-        key = check_key(tenant, session_id)
-        return SessionFiles(self.root, self.io, key, durable=self.durability == "fsync", read_only=read_only)
+        for journal in list(self._opened):
+            journal.close()
 
     def _find_session(self, tenant: str, entry: "os.DirEntry[str]") -> str | None:
         """Return the id of the session in a directory, ``None`` where there is none with a record."""
