@@ -83,7 +83,7 @@ class FailedCommitSwallowed(FileJournal):
 
 class DeletesTheJournalOnly(SessionFiles):
     def remove(self, forget_blobs: Callable[[], None]) -> None:  # noqa: ARG002 (the bug)
-        self.unlink(self.journal_path)
+        self.unlink(self.journal)
         self.sync(self.directory)
 
 
@@ -190,10 +190,9 @@ class BuggyStore(FileStore):
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> FileSession:
         durable = self.durability == "fsync"
         files = self._parts.files(self.root, self.io, (tenant, session_id), durable=durable, read_only=read_only)
-        codec = self._parts.codec(tenant, session_id)
-        journal = self._parts.journal(files, codec)
+        journal = self._parts.journal(files, self._parts.codec(tenant, session_id))
         self._opened.add(journal)
-        return FileSession(files, journal, codec)
+        return FileSession(journal)
 
 
 @attrs.frozen

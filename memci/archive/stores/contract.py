@@ -1,7 +1,8 @@
 """What the engine asks of a store. Every store passes the whole suite in ``memci.testing.store_suite``.
 
 Every call raises ``SessionClosedError`` once the session was closed, and every call that writes raises ``PermissionDeniedError``
-where it was opened read-only, and ``UnavailableError`` where it was deleted while it was open.
+where it was opened read-only, and ``UnavailableError`` where it was deleted while it was open, or where the change is not known
+to be done: call again then.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,14 +15,27 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
+class NewRecord:
+    """An event on its way into a journal.
+
+    Attributes:
+        kind: Such as ``appended``: a word of a-z, 0-9 and _ that begins with a letter.
+        version: The version of the kind, from 0.
+        body: The event as compact JSON: not empty, no raw line break, no NUL.
+    """
+
+    kind: str
+    version: int
+    body: bytes
+
+
+@attrs.frozen
 class Record:
     """One event as it lies in a journal.
 
     Attributes:
         seq: Its place, dense from 1.
-        kind: The event's kind, such as ``appended``.
-        version: The version of the kind.
-        body: The event as compact JSON.
+        kind, version, body: As in ``NewRecord``.
         redacted: The body is not the one that was appended, but what ``Journal.redact`` put in its place.
     """
 
@@ -32,50 +46,32 @@ class Record:
     redacted: bool = False
 
 
-@attrs.frozen
-class NewRecord:
-    """An event on its way into a journal.
-
-    Attributes:
-        kind: A word of a-z, 0-9 and _ that begins with a letter.
-        version: The version of the kind, from 0.
-        body: The event as compact JSON: not empty, no raw line break, no NUL.
-    """
-
-    kind: str
-    version: int
-    body: bytes
-
-
 class Journal(Protocol):
-    """The append-only log of one session. Safe for one thread at a time; other processes may have it open too."""
+    """The append-only log of one session. Safe for one thread at a time; other processes may have it open too.
+
+    To look into a session that was deleted while it was open raises ``UnavailableError`` too.
+    """
 
     def head(self) -> int:
         """Return the sequence number of the last whole commit as it is stored now, 0 for none.
 
-        Raises:
-            UnavailableError: The session was deleted while it was open; so with ``read``.
-            CorruptError: The last record is damaged.
+        Raises ``CorruptError`` if the last record is damaged.
         """
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
 
-        Raises:
-            ValueError: There is no record, or one that is not what ``NewRecord`` says.
-            ConflictError: The head is not *expected*; nothing was written.
-            UnavailableError: The bytes are not safe (a full disk, a failed sync, a deleted session). After a failed sync
-                every further append raises too: close the session and open it again.
+        Raises ``ValueError`` if there is no record, or one that is not what ``NewRecord`` says; ``ConflictError`` if the head is
+        not *expected*, with nothing written; and ``UnavailableError`` if the bytes are not safe (a full disk, a failed sync).
+        After a failed sync every further append raises too: close the session and open it again.
         """
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; a commit that was torn is not there.
 
-        What is committed while it reads is not read; bodies that are redacted meanwhile are the former or the new ones.
-        Costs what is read and O(log n) to find the place; memory is bounded by the largest record.
-
-        Raises:
-            CorruptError: A record is damaged; those before it were yielded.
+        What is committed while it reads is not read; bodies that are redacted meanwhile are the former or the new ones. Costs
+        what is read and O(log n) to find the place; memory is bounded by the largest record. Raises ``CorruptError`` at a
+        record that is damaged, after those before it.
         """
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
@@ -83,15 +79,10 @@ class Journal(Protocol):
 
         Place, kind and version of a record stay as they are, and their checksums hold. Once it returns the new bodies are
         durable, and no file or row of the journal holds the former ones. Whoever has the journal open reads the new ones.
+        *former* has the SHA-256, in hex, of bodies that must still be there; others are replaced whatever they are.
 
-        Args:
-            bodies: The new bodies.
-            former: SHA-256 of bodies that must still be there, in hex; others are replaced whatever they are.
-
-        Raises:
-            ValueError: There is no such record, or a body is not what ``NewRecord`` says; nothing was changed.
-            ConflictError: Others redacted one of them meanwhile: it is as they left it, and so may the rest be. Read again.
-            UnavailableError: It is not known to be done; call again.
+        Raises ``ValueError`` if there is no such record, or a body is not what ``NewRecord`` says: nothing was changed; and
+        ``ConflictError`` if others redacted one meanwhile: it is as they left it, and so may the rest be. Read again.
         """
 
 
@@ -102,7 +93,7 @@ class Pages(Protocol):
     """
 
     def put(self, pages: Mapping[str, bytes]) -> None:
-        """Write page files, over older ones of the same name, durably; after an ``UnavailableError``, call again."""
+        """Write page files, over older ones of the same name, durably."""
 
     def find(self, name: str) -> bytes | None:
         """Return the bytes of a page file, or ``None`` where there is none."""
@@ -124,11 +115,7 @@ class Snapshots(Protocol):
         """Return the newest undamaged state with ``seq <= at_most``, or ``None``."""
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence for each damaged snapshot.
-
-        Raises:
-            CorruptError: What holds these and other sessions too, such as a database, is damaged.
-        """
+        """Yield a sentence for each damaged snapshot. Raises ``CorruptError`` if what holds them all, a database, is damaged."""
 
     def clear(self) -> None:
         """Delete all of them, durably."""
@@ -137,7 +124,7 @@ class Snapshots(Protocol):
 class Blobs(Protocol):
     """Large data under the SHA-256 of its bytes in hex, as one session sees it: each is there as long as it is referred to.
 
-    Sessions of a tenant share it, where the store can do that safely. After an ``UnavailableError``, call again.
+    Sessions of a tenant share it, where the store can do that safely.
     """
 
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
@@ -153,7 +140,7 @@ class Blobs(Protocol):
         """Yield the names of the blobs that the session refers to, in no order."""
 
     def drop(self, names: Collection[str], seq: int) -> None:
-        """Forget that the session refers to blobs, but for those that it put for a record after *seq*; durable.
+        """Forget, durably, that the session refers to blobs, but for those that it put for a record after *seq*.
 
         Those that nobody refers to are deleted. Deleting a session does this for all that it refers to.
         """

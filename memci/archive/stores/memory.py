@@ -1,6 +1,7 @@
 """Sessions in memory, for tests and short runs: the same contract and the same errors as the other stores."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -30,30 +31,31 @@ class _Stored:
 
 class _View:
     def __init__(self, session: "MemorySession") -> None:
-        self._session = session
+        self._look = session.look
+        self._changed = session.changed
 
 
 class _Journal(_View):
     def head(self) -> int:
-        return len(self._session.look().records)
+        return len(self._look().records)
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         check_commit(records)
-        with self._session.lock:
-            stored = self._session.begin().records
-            if len(stored) != expected:
-                raise refusal.conflict(expected, len(stored))
-            stored += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, start=expected + 1)]
-        return expected + len(records)
+        with self._changed() as stored:
+            head = len(stored.records)
+            if head != expected:
+                raise refusal.conflict(expected, head)
+            stored.records += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, head + 1)]
+            return len(stored.records)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        yield from self._session.look().records[after : None if until is None else max(until, 0)]
+        yield from self._look().records[after : None if until is None else max(until, 0)]
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         for body in bodies.values():
             check_body(body)
-        with self._session.lock:
-            records = self._session.begin().records
+        with self._changed() as stored:
+            records = stored.records
             for seq in bodies:
                 if not 1 <= seq <= len(records):
                     raise refusal.no_record(seq, len(records))
@@ -66,65 +68,60 @@ class _Journal(_View):
 class _Pages(_View):
     def put(self, pages: Mapping[str, bytes]) -> None:
         checked = {check_page_name(name): page for name, page in pages.items()}
-        with self._session.lock:
-            self._session.begin().pages.update(checked)
+        with self._changed() as stored:
+            stored.pages.update(checked)
 
     def find(self, name: str) -> bytes | None:
-        return self._session.look().pages.get(check_page_name(name))
+        return self._look().pages.get(check_page_name(name))
 
     def names(self) -> Iterator[str]:
-        yield from list(self._session.look().pages)
+        yield from list(self._look().pages)
 
     def remove(self, names: Collection[str]) -> None:
         checked = [check_page_name(name) for name in names]
-        with self._session.lock:
-            pages = self._session.begin().pages
+        with self._changed() as stored:
             for name in checked:
-                pages.pop(name, None)
+                stored.pages.pop(name, None)
 
 
 class _Snapshots(_View):
     def put(self, seq: int, body: bytes) -> None:
-        with self._session.lock:
-            snapshots = self._session.begin().snapshots
-            snapshots[seq] = body
-            for old in superfluous(snapshots):
-                del snapshots[old]
+        with self._changed() as stored:
+            stored.snapshots[seq] = body
+            for old in superfluous(stored.snapshots):
+                del stored.snapshots[old]
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
-        with self._session.lock:
-            kept = self._session.look().snapshots.items()
-            return max(((seq, body) for seq, body in kept if at_most is None or seq <= at_most), default=None)
+        kept = self._look().snapshots.copy().items()
+        return max(((seq, body) for seq, body in kept if at_most is None or seq <= at_most), default=None)
 
     def problems(self) -> Iterator[str]:
-        self._session.look()
+        self._look()
         return iter(())  # memory is not damaged
 
     def clear(self) -> None:
-        with self._session.lock:
-            self._session.begin().snapshots.clear()
+        with self._changed() as stored:
+            stored.snapshots.clear()
 
 
 class _Blobs(_View):
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
-        with self._session.lock:
-            known = self._session.begin().blobs
+        with self._changed() as stored:
             for name, blob in blobs.items():
-                known[name] = (max(seq, known[name][0] if name in known else 0), blob)
+                stored.blobs[name] = (max(seq, stored.blobs.get(name, (0, b""))[0]), blob)
         return blobs
 
     def find(self, name: str) -> bytes | None:
-        return self._session.look().blobs.get(name, (0, None))[1]
+        return self._look().blobs.get(name, (0, None))[1]
 
     def names(self) -> Iterator[str]:
-        yield from list(self._session.look().blobs)
+        yield from list(self._look().blobs)
 
     def drop(self, names: Collection[str], seq: int) -> None:
-        with self._session.lock:
-            known = self._session.begin().blobs
+        with self._changed() as stored:
             for name in names:
-                if name in known and known[name][0] <= seq:
-                    del known[name]
+                if stored.blobs.get(name, (seq + 1,))[0] <= seq:
+                    del stored.blobs[name]
 
 
 class MemorySession:
@@ -136,8 +133,7 @@ class MemorySession:
         self.snapshots: Snapshots = _Snapshots(self)
         self.blobs: Blobs = _Blobs(self)
         self.durability = store.durability
-        self.lock = store.lock
-        self._sessions = store.sessions_by_key
+        self._store = store
         self._key = key
         self._read_only = read_only
         self._stored: _Stored | None = None
@@ -149,18 +145,20 @@ class MemorySession:
         if self._is_closed:
             raise refusal.closed(self._key[1])
         if self._stored is None:
-            self._stored = self._sessions.get(self._key)
+            self._stored = self._store.sessions_by_key.get(self._key)
         if self._stored is not None and self._stored.is_deleted:
             raise refusal.deleted(self._key[1])
         return self._stored or _Stored()
 
-    def begin(self) -> _Stored:
-        """Return what is stored, to be changed, with the lock held; the session begins if need be."""
-        stored = self.look()
-        if self._read_only:
-            raise refusal.read_only(self._key[1])
-        self._stored = self._sessions[self._key] = stored
-        return stored
+    @contextmanager
+    def changed(self) -> Iterator[_Stored]:
+        """Give what is stored, to be changed under the store's lock; the session begins if need be."""
+        with self._store.lock:
+            stored = self.look()
+            if self._read_only:
+                raise refusal.read_only(self._key[1])
+            self._stored = self._store.sessions_by_key[self._key] = stored
+            yield stored
 
     @property
     def index(self) -> "PageIndex":
@@ -187,12 +185,7 @@ class MemorySession:
 class MemoryStore:
     """Implements ``memci.archive.stores.contract.Store`` in memory; sessions last as long as this object.
 
-    Different sessions may be used by different threads at once.
-
-    Attributes:
-        durability: ``memory``: nothing survives the process.
-        lock: Protects the sessions; held for moments.
-        sessions_by_key: What is stored, by tenant and session id.
+    Different sessions may be used by different threads at once. ``lock`` protects ``sessions_by_key``, and is held for moments.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import orjson
 
-from memci.archive.stores.contract import NewRecord
+from memci.archive.stores.contract import NewRecord, Record
 from memci.errors import ConflictError, StoreError
 
 FORMAT_VERSION = 1
@@ -140,6 +140,12 @@ class LineCodec:
             return body[match.end() : -1], True
         message = "the body does not match its SHA-256"
         raise DamagedLineError(message)
+
+    def decode(self, line: bytes) -> Record:
+        """Return the record of a line; raise what the two above raise."""
+        header = self.decode_header(line)
+        body, redacted = self.decode_body(line, header)
+        return Record(header.seq, header.kind, header.version, body, redacted)
 
     def redact(self, line: bytes, body: bytes, former: str | None = None) -> bytes:
         """Return the line of a record with another body in the place of its own; its checksum still holds.

@@ -6,13 +6,13 @@ import re
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore, check_durability
 from memci.archive.stores.sql import postgres_url
-from memci.archive.stores.tier import redis_tier
+from memci.archive.stores.tier import TieredStore, is_clear
 from memci.errors import ConfigError
 
 _SCHEMES = (
     "file:./directory, file:/absolute/directory, sqlite:///file.db, sqlite:////absolute/file.db, "
     "postgresql://user:password@host/database, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, "
-    "redis://host:6379/0?store=<URL of the store behind it> or memory:"
+    "redis://host:6379/0?store=<URL of another store> or memory:"
 )
 _USER = re.compile(r"//[^/?]*@")
 _PARAMETERS = re.compile(r"\?.*", re.DOTALL)
@@ -21,7 +21,7 @@ _SCHEME = re.compile(
 )
 _BUCKET = re.compile(r"//[\w.-]+(?:/[^@:?]*)?(?:\?.*)?", re.DOTALL)
 _PATHS = {"file": re.compile(r"(?://(?=/))?((?!//)[^\0]+)"), "sqlite": re.compile(r"///((?!//)[^\0]*[^\0/])")}
-# What a path that is none may hold: a password before a host, or behind a name.
+# What a path that is none may hold: a password before a host, or after a name.
 _SECRET = re.compile(r":.*@|^//[^/].*@|[?&].*=|(?:pass|pwd|secret|token|key)\w*\s*=", re.DOTALL | re.IGNORECASE)
 
 
@@ -57,8 +57,6 @@ def open_store(url: str, durability: str = "fsync") -> Store:
 
             return ObjectStore.from_url(url, checked)
         case "redis" | "rediss" | "redis+unix", ":" if rest.startswith("//"):
-            from memci.archive.stores.tier.store import TieredStore  # noqa: PLC0415 (as above)
-
             return TieredStore.from_url(url, checked, open_store)
         case "memory", ":" if not rest:
             from memci.archive.stores.memory import MemoryStore  # noqa: PLC0415 (as above)
@@ -79,7 +77,7 @@ def shown_url(url: str) -> str:
             is_plain = not set(url).intersection("@=?")
         case "file" | "sqlite", ":":
             is_plain = not _SECRET.search(rest)
-        case _, ":" if postgres_url.is_clear(url) or redis_tier.is_clear(url):
+        case _, ":" if postgres_url.is_clear(url) or is_clear(url):
             return _PARAMETERS.sub("?…", _USER.sub("//…@", url))
         case "s3" | "gs" | "az", ":" if _BUCKET.fullmatch(rest):
             return _PARAMETERS.sub("?…", url)

@@ -40,62 +40,55 @@ _START = Tail(0, 0)
 
 @attrs.define(eq=False)
 class OpenFile:
-    """A journal file, and what is known of it; whoever opens the one that took its place begins anew.
-
-    Attributes:
-        fd: Its descriptor.
-        tail: Where its whole commits end, as it was seen last.
-        safe_end: All before it was synced by this process, and nothing cut since; -1 where something was.
-        last_read: After the record that was read last: whoever follows a journal goes on there.
-    """
+    """A journal file, and what is known of it; whoever opens the one that took its place begins anew."""
 
     fd: int
-    tail: Tail = _START
-    safe_end: int = 0
-    last_read: Tail = _START
+    tail: Tail = _START  # where its whole commits end, as it was seen last
+    safe_end: int = 0  # all before it was synced by this process, and nothing cut since; -1 where something was
+    last_read: Tail = _START  # whoever follows a journal goes on there
 
 
 class FileJournal:
     """Implements ``memci.archive.stores.contract.Journal`` on ``journal.jsonl``, and has the lock of the session.
 
     The head is found by reading backwards from the end and is kept with the size that the file then had, so that a look
-    at the size tells whether somebody else wrote. A commit is one write and one sync. What a crash left after the last
-    whole commit is invisible to readers, and is cut by the next writer.
+    at the size tells whether somebody else wrote. What a crash left after the last whole commit is invisible to readers, and
+    is cut by the next writer.
 
     The lock is an exclusive ``flock`` on a file of its own, so that no file that is replaced takes it along. It keeps out other
     openings of the session, in this process and in others; under it a temporary file belongs to nobody else.
     """
 
     def __init__(self, files: SessionFiles, codec: LineCodec) -> None:
-        self._files = files
-        self._codec = codec
+        self.files = files
+        self.codec = codec
         self._io = files.io
         self._file: OpenFile | None = None
         self._lock: int | None = None
         self._lock_pid = 0
-        self._is_hung = False
+        self._wait_s = self._io.wait_s
         self._is_swept = False
         self._failure = ""
 
     def head(self) -> int:
         """Return the sequence number of the last whole commit as it is stored now; raise ``CorruptError`` for a damaged one."""
-        with self._files.reported(self._files.journal_path):
+        with self.files.reported(self.files.journal):
             file = self._look()
             return file.tail.head if file else 0
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        """Commit the records after *expected*, all or none, and return the new head. Durable once it returns."""
-        files = self._files
+        """Commit the records after *expected*, all or none, and return the new head. One write and one sync."""
+        files = self.files
         if self._failure:
             message = f"session {files.session_id!r}: {self._failure}: close the session and open it again"
             raise UnavailableError(message)
-        commit = self._codec.encode_commit(expected, records)
+        commit = self.codec.encode_commit(expected, records)
         if expected and self._file is None:
-            with files.reported(files.journal_path):
+            with files.reported(files.journal):
                 if self._opened() is None:
                     raise refusal.conflict(expected, 0)
         try:
-            with self.locked(files.journal_path) as size:
+            with self.locked(files.journal) as size:
                 self._commit(expected, commit, len(records), size)
         except UnavailableError as error:
             if isinstance(error.__cause__, SyncError):
@@ -106,7 +99,7 @@ class FileJournal:
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` in order; see the contract."""
-        with self._files.reported(self._files.journal_path):
+        with self.files.reported(self.files.journal):
             try:
                 file = self._look()
             except CorruptError:
@@ -130,14 +123,14 @@ class FileJournal:
         """Put other bodies in the place of those of some records: the journal is replaced whole. O(journal)."""
         for body in bodies.values():
             check_body(body)
-        files = self._files
-        with self.locked(files.journal_path):
+        files = self.files
+        with self.locked(files.journal):
             tail = self._find_tail(self.size())
             for seq in bodies:
                 if not 1 <= seq <= tail.head:
                     raise refusal.no_record(seq, tail.head)
             if bodies:
-                files.write_file(self._redacted(bodies, former or {}, tail.end), files.journal_path, sync=True)
+                files.write_file(self._redacted(bodies, former or {}, tail.end), files.journal, sync=True)
                 files.sync(files.directory)
                 self.size()  # lets go of the former file
 
@@ -153,21 +146,21 @@ class FileJournal:
             try:
                 new = self._open()
             except FileNotFoundError:
-                raise refusal.deleted(self._files.session_id) from None
+                raise refusal.deleted(self.files.session_id) from None
             headers = {self._io.read(each.fd, _HEADER_BYTES, 0).partition(b'"body":')[0] for each in (file, new)}
             old, self._file = (new, file) if len(headers) > 1 else (file, new)
             self._io.close(old.fd)
             if self._file is file:
-                raise refusal.deleted(self._files.session_id)
+                raise refusal.deleted(self.files.session_id)
         return 0
 
     @contextmanager
     def locked(self, path: str) -> Iterator[int]:
-        """Hold the lock, to write, with the directory of a new session made; give the size of the journal if it is open, else 0.
+        """Hold the lock, with the directory of a new session made; give the size of the journal if it is open, else 0.
 
-        Failures are reported on the file that is named; a closed, a read-only and a deleted session are refused.
+        Failures are reported on the file at *path*; a closed, a read-only and a deleted session are refused.
         """
-        files = self._files
+        files = self.files
         if files.is_closed:
             raise refusal.closed(files.session_id)
         if files.read_only:
@@ -182,7 +175,7 @@ class FileJournal:
 
     def close(self) -> None:
         """Give back the descriptors, and refuse every further call of the session. May be called twice."""
-        self._files.is_closed = True
+        self.files.is_closed = True
         if self._lock is not None:
             self._io.close(self._lock)
         if self._file is not None:
@@ -197,22 +190,20 @@ class FileJournal:
         is_known = self._lock is not None or self._file is not None
         while True:
             if self._lock is None:
-                self._lock = self._files.open_lock(create=not is_known)
-                self._lock_pid = os.getpid()
+                self._lock, self._lock_pid = self.files.open_lock(create=not is_known), os.getpid()
             try:
                 self._io.lock(self._lock, LOCK)
             except BlockingIOError:
                 # After one waited in vain others wait a moment only, for those who hold it in turns.
-                wait_s = min(self._io.wait_s, _MOMENT_S) if self._is_hung else self._io.wait_s
-                self._is_hung = True
+                wait_s, self._wait_s = self._wait_s, min(self._wait_s, _MOMENT_S)
                 take_lock(self._lock, wait_s, self._io.lock)
-            self._is_hung = False
+            self._wait_s = self._io.wait_s
             if self._file is not None:  # deleting unlinks it before the lock, both under the lock
                 return self.size()
             if self._io.stat(self._lock).st_nlink:
                 return 0
             if is_known:
-                raise refusal.deleted(self._files.session_id)
+                raise refusal.deleted(self.files.session_id)
             self._io.close(self._lock)
             self._lock = None
 
@@ -227,7 +218,7 @@ class FileJournal:
 
     def _commit(self, expected: int, commit: bytes, count: int, size: int) -> None:
         """Write and sync a commit, under the lock. Raises ``OSError``, and what ``append`` raises."""
-        files, file = self._files, self._file
+        files, file = self.files, self._file
         if file is None:  # somebody else may have begun the session while the lock was waited for
             file = self._file = self._open(os.O_CREAT)
             size = self._io.stat(file.fd).st_size
@@ -250,7 +241,11 @@ class FileJournal:
                 files.sync(file.fd)
             self._write(file.fd, commit)
         except OSError:
-            self._take_back(file)
+            file.safe_end = -1  # nobody knows how much of what is cut came to the disk
+            try:
+                self._io.truncate(file.fd, file.tail.end)
+            except OSError as error:
+                self._failure = f"a commit that failed could not be taken back ({error.strerror})"
             raise
         file.tail = Tail(expected + count, file.tail.end + len(commit))
         file.safe_end = file.tail.end
@@ -259,28 +254,21 @@ class FileJournal:
         count = self._io.write(fd, commit)
         if count < len(commit):
             write_all(self._io, fd, commit[count:])
-        if self._files.durable:
+        if self.files.durable:
             try:
                 self._io.sync(fd)
             except OSError as error:
                 raise SyncError(error.errno, error.strerror) from error
 
-    def _take_back(self, file: OpenFile) -> None:
-        file.safe_end = -1  # nobody knows how much of what is cut came to the disk
-        try:
-            self._io.truncate(file.fd, file.tail.end)
-        except OSError as error:
-            self._failure = f"a commit that failed could not be taken back ({error.strerror})"
-
     def _opened(self) -> OpenFile | None:
         """Return the journal, ``None`` where there is none yet."""
-        if self._file is None and not self._files.is_closed:
+        if self._file is None and not self.files.is_closed:
             with suppress(FileNotFoundError):
                 self._file = self._open()
         return self._file
 
     def _open(self, flag: int = 0) -> OpenFile:
-        files = self._files
+        files = self.files
         flags = os.O_RDONLY if files.read_only else os.O_RDWR | os.O_APPEND
         return OpenFile(self._io.open(f"{files.entered(files.directory)}/{JOURNAL}", flags | flag))
 
@@ -307,9 +295,9 @@ class FileJournal:
                 tail = None  # a hole in the last commit: all of it is torn
                 continue
             try:
-                header = self._codec.decode_header(line)
+                header = self.codec.decode_header(line)
                 if tail is None:  # a line break that is lost joins two records, and the header of the first holds
-                    self._codec.decode_body(line, header)
+                    self.codec.decode_body(line, header)
             except DamagedLineError as error:
                 if tail is not None:
                     is_damaged = True  # whoever reads that far will hear of it
@@ -338,8 +326,8 @@ class FileJournal:
             return False
         whole = line[:-1] + b"\n"
         try:
-            header = self._codec.decode_header(whole)
-            self._codec.decode_body(whole, header)
+            header = self.codec.decode_header(whole)
+            self.codec.decode_body(whole, header)
         except DamagedLineError:
             return True
         reason = "the line break of the record is damaged"
@@ -351,7 +339,7 @@ class FileJournal:
         damage: CorruptError | None = None
         for start, line in self._lines(self._find_start(file, after, size), size):
             try:
-                header = self._codec.decode_header(line)
+                header = self.codec.decode_header(line)
             except DamagedLineError as error:
                 damage = self._corrupt(str(error), start, expected)
                 if expected > after + 1:
@@ -376,16 +364,16 @@ class FileJournal:
         """Yield the lines of the first *size* bytes, with other bodies in some. Raises ``CorruptError`` and ``ConflictError``."""
         for start, line in self._lines(0, size):
             try:
-                header = self._codec.decode_header(line)
+                header = self.codec.decode_header(line)
             except DamagedLineError as error:
                 raise self._corrupt(str(error), start, None) from error
             self._body(start, line, header)
             body = bodies.get(header.seq)
-            yield line if body is None else self._codec.redact(line, body, former.get(header.seq))
+            yield line if body is None else self.codec.redact(line, body, former.get(header.seq))
 
     def _body(self, start: int, line: bytes, header: Header) -> tuple[bytes, bool]:
         try:
-            return self._codec.decode_body(line, header)
+            return self.codec.decode_body(line, header)
         except DamagedLineError as error:
             raise self._corrupt(str(error), start, header.seq) from error
 
@@ -409,7 +397,7 @@ class FileJournal:
         next(lines)  # most likely the end of a line
         for place, line in lines:
             try:
-                return place, self._codec.decode_header(line).seq
+                return place, self.codec.decode_header(line).seq
             except DamagedLineError:
                 continue
         return None
@@ -441,7 +429,7 @@ class FileJournal:
 
     def _read(self, size: int, offset: int) -> bytes:
         if self._file is None:
-            raise refusal.closed(self._files.session_id)
+            raise refusal.closed(self.files.session_id)
         data = self._io.read(self._file.fd, size, offset)
         if len(data) < size:
             reason = "the file became shorter while it was read"
@@ -449,7 +437,7 @@ class FileJournal:
         return data
 
     def _corrupt(self, reason: str, offset: int, seq: int | None) -> CorruptError:
-        return CorruptError(reason, session=self._files.session_id, place=f"{JOURNAL}, byte {offset}", seq=seq)
+        return CorruptError(reason, session=self.files.session_id, place=f"{JOURNAL}, byte {offset}", seq=seq)
 
     def _missing(self, seq: int, offset: int) -> CorruptError:
         return self._corrupt(f"the record {seq} is missing", offset, seq)

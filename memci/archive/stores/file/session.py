@@ -4,7 +4,6 @@ import errno
 import os
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import orjson
 
@@ -32,13 +31,7 @@ class SyncError(OSError):
 class SessionFiles:
     """The directory of one session. Most methods raise ``OSError``; those that write are called under the lock of the session.
 
-    Attributes:
-        io: The operating system.
-        session_id, durable, read_only: Whose they are, and how they were opened.
-        is_closed: Every further call of the session is refused.
-        root, tenant_directory, directory: Absolute paths of the store, the tenant and the session.
-        pages, snapshots, blobs, journal_path: And of what they hold.
-        name: Of the session's directory.
+    All paths are absolute; ``name`` is that of the session's directory. Once ``is_closed``, every further call is refused.
     """
 
     def __init__(self, root: str, io: FileIo, key: tuple[str, str], *, durable: bool, read_only: bool) -> None:
@@ -54,7 +47,7 @@ class SessionFiles:
         self.pages = f"{self.directory}/{PAGES}"
         self.snapshots = f"{self.directory}/{SNAPSHOTS}"
         self.blobs = f"{self.tenant_directory}/{BLOBS}"
-        self.journal_path = f"{self.directory}/{JOURNAL}"
+        self.journal = f"{self.directory}/{JOURNAL}"
 
     def entered(self, directory: str) -> str:
         """Return the path of a directory, into which no symbolic link leads."""
@@ -72,7 +65,7 @@ class SessionFiles:
             raise self.failure(error, path) from error
 
     def failure(self, error: OSError, path: str) -> UnavailableError:
-        """Return the error of a call to the system that failed, with its own file or else this one."""
+        """Return the error of a call to the system that failed; it names its own file, or else this one."""
         path = error.filename if isinstance(error.filename, str) else path
         return refusal.unavailable(error, path.removeprefix(f"{self.root}/"), self.session_id)
 
@@ -162,7 +155,7 @@ class SessionFiles:
 
         A crash half way leaves a directory without a journal: no session, and a new one of that id can begin in it.
         """
-        self.unlink(self.journal_path)
+        self.unlink(self.journal)
         self.sync(self.directory)  # nothing else is gone before the journal is
         forget_blobs()
         self._remove_below(self.directory, keep=LOCK)
@@ -186,11 +179,11 @@ class SessionFiles:
         raise OSError(errno.ELOOP, "A link leads nowhere", self.directory)
 
     def _make_directories(self, path: str) -> None:
-        parent = str(Path(path).parent)
+        parent = path.rpartition("/")[0] or "/"
         if path == self.tenant_directory:
             # Whoever made the root may have died before its name was safe: a tenant in it tells that it is.
             self._make_directories(self.root)
-            self.sync(str(Path(self.root).parent))
+            self.sync(self.root.rpartition("/")[0] or "/")
         try:
             self.io.make_directory(path)
         except FileExistsError:

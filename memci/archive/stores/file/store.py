@@ -13,7 +13,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -22,9 +22,8 @@ import orjson
 
 from memci.archive import refusal
 from memci.archive.disk import FileIo, find_file, is_of_other_kind
-from memci.archive.stores.file.blobs import FileBlobs
 from memci.archive.stores.file.journal import FileJournal
-from memci.archive.stores.file.pages import FilePages, FileSnapshots
+from memci.archive.stores.file.pages import FileBlobs, FilePages, FileSnapshots
 from memci.archive.stores.file.session import INDEX, NOTE, SessionFiles
 from memci.archive.stores.names import check_identifier, check_key, file_name, find_session, is_hashed, session_name
 from memci.archive.stores.record_codec import LineCodec
@@ -45,32 +44,32 @@ def check_durability(value: str) -> str:
 class FileSession:
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
-    def __init__(self, files: SessionFiles, journal: FileJournal, codec: LineCodec) -> None:
+    def __init__(self, journal: FileJournal) -> None:
         self.journal = journal
-        self.pages = FilePages(files, journal)
-        self.snapshots = FileSnapshots(files, journal, codec)
-        self.blobs = FileBlobs(files, journal)
-        self.durability = "fsync" if files.durable else "flush"
-        self._files = files
+        self.pages = FilePages(journal)
+        self.snapshots = FileSnapshots(journal)
+        self.blobs = FileBlobs(journal)
+        self.durability = "fsync" if journal.files.durable else "flush"
+        self._index_path = f"{journal.files.directory}/{INDEX}"
         self._index: PageIndex | None = None
 
     @property
     def index(self) -> "PageIndex":
         """Page facts and search, opened when first asked for, which makes the directory of a new session."""
         if self._index is None:
-            path = f"{self._files.directory}/{INDEX}"
-            with self._files.reported(path):
+            files = self.journal.files
+            with files.reported(self._index_path):
                 from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
-                self._files.entered(self._files.directory)
-                with nullcontext() if self._files.read_only else self.journal.locked(path):
-                    self._index = PageIndex(path, read_only=self._files.read_only)
+                files.entered(files.directory)
+                with nullcontext() if files.read_only else self.journal.locked(self._index_path):
+                    self._index = PageIndex(self._index_path, read_only=files.read_only)
         return self._index
 
     def indexed_seq(self) -> int:
         """Return the last record that the index knows of; 0 where there is none that can be read."""
         try:
-            return self.index.seq if os.path.exists(f"{self._files.directory}/{INDEX}") else 0  # noqa: PTH110 (no error on a failing disk)
+            return self.index.seq if os.path.exists(self._index_path) else 0  # noqa: PTH110 (no error on a failing disk)
         except (CorruptError, UnavailableError):
             return 0
 
@@ -81,31 +80,13 @@ class FileSession:
             self._index = None
         self.journal.close()
 
-    def remove(self) -> None:
-        """Delete all that is stored; see ``FileStore.delete``."""
-        files = self._files
-        with files.reported(files.directory):
-            try:
-                files.io.list_directory(files.directory)
-            except FileNotFoundError:
-                return
-            with self.journal.locked(files.directory):
-                files.remove(self.blobs.forget_all)
-
 
 class FileStore:
     """Implements ``memci.archive.stores.contract.Store`` on a directory of a local file system (POSIX).
 
-    Many processes of one machine may use it at once.
-
-    Args:
-        root: The directory; it is made with the first record, and a relative path is meant from here and now.
-        durability: ``fsync``: what is acknowledged survives a loss of power. ``flush``: it survives the end of the process only.
-        io: The operating system, to count its calls or to make them fail.
-
-    Attributes:
-        durability, io: As given; the counts of ``io`` tell what was done.
-        root: The absolute path of the directory.
+    Many processes of one machine may use it at once. *root* is made with the first record; a relative path is meant from here
+    and now. With the durability ``fsync`` what is acknowledged survives a loss of power, with ``flush`` the end of the process
+    only. *io* is the operating system, to count its calls or to make them fail.
     """
 
     def __init__(self, root: "str | os.PathLike[str]", durability: str = "fsync", *, io: FileIo | None = None) -> None:
@@ -118,10 +99,9 @@ class FileStore:
         """Open what is stored of a session; nothing is read or written before it is asked for."""
         key = check_key(tenant, session_id)
         files = SessionFiles(self.root, self.io, key, durable=self.durability == "fsync", read_only=read_only)
-        codec = LineCodec(*key)
-        journal = FileJournal(files, codec)
+        journal = FileJournal(files, LineCodec(*key))
         self._opened.add(journal)
-        return FileSession(files, journal, codec)
+        return FileSession(journal)
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order. Reads the end of each journal.
@@ -149,10 +129,14 @@ class FileStore:
         After an ``UnavailableError`` something is left: call again.
         """
         session = self.open(tenant, session_id)
-        try:
-            session.remove()
-        finally:
-            session.close()
+        files = session.journal.files
+        with files.reported(files.directory), closing(session):
+            try:
+                self.io.list_directory(files.directory)
+            except FileNotFoundError:
+                return
+            with session.journal.locked(files.directory):
+                files.remove(session.blobs.forget_all)
 
     def close(self) -> None:
         """Give back the files of the sessions that are still open. May be called twice."""

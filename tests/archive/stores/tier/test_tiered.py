@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from memci.archive.stores.contract import Store
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.tier.redis_tier import MOST_BYTES, Location, RedisTier, parse
-from memci.archive.stores.tier.store import TieredStore
+from memci.archive.stores.tier import MOST_BYTES, Location, RedisTier, TieredStore, parse
 from memci.archive.stores.url import open_store, shown_url
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -430,7 +429,7 @@ def test_a_url_names_tier_and_store(tmp_path: Path) -> None:
     assert "redis://…@host:6379/2?…" == shown_url(url)
     store = open_store(url, "flush")
     assert isinstance(store, TieredStore)
-    assert isinstance(store._behind, SqliteStore)
+    assert isinstance(store._store, SqliteStore)
     assert "flush" == store.durability
     store.close()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memci.archive.stores.tier.store import TieredStore
+from memci.archive.stores.tier import TieredStore
 from memci.archive.stores.url import open_store
 from memci.testing.store_suite import StoreSuite
 from tests.archive.stores.tier.redis_server import RedisServer
