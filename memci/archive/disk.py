@@ -15,17 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-DATABASE_ENDINGS = ("-wal", "-shm", "-journal")
-"""Of the names of the files that SQLite makes beside a database."""
-
-LOCK_WAIT_S = 10.0
-"""How long a writer waits for a lock that somebody else holds."""
-
-LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
-"""How a lock is asked for: it is taken, or ``BlockingIOError`` is raised, at once."""
-
+DATABASE_ENDINGS = ("-wal", "-shm", "-journal")  # of the names of the files that SQLite makes beside a database
+LOCK_WAIT_S = 10.0  # how long a writer waits for a lock that somebody else holds
+LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB  # it is taken, or BlockingIOError is raised, at once
 UNLOCK = fcntl.LOCK_UN
-
 _READ_BYTES = 1 << 20
 _FILE_RIGHTS = 0o600
 _DIRECTORY_RIGHTS = 0o700

@@ -63,7 +63,7 @@ def unavailable(error: OSError, place: str, session: str = "") -> UnavailableErr
 
 @contextmanager
 def loading(module: str) -> Iterator[None]:
-    """Turn what comes of loading a module while no further file can be opened into an ``UnavailableError``."""
+    """Turn the failure to load a module while no further file can be opened into an ``UnavailableError``."""
     try:
         yield
     except (ImportError, OSError) as error:

@@ -1,9 +1,8 @@
 """Sessions in memory, for tests and short runs: the same contract and the same errors as the other stores."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from hashlib import sha256
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import attrs
@@ -31,8 +30,9 @@ class _Stored:
 
 class _View:
     def __init__(self, session: "MemorySession") -> None:
+        self._lock = session.lock
         self._look = session.look
-        self._changed = session.changed
+        self._begin = session.begin
 
 
 class _Journal(_View):
@@ -41,12 +41,12 @@ class _Journal(_View):
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         check_commit(records)
-        with self._changed() as stored:
-            head = len(stored.records)
-            if head != expected:
-                raise refusal.conflict(expected, head)
-            stored.records += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, head + 1)]
-            return len(stored.records)
+        with self._lock:
+            stored = self._begin().records
+            if len(stored) != expected:
+                raise refusal.conflict(expected, len(stored))
+            stored += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, expected + 1)]
+            return len(stored)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
         yield from self._look().records[after : None if until is None else max(until, 0)]
@@ -54,8 +54,8 @@ class _Journal(_View):
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         for body in bodies.values():
             check_body(body)
-        with self._changed() as stored:
-            records = stored.records
+        with self._lock:
+            records = self._begin().records
             for seq in bodies:
                 if not 1 <= seq <= len(records):
                     raise refusal.no_record(seq, len(records))
@@ -68,8 +68,7 @@ class _Journal(_View):
 class _Pages(_View):
     def put(self, pages: Mapping[str, bytes]) -> None:
         checked = {check_page_name(name): page for name, page in pages.items()}
-        with self._changed() as stored:
-            stored.pages.update(checked)
+        self._begin().pages.update(checked)
 
     def find(self, name: str) -> bytes | None:
         return self._look().pages.get(check_page_name(name))
@@ -78,18 +77,17 @@ class _Pages(_View):
         yield from list(self._look().pages)
 
     def remove(self, names: Collection[str]) -> None:
-        checked = [check_page_name(name) for name in names]
-        with self._changed() as stored:
-            for name in checked:
-                stored.pages.pop(name, None)
+        for name in [check_page_name(name) for name in names]:
+            self._begin().pages.pop(name, None)
 
 
 class _Snapshots(_View):
     def put(self, seq: int, body: bytes) -> None:
-        with self._changed() as stored:
-            stored.snapshots[seq] = body
-            for old in superfluous(stored.snapshots):
-                del stored.snapshots[old]
+        with self._lock:
+            snapshots = self._begin().snapshots
+            snapshots[seq] = body
+            for old in superfluous(snapshots):
+                del snapshots[old]
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
         kept = self._look().snapshots.copy().items()
@@ -100,15 +98,14 @@ class _Snapshots(_View):
         return iter(())  # memory is not damaged
 
     def clear(self) -> None:
-        with self._changed() as stored:
-            stored.snapshots.clear()
+        self._begin().snapshots.clear()
 
 
 class _Blobs(_View):
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
-        with self._changed() as stored:
-            for name, blob in blobs.items():
-                stored.blobs[name] = (max(seq, stored.blobs.get(name, (0, b""))[0]), blob)
+        known = self._begin().blobs
+        for name, blob in blobs.items():
+            known[name] = (max(seq, known.get(name, (0, b""))[0]), blob)
         return blobs
 
     def find(self, name: str) -> bytes | None:
@@ -118,22 +115,23 @@ class _Blobs(_View):
         yield from list(self._look().blobs)
 
     def drop(self, names: Collection[str], seq: int) -> None:
-        with self._changed() as stored:
-            for name in names:
-                if stored.blobs.get(name, (seq + 1,))[0] <= seq:
-                    del stored.blobs[name]
+        known = self._begin().blobs
+        for name in names:
+            if known.get(name, (seq + 1,))[0] <= seq:
+                del known[name]
 
 
 class MemorySession:
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
     def __init__(self, store: "MemoryStore", key: tuple[str, str], *, read_only: bool) -> None:
+        self.lock = store.lock
         self.journal: Journal = _Journal(self)
         self.pages: Pages = _Pages(self)
         self.snapshots: Snapshots = _Snapshots(self)
         self.blobs: Blobs = _Blobs(self)
         self.durability = store.durability
-        self._store = store
+        self._sessions = store.sessions_by_key
         self._key = key
         self._read_only = read_only
         self._stored: _Stored | None = None
@@ -145,20 +143,19 @@ class MemorySession:
         if self._is_closed:
             raise refusal.closed(self._key[1])
         if self._stored is None:
-            self._stored = self._store.sessions_by_key.get(self._key)
+            self._stored = self._sessions.get(self._key)
         if self._stored is not None and self._stored.is_deleted:
             raise refusal.deleted(self._key[1])
         return self._stored or _Stored()
 
-    @contextmanager
-    def changed(self) -> Iterator[_Stored]:
-        """Give what is stored, to be changed under the store's lock; the session begins if need be."""
-        with self._store.lock:
+    def begin(self) -> _Stored:
+        """Return what is stored, to be changed; the session begins if need be."""
+        with self.lock:
             stored = self.look()
             if self._read_only:
                 raise refusal.read_only(self._key[1])
-            self._stored = self._store.sessions_by_key[self._key] = stored
-            yield stored
+            self._stored = self._sessions[self._key] = stored
+        return stored
 
     @property
     def index(self) -> "PageIndex":
@@ -185,12 +182,12 @@ class MemorySession:
 class MemoryStore:
     """Implements ``memci.archive.stores.contract.Store`` in memory; sessions last as long as this object.
 
-    Different sessions may be used by different threads at once. ``lock`` protects ``sessions_by_key``, and is held for moments.
+    Different sessions may be used by different threads at once. ``lock`` protects what they share, and is held for moments.
     """
 
     def __init__(self) -> None:
         self.durability = "memory"
-        self.lock = Lock()
+        self.lock = RLock()
         self.sessions_by_key: dict[tuple[str, str], _Stored] = {}
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> MemorySession:

@@ -10,12 +10,8 @@ from hashlib import sha256
 
 from memci.errors import InvalidIdError
 
-MAX_NAME_BYTES = 180
-"""Longest name that spells its id; file systems take 255 bytes, some of them less."""
-
-BLOBS = "blobs"
-"""The directory that the sessions of a tenant share; a session of this id has a ``b`` that is encoded."""
-
+MAX_NAME_BYTES = 180  # the longest name that spells its id; file systems take 255 bytes, some of them less
+BLOBS = "blobs"  # the directory that the sessions of a tenant share; a session of this id has a ``b`` that is encoded
 _SESSION_BLOBS = "%62lobs"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
 _ENCODED = tuple(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in range(256))
@@ -24,23 +20,15 @@ _PAGE_NAME = re.compile(r"[a-z0-9_]+-[0-9]+(\.r[0-9]+)?")
 
 
 def check_identifier(value: object, what: str) -> str:
-    """Return a session id or tenant, as *what* calls it, if it can be one.
-
-    Raises:
-        InvalidIdError: It is not text, is empty, or UTF-8 cannot encode it.
-    """
-    if not isinstance(value, str):
-        message = f"the {what} is a {type(value).__name__}: give text, such as str({what})"
-        raise InvalidIdError(message, value=value)
-    if not value:
-        message = f"the {what} is empty: give at least one character"
-        raise InvalidIdError(message, value=value)
+    """Return a session id or tenant, as *what* calls it; raise ``InvalidIdError`` if it is not text that UTF-8 can encode."""
     try:
-        value.encode()
+        if isinstance(value, str) and value.encode():
+            return value
+        problem = "is empty: give at least one character" if value == "" else f"is a {type(value).__name__}: give text"
     except UnicodeEncodeError as error:
-        message = f"the {what} {value[:40]!r} has a lone surrogate at character {error.start}: UTF-8 cannot encode it, replace it"
-        raise InvalidIdError(message, value=value) from None
-    return value
+        problem = f"has a lone surrogate at character {error.start}: UTF-8 cannot encode it, replace it"
+    message = f"the {what} {problem}"
+    raise InvalidIdError(message, value=value)
 
 
 def check_key(tenant: str, session_id: str) -> tuple[str, str]:

@@ -29,15 +29,12 @@ import orjson
 from memci.archive.stores.contract import NewRecord, Record
 from memci.errors import ConflictError, StoreError
 
-FORMAT_VERSION = 1
-"""Version of the lines that are written here."""
-
+_FORMAT_VERSION = 1
 _NUMBER = rb"(0|[1-9][0-9]{0,18})"
 _RECORD = re.compile(
     rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb',"left":' + _NUMBER + rb',"of":' + _NUMBER
     + rb',"kind":"([a-z][a-z0-9_]*)","kv":' + _NUMBER + rb',"sha":"([0-9a-f]{64})","sum":"([0-9a-f]{32})","body":'
 )  # fmt: skip
-_SNAPSHOT = re.compile(rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb',"sha":"([0-9a-f]{64})","sum":"([0-9a-f]{32})","body":')
 _REDACTED = re.compile(rb'\{"redacted":"([0-9a-f]{64})","event":')
 _VERSION = re.compile(rb'\{"v":' + _NUMBER + rb",")
 _KIND = re.compile(r"[a-z][a-z0-9_]*")
@@ -49,7 +46,7 @@ class DamagedLineError(ValueError):
 
 
 class Header(NamedTuple):
-    """What stands before the body of a record, by the names above; and where the body begins in the line."""
+    """What stands before the body of a record, and where that begins in the line."""
 
     seq: int
     left: int
@@ -66,11 +63,8 @@ def check_commit(records: Sequence[NewRecord]) -> None:
         message = "a commit needs at least one record"
         raise ValueError(message)
     for record in records:
-        if not _KIND.fullmatch(record.kind):
-            message = f"the kind {record.kind!r} is not a word of a-z, 0-9 and _ that begins with a letter"
-            raise ValueError(message)
-        if record.version < 0:
-            message = f"the version {record.version} of kind {record.kind} is negative"
+        if record.version < 0 or not _KIND.fullmatch(record.kind):
+            message = f"{record.kind!r}, version {record.version}: a kind is a word of a-z, 0-9 and _, and its version from 0"
             raise ValueError(message)
         check_body(record.body, record.kind)
 
@@ -108,16 +102,11 @@ class LineCodec:
         return b"".join(lines)
 
     def decode_header(self, line: bytes) -> Header:
-        """Read and check what stands before the body.
-
-        Raises:
-            DamagedLineError: It is not what was written.
-            StoreError: A newer memci wrote it.
-        """
+        """Read and check what stands before the body; raise ``DamagedLineError``, or ``StoreError`` for a newer memci's."""
         match = _RECORD.match(line)
         if match is None or not line.endswith(_LINE_END):
             newer = _VERSION.match(line)
-            if newer is not None and int(newer[1]) > FORMAT_VERSION:
+            if newer is not None and int(newer[1]) > _FORMAT_VERSION:
                 raise _newer(newer[1])
             message = "the line is not a journal record"
             raise DamagedLineError(message)
@@ -131,7 +120,7 @@ class LineCodec:
         return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
 
     def decode_body(self, line: bytes, header: Header) -> tuple[bytes, bool]:
-        """Return the body of a record, and whether it was redacted; raise ``DamagedLineError`` if it is not what was written."""
+        """Return the body of a record, and whether it was redacted; raise ``DamagedLineError``."""
         body = line[header.body_start : -len(_LINE_END)]
         if sha256(body).hexdigest().encode() == header.sha:
             return body, False
@@ -142,7 +131,7 @@ class LineCodec:
         raise DamagedLineError(message)
 
     def decode(self, line: bytes) -> Record:
-        """Return the record of a line; raise what the two above raise."""
+        """Return the record of a line."""
         header = self.decode_header(line)
         body, redacted = self.decode_body(line, header)
         return Record(header.seq, header.kind, header.version, body, redacted)
@@ -150,9 +139,7 @@ class LineCodec:
     def redact(self, line: bytes, body: bytes, former: str | None = None) -> bytes:
         """Return the line of a record with another body in the place of its own; its checksum still holds.
 
-        Raises:
-            DamagedLineError: The line is not what was written.
-            ConflictError: Its own is not the one with the SHA-256 *former*.
+        Raises ``ConflictError`` if its own is not the one with the SHA-256 *former*, and what ``decode`` raises.
         """
         check_body(body)
         header = self.decode_header(line)
@@ -163,23 +150,16 @@ class LineCodec:
     def encode_snapshot(self, seq: int, body: bytes) -> bytes:
         """Return a snapshot file; the body is compact JSON."""
         sha = sha256(body).hexdigest().encode()
-        return b'{"v":1,"seq":%d,"sha":"%b","sum":"%b","body":%b}\n' % (seq, sha, self._snapshot_sum(seq, sha), body)
+        checksum = self._sum(b',%d,"snapshot","%b"]' % (seq, sha))
+        return b'{"v":1,"seq":%d,"sha":"%b","sum":"%b","body":%b}\n' % (seq, sha, checksum, body)
 
     def decode_snapshot(self, line: bytes, seq: int) -> bytes:
-        """Return the body of a snapshot file; raise ``DamagedLineError`` if it is not what was written for the record *seq*."""
-        match = _SNAPSHOT.match(line)
-        if match is None or not line.endswith(_LINE_END) or match[1] != b"1" or int(match[2]) != seq:
-            message = f"the file is not a snapshot of record {seq} that this version of memci can read"
-            raise DamagedLineError(message)
-        body = line[match.end() : -len(_LINE_END)]
-        sha = sha256(body).hexdigest().encode()
-        if sha != match[3] or self._snapshot_sum(seq, sha) != match[4]:
-            message = "the checksum does not match"
+        """Return the body of the snapshot file of the record *seq*; raise ``DamagedLineError``."""
+        body = line.partition(b'"body":')[2][: -len(_LINE_END)]
+        if self.encode_snapshot(seq, body) != line:
+            message = f"the file is not the snapshot of record {seq} as this version of memci writes it"
             raise DamagedLineError(message)
         return body
-
-    def _snapshot_sum(self, seq: int, sha: bytes) -> bytes:
-        return self._sum(b',%d,"snapshot","%b"]' % (seq, sha))
 
     def _sum(self, rest: bytes) -> bytes:
         return sha256(self._prefix + rest).hexdigest()[:32].encode()

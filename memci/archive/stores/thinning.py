@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-NEWEST = 3
-"""Snapshots that are kept whatever their age."""
+_NEWEST = 3
 
 
 def superfluous(seqs: Iterable[int]) -> list[int]:
@@ -13,6 +12,6 @@ def superfluous(seqs: Iterable[int]) -> list[int]:
     power the oldest stays: it is the one that grows into the next power, and the younger ones can take its place.
     """
     ordered = sorted(set(seqs), reverse=True)
-    oldest = {(ordered[0] - seq).bit_length(): seq for seq in ordered[NEWEST:]}
+    oldest = {(ordered[0] - seq).bit_length(): seq for seq in ordered[_NEWEST:]}
     kept = set(oldest.values())
-    return [seq for seq in ordered[NEWEST:] if seq not in kept]
+    return [seq for seq in ordered[_NEWEST:] if seq not in kept]

@@ -5,6 +5,7 @@ import re
 
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore, check_durability
+from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql import postgres_url
 from memci.archive.stores.tier import TieredStore, is_clear
 from memci.errors import ConfigError
@@ -28,16 +29,13 @@ _SECRET = re.compile(r":.*@|^//[^/].*@|[?&].*=|(?:pass|pwd|secret|token|key)\w*\
 def open_store(url: str, durability: str = "fsync") -> Store:
     """Open the store that a URL names; nothing is read or written yet.
 
-    ``file:./chats`` is relative to the working directory as it is now, ``file:/srv/chats`` and ``file:///srv/chats`` are
-    absolute; what follows the scheme is taken as it is, without percent-decoding. ``sqlite:///chats.db`` is relative,
-    ``sqlite:////srv/chats.db`` absolute, and taken as it is too. ``memory:`` is a new, empty store.
-    ``postgresql://`` is what libpq takes, with parameters of memci's own (see ``PostgresStore``).
-    ``redis://host:6379/0?store=…`` (``rediss:``, ``redis+unix:``) is a working tier before the store whose URL it names,
-    percent-encoded.
-    ``s3://bucket/prefix``, ``gs://bucket/prefix`` and ``az://container/prefix`` are objects; docs/stores.md has their options.
+    ``file:./chats`` and ``sqlite:///chats.db`` are relative to the working directory as it is now; ``file:/srv/chats``,
+    ``file:///srv/chats`` and ``sqlite:////srv/chats.db`` are absolute; all are taken as they are, without percent-decoding.
+    ``memory:`` is a new, empty store. ``redis://…?store=…`` (``rediss:``, ``redis+unix:``) is a working tier before the store
+    whose URL it names, percent-encoded. ``postgresql://`` is what libpq takes; docs/stores.md has the options of all, and of
+    the objects in ``s3://``, ``gs://`` and ``az://``.
 
-    Raises:
-        ConfigError: The URL or the durability is not a known one; its path is ``store`` or ``durability``.
+    Raises ``ConfigError`` if URL or durability is not a known one; its path is ``store`` or ``durability``.
     """
     checked = check_durability(durability)
     scheme, colon, rest = url.partition(":")
@@ -59,8 +57,6 @@ def open_store(url: str, durability: str = "fsync") -> Store:
         case "redis" | "rediss" | "redis+unix", ":" if rest.startswith("//"):
             return TieredStore.from_url(url, checked, open_store)
         case "memory", ":" if not rest:
-            from memci.archive.stores.memory import MemoryStore  # noqa: PLC0415 (as above)
-
             return MemoryStore()
         case _:
             raise _unknown(url)
@@ -89,17 +85,12 @@ def shown_url(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """Return what two URLs have in common that name one directory, or one file, in different ways; any other URL as it is.
-
-    Raises:
-        ConfigError: It names no directory or file of this machine, and its scheme says that it does.
-    """
+    """Return what two URLs have in common that name one directory, or one file, in different ways; any other URL as it is."""
     scheme = url.partition(":")[0]
     return f"{scheme}:{os.path.realpath(_path(url))}" if scheme in _PATHS else url
 
 
 def _path(url: str) -> str:
-    """Return the path of a URL that names a directory or file of this machine. Raises ``ConfigError``."""
     scheme, _, rest = url.partition(":")
     found = _PATHS[scheme].fullmatch(rest)
     if found is None:

@@ -17,7 +17,7 @@ from memci.archive import refusal
 from memci.archive.disk import LOCK, UNLOCK, take_lock, write_all
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.file.session import JOURNAL, SessionFiles, SyncError
-from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body
+from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_body
 from memci.errors import CorruptError, UnavailableError
 
 _LEAST_BYTES = 8 << 10
@@ -326,12 +326,11 @@ class FileJournal:
             return False
         whole = line[:-1] + b"\n"
         try:
-            header = self.codec.decode_header(whole)
-            self.codec.decode_body(whole, header)
+            seq = self.codec.decode(whole).seq
         except DamagedLineError:
             return True
         reason = "the line break of the record is damaged"
-        raise self._corrupt(reason, start, header.seq)
+        raise self._corrupt(reason, start, seq)
 
     def _records(self, file: OpenFile, after: int, until: int | None, size: int) -> Iterator[Record]:
         """Yield the records with ``after < seq <= until`` within the first *size* bytes, which end with a line."""
@@ -350,7 +349,10 @@ class FileJournal:
                 continue
             if header.seq != expected:
                 raise damage or self._missing(expected, start)
-            body, redacted = self._body(start, line, header)
+            try:
+                body, redacted = self.codec.decode_body(line, header)
+            except DamagedLineError as error:
+                raise self._corrupt(str(error), start, expected) from error
             file.last_read = Tail(expected, start + len(line))
             yield Record(expected, header.kind, header.version, body, redacted)
             if expected == until:
@@ -364,18 +366,11 @@ class FileJournal:
         """Yield the lines of the first *size* bytes, with other bodies in some. Raises ``CorruptError`` and ``ConflictError``."""
         for start, line in self._lines(0, size):
             try:
-                header = self.codec.decode_header(line)
+                seq = self.codec.decode(line).seq
             except DamagedLineError as error:
-                raise self._corrupt(str(error), start, None) from error
-            self._body(start, line, header)
-            body = bodies.get(header.seq)
-            yield line if body is None else self.codec.redact(line, body, former.get(header.seq))
-
-    def _body(self, start: int, line: bytes, header: Header) -> tuple[bytes, bool]:
-        try:
-            return self.codec.decode_body(line, header)
-        except DamagedLineError as error:
-            raise self._corrupt(str(error), start, header.seq) from error
+                raise self._corrupt(str(error), start) from error
+            body = bodies.get(seq)
+            yield line if body is None else self.codec.redact(line, body, former.get(seq))
 
     def _find_start(self, file: OpenFile, after: int, size: int) -> int:
         """Return the offset of a line at or before the record after *after*; O(log size) reads, none after the one read last."""
@@ -433,10 +428,10 @@ class FileJournal:
         data = self._io.read(self._file.fd, size, offset)
         if len(data) < size:
             reason = "the file became shorter while it was read"
-            raise self._corrupt(reason, offset, None)
+            raise self._corrupt(reason, offset)
         return data
 
-    def _corrupt(self, reason: str, offset: int, seq: int | None) -> CorruptError:
+    def _corrupt(self, reason: str, offset: int, seq: int | None = None) -> CorruptError:
         return CorruptError(reason, session=self.files.session_id, place=f"{JOURNAL}, byte {offset}", seq=seq)
 
     def _missing(self, seq: int, offset: int) -> CorruptError:
