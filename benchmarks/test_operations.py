@@ -10,8 +10,7 @@ from benchmarks.bench import Bench
 from benchmarks.conftest import Open
 from benchmarks.opened import Opened
 from memci.archive.contents.contents_page import Directory
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Chapter, Page
+from memci.chapters.page import Chapter, MessageNode, Page
 from memci.messages.message import Message
 
 pytestmark = pytest.mark.benchmark(timer=process_time, disable_gc=True)

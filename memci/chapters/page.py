@@ -1,4 +1,4 @@
-"""Pages, views on runs of nodes, and the chapter that owns their message list."""
+"""Pages, views on runs of linked messages, and the chapter that owns the list of them."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -6,8 +6,87 @@ from typing import Any
 
 import attrs
 
-from memci.chapters.message_list import MessageList, MessageNode, Run, chain
-from memci.messages.message import Call
+from memci.messages.message import Call, Message
+
+
+@attrs.define(eq=False)
+class MessageNode:
+    """One link: a message and what the engine knows of it; ``None`` stands before the head and after the tail."""
+
+    message: Message
+    tokens: int  # as it is sent
+    seq: int = 0  # of the event that brought it
+    stub_tokens: int = 0  # maximum size of the stub that can stand for it; 0 where it is too small for one
+    at: str = ""  # when it came in, in UTC, as ISO 8601
+    previous: "MessageNode | None" = attrs.field(default=None, repr=False)
+    next: "MessageNode | None" = attrs.field(default=None, repr=False)
+
+
+@attrs.define(eq=False)
+class Run:
+    """Linked nodes with their count and the sum of their tokens, both known in O(1); empty when ``head`` is ``None``."""
+
+    head: MessageNode | None = attrs.field(default=None, repr=False, kw_only=True)  # the oldest
+    tail: MessageNode | None = attrs.field(default=None, repr=False, kw_only=True)
+    length: int = attrs.field(default=0, kw_only=True)
+    tokens: int = attrs.field(default=0, kw_only=True)
+
+    def __len__(self) -> int:
+        """Return the number of nodes. O(1)."""
+        return self.length
+
+    def nodes(self) -> Iterator[MessageNode]:
+        """Yield the nodes, oldest first. Those that were yielded may be unlinked meanwhile."""
+        node, left = self.head, self.length
+        while node is not None and left:
+            following = node.next
+            yield node
+            node, left = following, left - 1
+
+
+@attrs.define(eq=False)
+class MessageList(Run):
+    """A doubly linked list of messages. Linking and unlinking are O(1), whatever the length of list or run."""
+
+    def __iter__(self) -> Iterator[MessageNode]:
+        """Yield the nodes, as ``nodes`` does."""
+        return self.nodes()
+
+    def link(self, run: Run, *, after: MessageNode | None) -> None:
+        """Link a run of nodes after *after*, or at the head when it is ``None``."""
+        if run.head is None:
+            return
+        following = self.head if after is None else after.next
+        _chain(after, run.head)
+        _chain(run.tail, following)
+        if after is None:
+            self.head = run.head
+        if following is None:
+            self.tail = run.tail
+        self.length += run.length
+        self.tokens += run.tokens
+
+    def unlink(self, run: Run) -> None:
+        """Take a run of nodes out and join its neighbours; the nodes stay linked to each other."""
+        if run.head is None or run.tail is None:
+            return
+        before, after = run.head.previous, run.tail.next
+        _chain(before, after)
+        if before is None:
+            self.head = after
+        if after is None:
+            self.tail = before
+        run.head.previous = run.tail.next = None
+        self.length -= run.length
+        self.tokens -= run.tokens
+
+    def _check(self) -> None:
+        """Assert that links, count and sum agree. O(n)."""
+        nodes = list(self)
+        assert [node.previous for node in nodes] == [None, *nodes[:-1]][: len(nodes)]
+        assert (nodes[-1] if nodes else None) is self.tail
+        assert self.tail is None or self.tail.next is None
+        assert (len(nodes), sum(node.tokens for node in nodes)) == (self.length, self.tokens), self
 
 
 class Opening(StrEnum):
@@ -47,50 +126,22 @@ class Entry:
 
 
 @attrs.define(eq=False)
-class Page:
+class Page(Run):
     """One turn, or a part of a long turn. It copies nothing: it knows where its run of nodes begins and ends."""
 
     index: str
     turn: int  # in which it was opened
     opened_by: Opening = Opening.TURN
     name: str | None = None  # as begin_page gave it
-    run: Run = attrs.field(factory=Run, repr=False)
     chapter: "Chapter | None" = attrs.field(default=None, repr=False)  # None while it is detached
     previous: "Page | None" = attrs.field(default=None, repr=False)
     next: "Page | None" = attrs.field(default=None, repr=False)
     open_calls: dict[str, list[MessageNode]] = attrs.field(factory=dict, repr=False)  # by id, nodes whose call has no result yet
     pages: tuple[Any, ...] = attrs.field(default=(), repr=False)  # of a root or a range, the facts of its listed pages
 
-    @property
-    def head(self) -> MessageNode | None:
-        """The first node, ``None`` for a page without entries."""
-        return self.run.head
-
-    @property
-    def tail(self) -> MessageNode | None:
-        """The last node, ``None`` for a page without entries."""
-        return self.run.tail
-
-    @property
-    def tokens(self) -> int:
-        """Sum of its entries' tokens. O(1)."""
-        return self.run.tokens
-
-    def __len__(self) -> int:
-        """Return the number of entries. O(1)."""
-        return self.run.length
-
     def __bool__(self) -> bool:
         """Return True: a page without entries is a page too."""
         return True
-
-    def nodes(self) -> Iterator[MessageNode]:
-        """Yield its nodes, oldest first."""
-        node, left = self.run.head, self.run.length
-        while node is not None and left:
-            following = node.next
-            yield node
-            node, left = following, left - 1
 
     @property
     def entries(self) -> list[Entry]:
@@ -108,26 +159,25 @@ class Page:
 
         The last entry tells: a user's message joins a page only while this holds.
         """
-        last = self.run.tail
+        last = self.tail
         return last is None or (last.message.from_user and not last.message.answers)
 
     def add(self, node: MessageNode, *, after: MessageNode | None = None) -> int:
         """Add a node after *after*, or at the end, and return its position. O(1) at the end."""
-        anchor = after or self.run.tail
-        at_end = anchor is self.run.tail
-        position = self.run.length + 1 if anchor is None else self.position_behind(anchor)
-        link = Run(node, node, 1, node.tokens)
+        before = after or self.tail
+        position = self.length + 1 if before is self.tail else self.position_after(before)
         if self.chapter is not None:
-            self.chapter.message_list.link(link, after=anchor or self.tail_before())
-        elif anchor is not None:
-            chain(node, anchor.next)
-            chain(anchor, node)
-        if self.run.head is None:
-            self.run.head = node
-        if at_end:
-            self.run.tail = node
-        self.run.length += 1
-        self.run.tokens += node.tokens
+            link = Run(head=node, tail=node, length=1, tokens=node.tokens)
+            self.chapter.message_list.link(link, after=before or self.tail_before())
+        elif before is not None:
+            _chain(node, before.next)
+            _chain(before, node)
+        if self.head is None:
+            self.head = node
+        if before is self.tail:
+            self.tail = node
+        self.length += 1
+        self.tokens += node.tokens
         self._open(node)
         return position
 
@@ -135,10 +185,10 @@ class Page:
         for call in node.message.calls:
             self.open_calls.setdefault(call.id, []).append(node)
 
-    def position_behind(self, node: MessageNode) -> int:
+    def position_after(self, node: MessageNode | None) -> int:
         """Return the position that a message gets after one of the page's nodes. O(1) after the last, else O(entries)."""
-        if node is self.run.tail:
-            return self.run.length + 1
+        if node is self.tail:
+            return self.length + 1
         return 2 + next(number for number, other in enumerate(self.nodes()) if other is node)
 
     def join(self, node: MessageNode, answers: Sequence[tuple[str, int]]) -> int:
@@ -155,7 +205,7 @@ class Page:
 
     def find_seq(self, seq: int) -> MessageNode:
         """Return the node that came with the event *seq*; ``ValueError`` where it is not in the page. O(entries after it)."""
-        node, left = self.run.tail, self.run.length
+        node, left = self.tail, self.length
         while node is not None and left and node.seq != seq:
             node, left = node.previous, left - 1
         if node is None or not left:
@@ -192,7 +242,7 @@ class Page:
         return last
 
     def _next(self, node: MessageNode) -> MessageNode | None:
-        return None if node is self.run.tail else node.next
+        return None if node is self.tail else node.next
 
     def cut(self, position: int) -> None:
         """Drop the entries from *position* on (counted from 1); ``ValueError`` where it is not in the page. O(entries)."""
@@ -201,12 +251,14 @@ class Page:
             message = f"page {self.index} has {len(nodes)} entries, not {position}"
             raise ValueError(message)
         kept, dropped = nodes[: position - 1], nodes[position - 1 :]
-        run = Run(dropped[0], dropped[-1], len(dropped), sum(node.tokens for node in dropped))
+        run = Run(head=dropped[0], tail=self.tail, length=len(dropped), tokens=sum(node.tokens for node in dropped))
         if self.chapter is not None:
             self.chapter.message_list.unlink(run)
         elif kept:
             kept[-1].next = None
-        self.run = Run(kept[0] if kept else None, kept[-1] if kept else None, len(kept), self.run.tokens - run.tokens)
+        self.head, self.tail = (kept[0], kept[-1]) if kept else (None, None)
+        self.length -= run.length
+        self.tokens -= run.tokens
         self.open_calls = {}
         for node in kept:
             for answered in node.message.answers:
@@ -279,39 +331,40 @@ class Chapter:
     def add_page(self, page: Page, *, before: Page | None = None) -> None:
         """Attach a detached page at the end, or in front of *before*. O(1), whatever the length of list and page.
 
-        Raises:
-            ValueError: The page is attached already, its index stands here, or *before* is not a page of this chapter.
+        Raises ``ValueError`` if the page is attached already, its index stands here, or *before* is not a page of this chapter.
         """
         if page.chapter is not None or page.index in self._pages:
             message = f"page {page.index} is attached already: detach it first"
             raise ValueError(message)
-        if before is not None and before.chapter is not self:
-            message = f"page {before.index} is not a page of this chapter"
-            raise ValueError(message)
+        if before is not None:
+            self._refuse_other(before)
         previous = self.last_page if before is None else before.previous
-        chain(previous, page)
-        chain(page, before)
+        _chain(previous, page)
+        _chain(page, before)
         if previous is None:
             self.first_page = page
         if before is None:
             self.last_page = page
         self._pages[page.index] = page
         page.chapter = self
-        self.message_list.link(page.run, after=page.tail_before())
+        self.message_list.link(page, after=page.tail_before())
 
     def remove_page(self, page: Page) -> None:
         """Detach a page, or raise ``ValueError``: its neighbours are joined, its own run stays linked. O(1) as above."""
-        if page.chapter is not self:
-            message = f"page {page.index} is not a page of this chapter"
-            raise ValueError(message)
-        self.message_list.unlink(page.run)
-        chain(page.previous, page.next)
+        self._refuse_other(page)
+        self.message_list.unlink(page)
+        _chain(page.previous, page.next)
         if page.previous is None:
             self.first_page = page.next
         if page.next is None:
             self.last_page = page.previous
         page.previous = page.next = page.chapter = None
         del self._pages[page.index]
+
+    def _refuse_other(self, page: Page) -> None:
+        if page.chapter is not self:
+            message = f"page {page.index} is not a page of this chapter"
+            raise ValueError(message)
 
     def _check(self) -> None:
         """Assert that pages and list agree: the pages' runs, one after the other, are the list. O(n)."""
@@ -325,3 +378,11 @@ class Chapter:
             assert (len(nodes), sum(node.tokens for node in nodes)) == (len(page), page.tokens), page
             assert page.head is (nodes[0] if nodes else None), page
             assert page.tail is (nodes[-1] if nodes else None), page
+
+
+def _chain(left: Any, right: Any) -> None:  # noqa: ANN401 (two nodes, or two pages)
+    """Link two neighbours, either of which may be ``None``."""
+    if left is not None:
+        left.next = right
+    if right is not None:
+        right.previous = left

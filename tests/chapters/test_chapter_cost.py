@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Chapter, Page
+from memci.chapters.page import Chapter, MessageNode, Page
 from memci.messages.message import Message
 
 MESSAGE = Message(raw=b"{}", role="assistant")

@@ -6,8 +6,7 @@ import attrs
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
 
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Chapter, Page
+from memci.chapters.page import Chapter, MessageNode, Page
 from memci.messages.message import Message
 
 MESSAGE = Message(raw=b"{}", role="assistant")

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Chapter, Page
+from memci.chapters.page import Chapter, MessageNode, Page
 from memci.chapters.recalled import Attachment, RecallChapter
-from memci.chapters.system import SystemChapter
+from memci.chapters.segment import SystemChapter
 from memci.messages.formats import openai
 
 

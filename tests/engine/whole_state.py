@@ -6,8 +6,7 @@ from typing import Any
 
 import attrs
 
-from memci.chapters.message_list import MessageList, MessageNode
-from memci.chapters.page import Chapter, Page
+from memci.chapters.page import Chapter, MessageList, MessageNode, Page
 from memci.engine.history.state import OpenTurn
 
 _LINKED = (Chapter, MessageList, MessageNode, Page)

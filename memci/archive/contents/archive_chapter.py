@@ -5,8 +5,7 @@ from itertools import filterfalse
 
 from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item
 from memci.chapters.address import is_range, page_number, segment_of
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Chapter, Page
+from memci.chapters.page import Chapter, MessageNode, Page
 from memci.messages.message import Message
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memci.archive.contents.contents_page import Item
 from memci.archive.contents.eviction import Stale, ZeroRecall, evictions
 from memci.chapters.address import segment_of
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Entry, Opening, Page
+from memci.chapters.page import Entry, MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.commands import checkpointing, folding
 from memci.engine.core import counting
@@ -139,8 +138,8 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     time = core.now() if at is None else utc_text(at)
     seqs, events = core.run(lambda core: _committed(core, taken, time, key), on_conflict)
     last = core.state.active.last_page
-    if last is not None and last.run.tail is not None and seqs == [last.run.tail.seq]:
-        entries = [Entry(last, last.run.length, last.run.tail)]
+    if last is not None and last.tail is not None and seqs == [last.tail.seq]:
+        entries = [Entry(last, last.length, last.tail)]
     else:  # whoever wrote since, this was written before
         joined = {event.page for event in events if isinstance(event, MessageAppended)}
         entries = core.run(lambda core: _entries(core, seqs, joined), "retry")
@@ -296,13 +295,13 @@ def _place(core: Core, cursor: Cursor, message: Message) -> _Place:
         calling = _calling_page(core, cursor, message.answers[0])
         answers = _answers(core, calling, message)
         last = calling.results_end(calling.find_seq(answers[0][1]))
-        return _Place(calling.index, calling.position_behind(last), None, cursor.turn, answers)
+        return _Place(calling.index, calling.position_after(last), None, cursor.turn, answers)
     if message.role in ("system", "developer") and not cursor.turn:
         return _Place(f"{SYSTEM}-{cursor.next_number[SYSTEM]}", 1, SYSTEM, 0)
     page = cursor.page
     opens = _opens(core, message, page)
     if page is not None and opens is None:
-        return _Place(page.index, page.run.length + 1, None, cursor.turn)
+        return _Place(page.index, page.length + 1, None, cursor.turn)
     turn = cursor.turn + (opens is Opening.TURN)
     return _Place(f"{USER}-{cursor.next_number[USER]}", 1, str(opens), turn)
 
@@ -314,7 +313,7 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
         return Opening.CONTINUATION
     if message.role != "assistant" and message.speaker == "tool":  # an answer of ATTP is not parted from its call
         return None
-    if message.role == "assistant" and page.run.tail is not None and page.run.tail.message.partial:
+    if message.role == "assistant" and page.tail is not None and page.tail.message.partial:
         return None  # one answer of the model
     waits = page.open_calls and message.role != "assistant"  # the assistant goes past a call without a result
     if waits or (page.only_user and not message.from_user):  # an answer stands with what it answers

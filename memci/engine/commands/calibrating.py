@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from memci.chapters.message_list import MessageNode
+from memci.chapters.page import MessageNode
 from memci.engine.core.core import Core
 from memci.engine.history.events import UsageReported
 from memci.engine.history.state import State

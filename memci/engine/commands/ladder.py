@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from memci.chapters.message_list import MessageNode
+from memci.chapters.page import MessageNode
 from memci.chapters.recalled import Attachment
 from memci.engine.commands import folding
 from memci.engine.core.core import Core

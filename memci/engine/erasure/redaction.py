@@ -13,8 +13,7 @@ import attrs
 
 from memci.archive.stores.contract import Record
 from memci.chapters.address import is_range, last_number, page_number, segment_of
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Opening, Page
+from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.history import blocks, events, time_events
 from memci.engine.history.page_codec import file_name, page_file, page_from_value
 from memci.messages.formats.format import Format

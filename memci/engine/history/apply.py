@@ -7,8 +7,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.chapters.address import page_number
-from memci.chapters.message_list import MessageNode, Run
-from memci.chapters.page import Opening, Page
+from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import apply_fold, blocks, state_codec
 from memci.engine.history.events import (
@@ -90,7 +89,7 @@ def _append(state: State, event: MessageAppended, seq: int) -> None:
     message = event.read or state.wire.facts(event.message).marked(event.attp)
     node = MessageNode(message=message, tokens=event.tokens, seq=seq, stub_tokens=event.stub_tokens, at=event.at)
     newest = state.active.last_page
-    tail = newest.run.tail if newest is not None else None
+    tail = newest.tail if newest is not None else None
     goes_on = message.partial and tail is not None and tail.message.partial
     state.traffic.tokens += event.tokens
     state.traffic.calls += message.role == "assistant" and not goes_on
@@ -274,5 +273,5 @@ def _recount(page: Page, counted: list[list[int]]) -> None:
     chapter, following = page.chapter, page.next
     assert chapter is not None
     page.detach()
-    page.run = Run(page.head, page.tail, len(page), sum(node.tokens for node in page.nodes()))
+    page.tokens = sum(node.tokens for node in page.nodes())
     chapter.add_page(page, before=following)

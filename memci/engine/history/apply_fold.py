@@ -6,8 +6,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item
 from memci.chapters.address import last_number, page_number
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import MessageNode, Page
 from memci.engine.history import blocks
 from memci.engine.history.events import FoldUndone, PagesFolded, Rewound
 from memci.engine.history.page_codec import page_from_value

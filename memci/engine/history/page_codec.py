@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Opening, Page
+from memci.chapters.page import MessageNode, Opening, Page
 from memci.messages import codec
 from memci.messages.message import Message
 

@@ -11,12 +11,9 @@ import attrs
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
 from memci.archive.contents.contents_page import Item
-from memci.chapters.active import ActiveChapter
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Chapter, Page
+from memci.chapters.page import Chapter, MessageNode, Page
 from memci.chapters.recalled import RecallChapter
-from memci.chapters.segment import Permission, Segment
-from memci.chapters.system import SystemChapter
+from memci.chapters.segment import ActiveChapter, Permission, Segment, SystemChapter
 from memci.engine.history.events import WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
@@ -181,4 +178,4 @@ class State:
         assert not shown & set(self.late), (shown, set(self.late))
         assert not shown & {page.index for page in self.recalled.pages()}
         assert set(self.recalled.attachments) == {page.index for page in self.recalled.pages()}
-        assert all(page.run.head is not None for page in self.active.pages() if page is not self.active.open_page)
+        assert all(page.head is not None for page in self.active.pages() if page is not self.active.open_page)

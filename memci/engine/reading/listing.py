@@ -9,8 +9,7 @@ import attrs
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
 from memci.chapters.address import is_root, last_number, page_number, range_index, segment_of
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import MessageNode, Page
 from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.settings.config_checks import MOST

@@ -9,8 +9,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
 from memci.chapters.address import is_range, range_index
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Opening, Page
+from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import MessageNode, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
 from memci.engine.history.events import WindowSettled
@@ -83,7 +82,7 @@ class View:
         for page in state.system.pages():
             for node in page.nodes():
                 self._put("system", node.message, node.tokens)
-        self._system_length = state.system.message_list.run.length
+        self._system_length = state.system.message_list.length
         if least:
             self._opening(*_lasting_opening(state))
             if state.active.open_page is not None:
@@ -104,23 +103,19 @@ class View:
         O(what came in).
         """
         page = self._page
-        if (
-            state is not self._state
-            or self._asked != _asked(settled)
-            or state.system.message_list.run.length != self._system_length
-        ):
+        if state is not self._state or self._asked != _asked(settled) or state.system.message_list.length != self._system_length:
             return False
         if page is None:
             page = state.active.first_page
             if page is None:
                 return True
             self._open(page)
-        elif self._laid != page.run.length and not self._entries(page):
+        elif self._laid != page.length and not self._entries(page):
             return False
         while page.next is not None:
             page = page.next
             self._open(page)
-        return self._laid_before + self._laid == state.active.message_list.run.length  # else one came into a page before
+        return self._laid_before + self._laid == state.active.message_list.length  # else one came into a page before
 
     def written(self) -> tuple[list[bytes], list[dict[str, Any]]]:
         """Return the messages as JSON and as new dicts, where what is sent of each depends on no other. O(messages)."""
@@ -192,8 +187,8 @@ class View:
         """Lay out what came into the open page; return whether it all came in at the end."""
         owed = frozenset(self._owed)
         self._drop_missing(page)
-        while self._last is not page.run.tail:
-            node = page.run.head if self._last is None else self._last.next
+        while self._last is not page.tail:
+            node = page.head if self._last is None else self._last.next
             assert node is not None
             if not owed.isdisjoint(node.message.answers):
                 return False
@@ -210,7 +205,7 @@ class View:
                 self._calling = node
         if self._calling is not None:
             self._missing = self._no_results(page, self._calling)
-        return self._laid == page.run.length
+        return self._laid == page.length
 
     def _no_results(self, page: Page, node: MessageNode) -> list[int]:
         """Lay out what stands for the missing results of a node's calls, and return the tokens."""

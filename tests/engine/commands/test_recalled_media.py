@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from memci.archive.stores.contract import NewRecord
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Page
+from memci.chapters.page import MessageNode, Page
 from memci.engine.history import blocks
 from memci.engine.session import Session
 from memci.messages import codec

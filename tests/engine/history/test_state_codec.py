@@ -6,8 +6,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
-from memci.chapters.message_list import MessageNode
-from memci.chapters.page import Opening, Page
+from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import state_codec
 from memci.engine.history.events import WindowSettled
