@@ -10,19 +10,13 @@ from memci.messages.message import Message
 
 
 class ArchiveChapter(Chapter):
-    """Owns the contents page as it is now, and, in its message list, the one message that the window shows of it.
-
-    Attributes:
-        root: Index of the root contents page.
-        published: Indexes that the shown message holds; each of them can be recalled.
-        shown_directories: The directories that the shown message holds, as they were then.
-    """
+    """Owns the contents page as it is now, and, in its message list, the one message that the window shows of it."""
 
     def __init__(self, root: str) -> None:
         super().__init__()
-        self.root = root
-        self.published: frozenset[str] = frozenset()
-        self.shown_directories: tuple[Directory, ...] = ()
+        self.root = root  # index of the root contents page
+        self.published: frozenset[str] = frozenset()  # what the shown message lists; each of these indexes can be recalled
+        self.shown_directories: tuple[Directory, ...] = ()  # those that the shown message holds, as they were then
         self._entries: dict[str, Item] = {}
 
     @property
@@ -55,11 +49,9 @@ class ArchiveChapter(Chapter):
 
     def ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the numbers of pages from one to another that are listed, or that the window shows, as ranges. O(entries)."""
-        listed = map(page_number, filterfalse(is_range, {*self.published, *self._entries}))
-        covers = [(number, number) for number in listed]
-        for directory in (*self.shown_directories, *self._entries.values()):
-            if isinstance(directory, Directory):
-                covers += directory.covers
+        shown = map(page_number, filterfalse(is_range, self.published.difference(self._entries)))
+        covers = [(number, number) for number in shown]
+        covers += [each for item in (*self.shown_directories, *self._entries.values()) for each in item.covers]
         return [(max(low, first), min(high, last)) for low, high in covers if low <= last and high >= first]
 
     def shows(self, index: str) -> bool:

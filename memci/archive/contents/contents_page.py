@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
-from memci.chapters.address import range_index, segment_of
+from memci.chapters.address import page_number, range_index, segment_of
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bidi_Control of Unicode Standard Annex 9
@@ -48,11 +48,23 @@ class ContentsEntry:
     last_seq: int = 0
     detail: Detail = Detail.FULL
     shown_tokens: Mapping[Detail, int] = attrs.field(factory=dict)  # size of render() by detail
+    pages: ClassVar[int] = 1
 
     @property
     def contents_tokens(self) -> int:
         """Size of what it shows."""
         return self.shown_tokens.get(self.detail, 0)
+
+    @property
+    def covers(self) -> tuple[tuple[int, int], ...]:
+        """Its number, as a range."""
+        return ((page_number(self.index),) * 2,)
+
+    @property
+    def told(self) -> tuple[tuple[int, str], ...]:
+        """The words by which it is known in a directory, each with its number, most telling first."""
+        number = page_number(self.index)
+        return tuple((number, span) for span in self.spans or self.keywords)
 
     def render(self) -> str:
         """Return the entry as the model reads it: a line that begins with the index, the others indented."""
@@ -94,6 +106,11 @@ class Directory:
         """Size of what it shows."""
         return self.shown_tokens
 
+    @property
+    def told(self) -> tuple[tuple[int, str], ...]:
+        """The words by which its pages are known in a directory that takes them over."""
+        return self.spans
+
     def holds(self, number: int) -> bool:
         """Return whether a page of this number is in its ranges."""
         return any(first <= number <= last for first, last in self.covers)
@@ -106,13 +123,8 @@ class Directory:
         """Return the directory without one of its pages; ``None`` when nothing is left."""
         if self.pages <= 1:
             return None
-        covers: list[tuple[int, int]] = []
-        for first, last in self.covers:
-            if not first <= number <= last:
-                covers.append((first, last))
-                continue
-            covers += [(low, high) for low, high in ((first, number - 1), (number + 1, last)) if low <= high]
-        return self.narrowed(covers, self.pages - 1)
+        parts = (part for low, high in self.covers for part in ((low, min(high, number - 1)), (max(low, number + 1), high)))
+        return self.narrowed([part for part in parts if part[0] <= part[1]], self.pages - 1)
 
     def narrowed(self, covers: Iterable[tuple[int, int]], pages: int) -> "Directory":
         """Return the directory with some of its pages only, one at least, and what it says of them."""
@@ -149,23 +161,15 @@ Item: TypeAlias = ContentsEntry | Directory
 
 @attrs.frozen(kw_only=True)
 class ContentsPage:
-    """The contents page as it is now; the window shows it as it was at the last fold.
+    """The contents page as it is now; the window shows it as it was at the last fold."""
 
-    Attributes:
-        index: The root's index, such as ``usr-0``.
-        entries: Entries and directories, oldest first.
-        tokens: Size of its entries, in tokens.
-    """
-
-    index: str
-    entries: tuple[ContentsEntry | Directory, ...]
-    tokens: int
+    index: str  # the root's, such as usr-0
+    entries: tuple[ContentsEntry | Directory, ...]  # oldest first
+    tokens: int  # size of its entries
 
     def render(self) -> str:
         """Return the contents page as the model reads it; empty when it has no entries."""
-        if not self.entries:
-            return ""
-        return "\n".join([self.heading(), *(entry.render() for entry in self.entries)])
+        return "\n".join([self.heading(), *(entry.render() for entry in self.entries)]) if self.entries else ""
 
     def heading(self) -> str:
         """Return its first line."""

@@ -57,7 +57,7 @@ def test_pages_are_found_by_index() -> None:
 def test_ranges_are_of_what_is_listed_or_shown() -> None:
     """Of a range of numbers, those are returned that have an entry, are in a directory, or stand in the window's message."""
     chapter = chapter_of(directory((1, 3), (5, 8)), entry(4), entry(10))
-    assert [(4, 4), (3, 3), (5, 6)] == chapter.ranges(3, 6)
+    assert [(3, 3), (5, 6), (4, 4)] == chapter.ranges(3, 6)
     assert [(10, 10)] == chapter.ranges(9, 99)
     chapter.publish(openai.block("shown"), 9, ["usr-1..8", "usr-9"], [directory((1, 8))])
     assert {(9, 9), (10, 10), (7, 8)} == set(chapter.ranges(7, 12))

@@ -7,7 +7,7 @@ import pytest
 
 from memci.archive.catalogue.page_facts import PageFacts
 from memci.archive.contents.contents_page import ContentsEntry, Directory
-from memci.archive.contents.grouping import MOST_PAGES, ROOMS, Grouping
+from memci.archive.contents.shrink import MOST_PAGES, ROOMS, Shrinking
 from memci.chapters.address import is_range, last_number, page_number
 from memci.engine.engine import Engine
 from memci.engine.reading.listing import MOST_LINES
@@ -192,7 +192,7 @@ def test_a_directory_gets_shorter_with_its_room() -> None:
         )
         for number in range(1, 5)
     ]
-    grouping = Grouping(entries, lambda text: len(text.split()), lambda _first, _last: False)
+    grouping = Shrinking(entries, lambda text: len(text.split()), lambda _first, _last: False)
     directory = grouping.group(entries)
     assert ("usr-1..4", ((1, 4),), 4) == (directory.index, directory.covers, directory.pages)
     assert [(number, f"{word}{number}") for word in ("kite", "boat") for number in range(1, 5)] == list(directory.spans)
