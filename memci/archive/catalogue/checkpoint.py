@@ -18,20 +18,11 @@ class CheckpointKind(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Checkpoint:
-    """A named place in a journal.
+    """A named place in a journal."""
 
-    Attributes:
-        id: Such as ``cp-3``; numbers are never used again.
-        seq: Sequence number of its event: ``session.render(at=seq)`` shows what the model saw there.
-        label: What the caller named it.
-        kind: Why it was made.
-        turn: The turn that was open.
-        at: When, in UTC, as ISO 8601.
-    """
-
-    id: str
-    seq: int
-    label: str
+    id: str  # such as cp-3; numbers are never used again
+    seq: int  # of its event: session.render(at=seq) shows what the model saw there
+    label: str  # as the caller named it
     kind: CheckpointKind
-    turn: int
-    at: str
+    turn: int  # that was open
+    at: str  # when, in UTC, as ISO 8601

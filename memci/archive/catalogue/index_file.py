@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +89,9 @@ class Database:
             return self.connection.execute(sql, values).fetchone()
 
     def chosen(self, sql: str, values: Sequence[object], order: str = "") -> list[Any]:
-        """Run a query that ends with ``IN``, for any number of values; an order holds within 500 of them."""
-        rows = []
-        for start in range(0, len(values), 500):  # below the oldest limit on parameters, 999
-            part = values[start : start + 500]
-            rows += self.all(f"{sql} ({', '.join('?' * len(part))}) {order}", *part)
-        return rows
+        """Return the rows of a query that ends with ``IN``, for any number of values; an order holds within 500 of them."""
+        parts = [values[start : start + 500] for start in range(0, len(values), 500)]  # below the oldest limit on parameters, 999
+        return [row for part in parts for row in self.all(f"{sql} ({', '.join('?' * len(part))}) {order}", *part)]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -130,7 +127,7 @@ class Database:
         self.connection.close()
 
 
-def damaged(what: str) -> CorruptError:
+def damaged(what: object) -> CorruptError:
     """Return the error for an index that is not what was written."""
     return CorruptError(f"the index of pages is damaged ({what}); it is rebuilt from the journal", session="", place=INDEX_PLACE)
 
@@ -156,16 +153,14 @@ def open_for_reading(path: str) -> Database | None:
 
     A process that writes keeps a log beside the file; without a log, the file alone is read, with no lock.
     """
-    database = None
-    with suppress(CorruptError, UnavailableError):
-        with _mapped_errors():
-            mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
-            disk.check_database(path)
-            database = Database(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)
+    with suppress(CorruptError, UnavailableError), ExitStack() as on_failure, _mapped_errors():
+        mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
+        disk.check_database(path)
+        database = Database(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)
+        on_failure.callback(database.close)
         if database.is_usable():
+            on_failure.pop_all()
             return database
-    if database is not None:
-        database.close()
     return None
 
 
@@ -187,19 +182,18 @@ def storable(text: str) -> str:
 
 
 def _opened(path: str) -> Database:
-    with _mapped_errors():
-        disk.make_database(path)
-        database = Database(path)
-    try:
+    with ExitStack() as on_failure:
+        with _mapped_errors():
+            disk.make_database(path)
+            database = Database(path)
+        on_failure.callback(database.close)
         database.run("PRAGMA synchronous = NORMAL")
         database.run("PRAGMA journal_mode = WAL")
         if not database.is_usable():
             with database.transaction():
                 if not database.is_usable():  # another process may have made them meanwhile
                     database.create()
-    except BaseException:
-        database.close()
-        raise
+        on_failure.pop_all()
     return database
 
 
@@ -210,12 +204,10 @@ def _mapped_errors() -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # a wrong call, such as one after close()
-    except UnicodeDecodeError as error:
-        raise damaged(str(error)) from error
-    except (OSError, sqlite3.DatabaseError) as error:
+    except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
         kind = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
         if not isinstance(error, OSError) and kind not in _PASSING:
-            raise damaged(str(error)) from error
+            raise damaged(error) from error
         advice = MORE_DESCRIPTORS if disk.is_out_of_descriptors() else "see to the room and the rights of its file, or try again"
         message = f"the index of pages cannot be used now ({error}): {advice}; the journal is not affected"
         raise UnavailableError(message) from error

@@ -11,13 +11,13 @@ from memci.archive.catalogue.page_facts import PageFacts
 from memci.archive.catalogue.search import page_text, term_line
 from memci.errors import PageNotFoundError
 
-_FACTS = tuple(field.name for field in attrs.fields(PageFacts))
-COLUMNS = ", ".join(("name", *_FACTS[1:]))
+FACTS = tuple(field.name for field in attrs.fields(PageFacts))
+COLUMNS = ", ".join(("name", *FACTS[1:]))
 """The columns of a page's facts, in the order of the attributes of ``PageFacts``."""
 
 _PUT_PAGE = (
-    f"INSERT INTO page ({COLUMNS}, number) VALUES ({', '.join('?' * (len(_FACTS) + 1))}) ON CONFLICT (name) DO UPDATE SET "  # noqa: S608
-    + ", ".join(f"{name} = excluded.{name}" for name in _FACTS[1:])
+    f"INSERT INTO page ({COLUMNS}, number) VALUES ({', '.join('?' * (len(FACTS) + 1))}) ON CONFLICT (name) DO UPDATE SET "  # noqa: S608
+    + ", ".join(f"{name} = excluded.{name}" for name in FACTS[1:])
 )
 
 
@@ -32,7 +32,7 @@ class IndexWriter:
         self._changed: set[str] = set()  # pages whose facts have another checksum at the end
 
     def set_seq(self, seq: int, mark: str) -> None:
-        """Note the last journal record that is in the index, and a text that tells its journal from others."""
+        """Note the last journal record in the index, and a text that tells its journal from others."""
         self._db.run("UPDATE meta SET seq = ?, mark = ?", seq, storable(mark))
 
     def clear(self) -> None:
@@ -103,10 +103,8 @@ class IndexWriter:
             self._db.run("UPDATE meta SET page_sum = page_sum + ?", new - old)
         for index, entry in self._waiting.items():
             page_id = self._page_id(index)
-            old = self._db.one("SELECT contents FROM text WHERE id = ?", page_id)
-            contents = (old[0] if old else "") if entry is None else term_line(entry)
-            self._remove_text(page_id)
-            self._add_text(index, page_id, contents)
+            contents = self._remove_text(page_id)
+            self._add_text(index, page_id, contents if entry is None else term_line(entry))
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[str, float, bytes]]) -> None:
         """Keep vectors (page, scale, codes) until a page or its text changes. Those that another model made go."""
@@ -174,16 +172,18 @@ class IndexWriter:
         self._db.run("INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)", page_id, *columns)
         self._db.run("UPDATE meta SET pages = pages + 1, entries = entries + ?, terms = terms + ?", len(entries), count)
 
-    def _remove_text(self, page_id: int) -> None:
+    def _remove_text(self, page_id: int) -> str:
+        """Make a page unsearchable, and return the terms of its contents entry; empty where there are none."""
         row = self._db.one("SELECT entries, terms, user, page, contents FROM text WHERE id = ?", page_id)
         if row is None:
-            return
+            return ""
         self._db.run("UPDATE meta SET pages = pages - 1, entries = entries - ?, terms = terms - ?", *row[:2])
         # FTS5 takes a row of an external-content table out only when it is told the very text that went in.
         remove = "INSERT INTO search (search, rowid, user, page, contents) VALUES ('delete', ?, ?, ?, ?)"
         self._db.run(remove, page_id, *row[2:])
-        for table in ("text", "vector"):
-            self._db.run(f"DELETE FROM {table} WHERE id = ?", page_id)  # noqa: S608 (the words above)
+        self._db.run("DELETE FROM text WHERE id = ?", page_id)
+        self._db.run("DELETE FROM vector WHERE id = ?", page_id)
+        return str(row[-1])
 
 
 def _stored(value: object) -> object:

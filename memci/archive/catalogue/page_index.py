@@ -5,16 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import attrs
-
 from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
 from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.catalogue.index_file import Database, damaged, row_sum, storable
-from memci.archive.catalogue.index_writer import COLUMNS, IndexWriter
+from memci.archive.catalogue.index_writer import COLUMNS, FACTS, IndexWriter
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.catalogue.page_search import PageSearch
-from memci.archive.catalogue.query import ANY_PAGE, ExtraPage, Filter, IndexHit
+from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
 from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -41,15 +39,9 @@ class PageIndex:
 
     A damaged file, and one of another version, is made anew when it is opened; ``seq`` is then 0. Damage that shows later is a
     ``CorruptError`` of the method that meets it: call ``reset`` and fill the index again. Safe for one thread at a time; other
-    processes may have it open too. Memory does not grow with the history.
-
-    Args:
-        path: The file; ``None`` keeps the index in memory.
-        read_only: Never write to the file, nor beside it where no other process has it open; a file that cannot be read is
-            an empty index. The file is opened anew at each call.
-
-    Raises:
-        UnavailableError: The file can be neither opened nor made.
+    processes may have it open too. Memory does not grow with the history. Without a *path* the index is kept in memory.
+    *read_only* never writes to the file, nor beside it where no other process has it open, and opens it anew at each call; a
+    file that it cannot read is an empty index. Raises ``UnavailableError`` if the file can be neither opened nor made.
     """
 
     def __init__(self, path: str | None, *, read_only: bool = False) -> None:
@@ -62,10 +54,7 @@ class PageIndex:
     def in_directory(cls, directory: Path, name: object, *, root: Path, read_only: bool) -> Self:
         """Open the index of a name in a directory of this machine, which other processes may be opening too.
 
-        No symbolic link below *root* leads there.
-
-        Raises:
-            UnavailableError: The file can be neither opened nor made.
+        No symbolic link below *root* leads there. Raises ``UnavailableError`` if the file can be neither opened nor made.
         """
         path = str(directory / f"{name}.sqlite")
         try:
@@ -102,10 +91,8 @@ class PageIndex:
     def reset(self) -> None:
         """Empty the index, so that none of the old bytes is left in its file. O(its size).
 
-        The file stays the same one, as other processes may have it open; only a damaged one is deleted and made anew.
-
-        Raises:
-            UnavailableError: It is not known to be done, such as where another process reads it all the time.
+        The file stays the same one, as other processes may have it open; only a damaged one is deleted and made anew. Raises
+        ``UnavailableError`` if it is not known to be done, such as where another process reads it all the time.
         """
         try:
             with self.write() as writer:
@@ -187,11 +174,11 @@ class PageIndex:
 
     def find_key(self, key: str) -> list[int]:
         """Return the sequence numbers of the entries that were appended under an idempotency key, in order."""
-        return [row[0] for row in self._db().all("SELECT seq FROM entry WHERE key = ? ORDER BY seq", storable(key))]
+        return [seq for (seq,) in self._db().all("SELECT seq FROM entry WHERE key = ? ORDER BY seq", storable(key))]
 
     def entry_seqs(self, page: str) -> list[int]:
         """Return the sequence numbers of a page's entries, in the order of their positions."""
-        return [row[0] for row in self._db().all("SELECT seq FROM entry WHERE page = ? ORDER BY position", page)]
+        return [seq for (seq,) in self._db().all("SELECT seq FROM entry WHERE page = ? ORDER BY position", page)]
 
     def find_entry(self, seq: int) -> tuple[str, int] | None:
         """Return page and position of the entry that a journal record holds, or ``None``."""
@@ -218,7 +205,7 @@ class PageIndex:
         query: str,
         *,
         limit: int,
-        only: Filter = ANY_PAGE,
+        only: Filter | None = None,
         extra: Sequence[ExtraPage] = (),
         embedder: "Embedder | None" = None,
     ) -> list[IndexHit]:
@@ -233,7 +220,7 @@ class PageIndex:
         """
         if embedder is not None:
             self._add_vectors(embedder)
-        return PageSearch(self._db(), query, extra, embedder).hits(limit, only)
+        return PageSearch(self._db(), query, extra, embedder).hits(limit, only or Filter())
 
     def _add_vectors(self, embedder: "Embedder") -> None:
         """Make vectors of pages that have none; without effect where another process changed the index meanwhile."""
@@ -270,7 +257,7 @@ def _checkpoint(row: Sequence[Any]) -> Checkpoint:
     try:
         return Checkpoint(id=checkpoint_id, seq=seq, label=label, kind=CheckpointKind(kind), turn=turn, at=at)
     except ValueError as error:
-        raise damaged(str(error)) from error
+        raise damaged(error) from error
 
 
 def _facts(row: Sequence[Any]) -> PageFacts:
@@ -279,5 +266,5 @@ def _facts(row: Sequence[Any]) -> PageFacts:
     if row_sum(facts) != known:
         message = f"the facts of {str(facts[0])[:40]!r} are not what was written"
         raise damaged(message)
-    values = dict(zip((field.name for field in attrs.fields(PageFacts)), facts, strict=True))
+    values = dict(zip(FACTS, facts, strict=True))
     return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})

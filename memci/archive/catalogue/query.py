@@ -7,29 +7,18 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Filter:
-    """Which pages may answer.
+    """Which pages may answer; all by default."""
 
-    Attributes:
-        turns: Only pages opened in these turns, both ends included; ``None`` for all.
-        roles: Only what these roles said; the words of other entries of a page, and its contents entry, do not count.
-        where: Only pages whose index this admits.
-        exclude: Indexes of pages that are not wanted; they still count as neighbours.
-    """
-
-    turns: tuple[int, int] | None = None
-    roles: frozenset[str] | None = None
-    where: Callable[[str], bool] | None = None
-    exclude: frozenset[str] = frozenset()
+    turns: tuple[int, int] | None = None  # only pages opened in these turns, both ends included
+    roles: frozenset[str] | None = None  # only what these roles said: other entries' words, and the contents entry, do not count
+    where: Callable[[str], bool] | None = None  # only pages whose index this admits
+    exclude: frozenset[str] = frozenset()  # indexes of pages that are not wanted; they still count as neighbours
 
     def admits(self, index: str, turn: int) -> bool:
         """Return whether a page may answer, by its facts."""
         if index in self.exclude or (self.turns is not None and not self.turns[0] <= turn <= self.turns[1]):
             return False
         return self.where is None or self.where(index)
-
-
-ANY_PAGE = Filter()
-"""All pages."""
 
 
 @attrs.frozen(kw_only=True)

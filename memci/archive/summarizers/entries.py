@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import attrs
@@ -88,48 +88,36 @@ def clean_name(name: str) -> str:
 
 
 def flat(text: str, equals: str = ": ") -> FlatText:
-    """Write a JSON object or array as ``key: value, key: value``; any other text comes back as it is. O(its length).
+    """Write a JSON object or array as ``key: value, key: value``; any other text comes back as it is. O(its length · levels).
 
     Numbers stay as they are written. Data nested deeper than 32 levels or longer than ``SCANNED_CHARACTERS`` counts as text.
     """
     if len(text) > SCANNED_CHARACTERS or text.lstrip()[:1] not in ("{", "["):
         return FlatText(text)
+    pairs: list[tuple[int, int]] = []
     try:
-        value = json.loads(text, parse_float=str, parse_int=str)
-        writer = _Writer(equals)
-        writer.write(value, 0)
+        written = _written(json.loads(text, parse_float=str, parse_int=str), equals, 0, pairs)
     except (ValueError, RecursionError):
         return FlatText(text)
-    return FlatText("".join(writer.pieces), tuple(writer.pairs))
+    return FlatText(written, tuple(sorted(pairs)))
 
 
-@attrs.define(eq=False)
-class _Writer:
-    equals: str
-    pieces: list[str] = attrs.field(factory=list)
-    pairs: list[tuple[int, int]] = attrs.field(factory=list)
-    length: int = 0
-
-    def write(self, value: Any, depth: int) -> None:  # noqa: ANN401 (any JSON value)
-        if depth > _DEEPEST:
-            raise RecursionError
-        if not isinstance(value, dict | list):
-            self._append(value if isinstance(value, str) else _NAMES.get(value, ""))
-            return
-        start = self.length
-        for key, item in value.items() if isinstance(value, dict) else ((None, item) for item in value):
-            if self.length > start:
-                self._append(", ")
-            begin = self.length
-            nested = isinstance(item, dict | list)
-            if key is not None:
-                self._append(key + (" " if nested else self.equals))
-                if nested and 0 < self.length - 1 - begin <= _LONGEST_PAIR:
-                    self.pairs.append((begin, self.length - 1))
-            self.write(item, depth + 1)
-            if key is not None and not nested and self.length - begin <= _LONGEST_PAIR:
-                self.pairs.append((begin, self.length))
-
-    def _append(self, piece: str) -> None:
-        self.pieces.append(piece)
-        self.length += len(piece)
+def _written(value: Any, equals: str, start: int, pairs: list[tuple[int, int]], depth: int = 0) -> str:  # noqa: ANN401 (JSON)
+    """Return a JSON value as flat text that begins at *start*, and add its pairs."""
+    if depth > _DEEPEST:
+        raise RecursionError
+    if not isinstance(value, dict | list):
+        return value if isinstance(value, str) else _NAMES.get(value, "")
+    items: Iterable[tuple[str | None, Any]] = value.items() if isinstance(value, dict) else ((None, item) for item in value)
+    text = ""
+    for key, item in items:
+        text += ", " if text else ""
+        begin = start + len(text)
+        nested = isinstance(item, dict | list)
+        text += "" if key is None else key + (" " if nested else equals)
+        key_end = start + len(text) - 1
+        text += _written(item, equals, start + len(text), pairs, depth + 1)
+        end = key_end if nested else start + len(text)
+        if key is not None and 0 < end - begin <= _LONGEST_PAIR:
+            pairs.append((begin, end))
+    return text

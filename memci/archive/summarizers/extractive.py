@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
-from memci.archive.summarizers import traits
-from memci.archive.summarizers.entries import read_entries
-from memci.archive.summarizers.literals import LiteralKind
-from memci.archive.summarizers.rarity import STOP_WORTH
-from memci.archive.summarizers.selection import JOIN, Passage, choose, shown
+from memci.archive.summarizers.entries import Entry, clean_name, flat, read_entries
+from memci.archive.summarizers.literals import LiteralKind, literals
+from memci.archive.summarizers.passage import TELLING_KEY, Atom
+from memci.archive.summarizers.rarity import STOP_WORTH, is_function_character
+from memci.archive.summarizers.selection import JOIN, JOIN_TOKENS, Passage, choose, shown
 from memci.archive.summarizers.summary import Summary
 from memci.messages.message import Message
 
@@ -24,19 +25,38 @@ _SPEAKER_WORTH = {"user": 1.2, "assistant": 1.0, "call": 0.9, "tool": 0.8}
 _OTHER_WORTH = 0.5
 _REPEATED_SHARE = 0.25
 _EARLY_ATOMS = 20
-_LATE = (1.0, *(min(1.0, (_EARLY_ATOMS / place) ** 0.3) for place in range(1, 2_000)))
 _LATE_KINDS = frozenset({None, LiteralKind.NUMBER, LiteralKind.PAIR})
 _SHORT_ATOMS = 40
-_LONG_POWER = 0.25
 
-_TITLE_WORDS = 8
-_TITLE_TOKENS = 12.0
+_TITLE_WORDS, _TITLE_TOKENS = 8, 12.0
 _TITLE_ATOMS = 400
 _TITLED_SHARE = 0.2
-_RUN_WORDS = 14
-_RUN_TOKENS = 26.0
+_RUN_WORDS, _RUN_TOKENS = 14, 26.0
 _TELLING_WORTH = 0.25
 _SENTENCE_START_WORTH = 0.2
+
+_KEYWORDS = 12
+_ENTITIES = 16
+_LOOKED_AT = 48  # values that may become entities
+_SPANS_TOKENS = 30.0
+_CHANGES = 16
+_CHANGE_CHARACTERS = 120
+_SHORTEST_WORD = 2
+_RARE_WORD_WORTH = 0.8
+_RARE_CHARACTERS_WORTH = 0.24
+_READING_VERBS_TABLE = """
+analyze ask browse calc calculate calculator cat check compare compute convert count describe diff display evaluate explain
+fetch find get glob goto grep has head help inspect is list load locate look lookup ls match open peek ping preview print query
+read recall render retrieve review scan scroll search select show stat status summarize tail test think thinking transfer
+translate validate verify view wait web
+"""
+_READING_VERBS = frozenset(_READING_VERBS_TABLE.split())
+_NO_VALUES = frozenset({None, LiteralKind.BLOB, LiteralKind.NUMBER})
+_TELLING_DIGITS = 3
+_MARK = re.compile(": |=")
+_QUOTES = "\"'`“”‘’"
+_VERB = re.compile("[A-Za-z][a-z]*")
+_FAILED = re.compile("\\s*[{\\[(\"']{0,3}(?:error|failed|failure|exception|traceback)\\b", re.IGNORECASE)
 
 
 class ExtractiveSummarizer:
@@ -50,15 +70,15 @@ class ExtractiveSummarizer:
         """Summarise the messages of one page, oldest first, in lines of *max_tokens* estimated tokens. Linear in the page.
 
         Of an entry of more than 40,000 characters, rare words are looked for in both ends, literal values in the first
-        250,000 characters and the end.
+        250,000 characters and the end. Importance is half for eight literal values, three tenths for twelve rare words (less for
+        fewer of either), and a fifth where a call changed something.
         """
         entries = read_entries(messages)
         passages = [passage for entry in entries for passage in entry.passages]
         _weigh(passages)
-        keywords = _lined(traits.keywords(passages))
-        entities = _lined(traits.entities(passages))
-        spans = _lined(traits.spans(passages))
-        changes = _lined(traits.state_changes(entries))
+        keywords, entities = _lined(_keywords(passages)), _lined(_entities(passages))
+        spans, changes = _lined(_spans(passages)), _lined(_state_changes(entries))
+        held = 0.5 * min(1.0, len(entities) / 8) + 0.3 * min(1.0, len(keywords) / 12)
         summary, outcome = _summary_and_outcome(passages)
         title = one_line(_title(passages)) or _fallback_title(passages)  # what it says is worth less from here on
         return Summary(
@@ -70,7 +90,7 @@ class ExtractiveSummarizer:
             spans=spans,
             entities=entities,
             state_changes=changes,
-            importance=traits.importance(len(keywords), len(entities), len(changes)),
+            importance=round(held + (0.2 if changes else 0.0), 3),
         )
 
 
@@ -97,14 +117,14 @@ def _weigh(passages: Sequence[Passage]) -> None:
     for passage in sorted(passages, key=lambda passage: passage.speaker != "user"):
         weight = _SPEAKER_WORTH.get(passage.speaker, _OTHER_WORTH)
         if passage.speaker != "user" and len(passage.atoms) > _SHORT_ATOMS:
-            weight *= (_SHORT_ATOMS / len(passage.atoms)) ** _LONG_POWER
+            weight *= (_SHORT_ATOMS / len(passage.atoms)) ** 0.25
         for place, atom in enumerate(passage.atoms, 1):
             worth = 0.0
             for form, value in atom.forms:
                 worth += value * _REPEATED_SHARE if form in said else value
                 said.add(form)
             if place > _EARLY_ATOMS and atom.kind in _LATE_KINDS:
-                worth *= _LATE[place] if place < len(_LATE) else _LATE[-1]
+                worth *= (_EARLY_ATOMS / min(place, 1_999)) ** 0.3
             atom.worth = worth * weight
 
 
@@ -144,16 +164,20 @@ def _title(passages: Sequence[Passage]) -> str:
     asked = [passage for passage in spoken if passage.speaker == "user"] or spoken[:2]
     if not asked:
         return ""
-    best = max((_best_run(passage, _TITLE_WORDS, _TITLE_TOKENS, sentence=True) for passage in asked), key=lambda run: run.worth)
-    worth, passage, first, last = best
+    runs = (_best_run(passage, _TITLE_WORDS, _TITLE_TOKENS, sentence=True) for passage in asked)
+    worth, passage, first, last = max(runs, key=itemgetter(0))
     if worth >= _TELLING_WORTH:
-        while last - first > 1 and _says_little(passage, first):
+        while last - first > 1 and _says_little(passage.atoms[first]):
             first += 1
-        while last - first > 1 and _says_little(passage, last - 1):
+        while last - first > 1 and _says_little(passage.atoms[last - 1]):
             last -= 1
     for atom in passage.atoms[first:last]:
         atom.worth *= _TITLED_SHARE
     return shown(passage, [(first, last)])
+
+
+def _says_little(atom: Atom) -> bool:
+    return all(worth <= STOP_WORTH for _, worth in atom.forms)
 
 
 def _summary_and_outcome(passages: Sequence[Passage]) -> tuple[str, str]:
@@ -169,16 +193,13 @@ def _summary_and_outcome(passages: Sequence[Passage]) -> tuple[str, str]:
     return JOIN.join(runs[number].text() for number in chosen), outcome
 
 
-def _says_little(passage: Passage, number: int) -> bool:
-    return all(worth <= STOP_WORTH for _, worth in passage.atoms[number].forms)
-
-
 def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence: bool = False) -> _Telling:
     """Return the most telling run of these sizes at most, or the first atom; O(atoms).
 
     With *sentence*, the run lies in one sentence, of the first 400 atoms, and it is better to begin with the sentence.
     """
     atoms = passage.atoms[:_TITLE_ATOMS] if sentence else passage.atoms
+    sizes = [(1 if atom.kind is None else atom.words, atom.cost + atom.gap_cost, atom.worth) for atom in atoms]
     best = _Telling(0.0, passage, 0, 1)
     highest = -1.0
     start = 0
@@ -187,17 +208,84 @@ def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence
         if atom.gap is None or (sentence and atom.opens):
             start, words, cost, worth = number, 0, 0.0, 0.0
             bonus = _SENTENCE_START_WORTH if sentence and atom.opens else 0.0
-        words += atom.words if atom.kind is not None else 1
-        cost += atom.cost + atom.gap_cost
-        worth += atom.worth
+        words, cost, worth = words + sizes[number][0], cost + sizes[number][1], worth + sizes[number][2]
         while start < number and (words > most_words or cost > most_tokens):
-            gone = atoms[start]
-            words -= gone.words if gone.kind is not None else 1
-            cost -= gone.cost + gone.gap_cost
-            worth -= gone.worth
+            words, cost, worth = words - sizes[start][0], cost - sizes[start][1], worth - sizes[start][2]
             bonus = 0.0
             start += 1
         if worth + bonus > highest and cost <= 2 * most_tokens:
             highest = worth + bonus
             best = _Telling(worth, passage, start, number + 1)
     return best
+
+
+def _keywords(passages: Sequence[Passage]) -> list[str]:
+    """Return at most twelve rare words of a page as they were written first, most telling first."""
+    found: dict[str, tuple[float, str]] = {}
+    for passage in passages:
+        for atom in passage.atoms:
+            if atom.kind is None and atom.forms[-1][1] >= _RARE_CHARACTERS_WORTH and atom.forms[0][0] not in found:
+                word = passage.text[atom.start : atom.end]
+                if _is_rare(atom, word):
+                    found[atom.forms[0][0]] = (-atom.worth, word)
+    return [word for _, word in sorted(found.values(), key=itemgetter(0))[:_KEYWORDS]]
+
+
+def _is_rare(atom: Atom, word: str) -> bool:
+    if len(word) < _SHORTEST_WORD:
+        return False
+    if word.isascii() or len(atom.forms) == 1:
+        return len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
+    return not is_function_character(word[0])
+
+
+def _spans(passages: Sequence[Passage]) -> Iterable[str]:
+    """Return short runs of a page's words, about thirty tokens together, most telling for its tokens first."""
+    found: list[tuple[float, str]] = []
+    for passage, runs in zip(passages, choose(passages, _SPANS_TOKENS), strict=True):
+        for first, last in runs or ():
+            atoms = passage.atoms[first:last]
+            cost = JOIN_TOKENS + sum(atom.cost for atom in atoms) + sum(atom.gap_cost for atom in atoms[1:])
+            found.append((-sum(atom.worth for atom in atoms) / cost, shown(passage, [(first, last)])))
+    return dict.fromkeys(text for _, text in sorted(found, key=itemgetter(0)))
+
+
+def _entities(passages: Sequence[Passage]) -> list[str]:
+    """Return at most sixteen literal values of a page, whole, most telling first. O(atoms · log atoms)."""
+    values = [
+        (-atom.worth, passage.text, atom)
+        for passage in passages
+        for atom in passage.atoms
+        if atom.kind not in _NO_VALUES or (atom.kind is LiteralKind.NUMBER and atom.end - atom.start >= _TELLING_DIGITS)
+    ]
+    chosen = (_value(text, atom) for _, text, atom in sorted(values, key=itemgetter(0))[:_LOOKED_AT])
+    return list(dict.fromkeys(filter(None, chosen)))[:_ENTITIES]
+
+
+def _value(text: str, atom: Atom) -> str:
+    """Return the value that an atom is, or the one that a pair of key and value ends with; empty where it is none to keep."""
+    if atom.kind is not LiteralKind.PAIR:
+        return text[atom.start : atom.end].strip(_QUOTES)
+    mark = _MARK.search(text, atom.start, atom.end)
+    if mark is None:
+        return ""
+    value = text[mark.end() : atom.end]
+    whole = any(end - start == len(value) and kind is not LiteralKind.NUMBER for start, end, kind in literals(value))
+    return value if whole or TELLING_KEY.search(text[atom.start : mark.end()]) else ""
+
+
+def _state_changes(entries: Sequence[Entry]) -> list[str]:
+    """Return the calls that changed something, as ``name(arguments)``: those whose name begins with no verb of reading.
+
+    A call whose result begins with an error is left out. At most sixteen, the last ones.
+    """
+    failed = {id(call) for entry in entries for call, text in entry.results if call is not None and _FAILED.match(text)}
+    changes = []
+    for call in (call for entry in entries for call in entry.calls if id(call) not in failed):
+        verb = _VERB.search(call.name)
+        if verb is not None and verb.group().lower() not in _READING_VERBS:
+            arguments = flat(call.arguments, "=").text
+            if len(arguments) > _CHANGE_CHARACTERS:
+                arguments = arguments[: arguments.rfind(", ", 0, _CHANGE_CHARACTERS) + 1] + "…"
+            changes.append(f"{clean_name(call.name)}({arguments})")
+    return changes[-_CHANGES:]

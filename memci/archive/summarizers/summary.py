@@ -10,41 +10,25 @@ from memci.messages.message import Message
 
 @attrs.frozen(kw_only=True)
 class Summary:
-    """The short form of one page, in the words of the page.
+    """The short form of one page, in the words of the page; each text is one line, and only the title may not be empty."""
 
-    Attributes:
-        title: A few words that tell the page from its neighbours; one line.
-        summary: A line or two on the whole page; one line of text, may be empty.
-        lines: One line an entry, in the order of the entries, each with its role and no line break; an entry with
-            nothing to say has no line.
-        outcome: How the page ended; one line, may be empty.
-        keywords: Rare words of the page, most telling first.
-        spans: Short stretches of the page's text, most telling first, for a line that speaks of several pages.
-        entities: Literal values of the page (paths, URLs, numbers with units, names in quotes), whole.
-        state_changes: What the page changed outside the conversation, as the tool calls tell it.
-        importance: How much the page holds that cannot be said again, 0 to 1.
-    """
-
-    title: str
-    summary: str = ""
-    lines: tuple[str, ...] = ()
-    outcome: str = ""
-    keywords: tuple[str, ...] = ()
-    spans: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
-    state_changes: tuple[str, ...] = ()
-    importance: float = 0.0
+    title: str  # a few words that tell the page from its neighbours
+    summary: str = ""  # of the whole page
+    lines: tuple[str, ...] = ()  # one an entry that has something to say, in their order, each with its role
+    outcome: str = ""  # how the page ended
+    keywords: tuple[str, ...] = ()  # rare words, most telling first
+    spans: tuple[str, ...] = ()  # short stretches of its text, most telling first, for a line that speaks of several pages
+    entities: tuple[str, ...] = ()  # literal values (paths, URLs, numbers with units, names in quotes), whole
+    state_changes: tuple[str, ...] = ()  # what it changed outside the conversation, as the tool calls tell it
+    importance: float = 0.0  # 0 to 1: how much it holds that cannot be said again
 
 
 class Summarizer(Protocol):
     """Makes the short form of a page."""
 
     def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:
-        """Summarise the messages of one page, oldest first. Cost: linear in the page.
+        """Summarise the messages of one page, oldest first, or raise ``SummaryError``: extracts take its place.
 
-        *max_tokens* is the room for the lines, by the summariser's own estimate; the title does not count.
-
-        Raises:
-            SummaryError: It cannot; extracts take its place.
+        *max_tokens* is the room for the lines, by the summariser's own estimate; the title does not count. Linear in the page.
         """
         ...
