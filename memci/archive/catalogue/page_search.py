@@ -1,6 +1,7 @@
 """One search in a page index: one full-text query for candidates, then a ranking of them and their neighbours."""
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from memci.archive.catalogue.index_file import Database, damaged
@@ -41,14 +42,7 @@ _WEIGHTS_OF_OTHERS = "-1.0, 1.0, 0.0"  # a page holds the user's words too
 
 
 class PageSearch:
-    """A query, made ready: its terms and their weights.
-
-    Args:
-        database: The index.
-        query: Any text.
-        extra: Pages to be searched that are not in the index as they are now.
-        embedder: Tells what texts mean; ``None`` ranks by words alone.
-    """
+    """A query, made ready for one answer: its terms and their weights; without an embedder it ranks by words alone."""
 
     def __init__(self, database: Database, query: str, extra: Sequence[ExtraPage], embedder: "Embedder | None") -> None:
         self._db = database
@@ -58,17 +52,14 @@ class PageSearch:
         youngest = database.one("SELECT coalesce(max(id), 0) FROM page")[0]
         known = dict(database.chosen("SELECT name, id FROM page WHERE name IN", [page.index for page in extra]))
         self._extra = {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
-        self._texts = {
-            place: page_text((role, text, "") for _, role, text in page.entries) for place, page in self._extra.items()
-        }
+        unsaid = ((place, [(role, text, "") for _, role, text in page.entries]) for place, page in self._extra.items())
+        self._texts = {place: page_text(entries) for place, entries in unsaid}
         pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
-        self._counts = {
-            name: int(database.one("SELECT count(*) FROM search WHERE search MATCH ?", _quoted(name))[0]) for name in self._terms
-        }
-        counts = {
-            name: stored + sum(f" {name} " in text.page for text in self._texts.values()) for name, stored in self._counts.items()
-        }
+        asked = "SELECT count(*) FROM search WHERE search MATCH ?"
+        self._counts: dict[str, int] = {name: database.one(asked, f'"{name}"')[0] for name in self._terms}
+        beside = {name: sum(f" {name} " in text.page for text in self._texts.values()) for name in self._terms}
+        counts = {name: stored + beside[name] for name, stored in self._counts.items()}
         self._weights = weigh(pages + len(extra), {name: count for name, count in counts.items() if count})
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
@@ -92,10 +83,7 @@ class PageSearch:
         return hits
 
     def _cosines(self, only: Filter) -> dict[int, float]:
-        """Compare the query with the vectors of the pages; none for one without words, and where roles limit the search.
-
-        The vector of a page is made of all its entries, and does not tell who said what.
-        """
+        """Compare the query, if it has words, with the vectors of the pages; these do not tell who said what, as roles ask."""
         if self._embedder is None or only.roles is not None or not self._terms:
             return {}
         from memci.archive.catalogue.embedding import cosines  # noqa: PLC0415 (for those who use vectors)
@@ -145,9 +133,9 @@ class PageSearch:
             self._db.connection.create_function("admits", 2, only.admits)
         sql = _MATCH.format(join=join, condition=condition, weights=_weights(only.roles))
         if only.roles is None:
-            return [row[0] for row in self._db.all(sql, match, most)]
-        marks = " OR ".join(_quoted(role_mark(role)) for role in sorted(only.roles))
-        matching = [row[0] for row in self._db.all(sql, f"({match}) AND ({marks})", -1)]
+            return [place for (place,) in self._db.run(sql, match, most)]
+        marks = " OR ".join(f'"{role_mark(role)}"' for role in sorted(only.roles))
+        matching = [place for (place,) in self._db.run(sql, f"({match}) AND ({marks})", -1)]
         found: list[int] = []
         for start in range(0, len(matching), _BATCH):
             part = matching[start : start + _BATCH]
@@ -159,16 +147,15 @@ class PageSearch:
         return found[:most]
 
     def _match(self) -> str:
-        """Return the query for the database: the rarest terms, quoted, any of which may match.
+        """Return the query for the database: any of the rarest terms. Scoring costs what the postings of the terms are.
 
-        Scoring costs what the terms' postings are; common terms, which hardly tell one page from another, are left to
-        the ranking once there are enough postings.
+        Common terms, which hardly tell one page from another, are left to the ranking once there are enough postings.
         """
         chosen: list[str] = []
         postings = 0
         for name, count in sorted(self._counts.items(), key=lambda pair: pair[1]):
             if count and (postings < _CANDIDATES or postings + count <= _POSTINGS):
-                chosen.append(_quoted(name))
+                chosen.append(f'"{name}"')
                 postings += count
         return " OR ".join(chosen)
 
@@ -177,12 +164,9 @@ class PageSearch:
         near = {place + step for place in (*found, *self._extra) for step in range(-REACH, REACH + 1)}
         asked = list(dict.fromkeys((*found, *(place for place in alike if place not in self._extra))))
         sizes = dict(self._db.chosen("SELECT id, terms FROM text WHERE id IN", asked))
-        room = _ALL_TERMS
-        read = []
-        for number, place in enumerate(asked):
-            room -= sizes.get(place, 0)
-            if room >= 0 or number < limit:
-                read.append(place)
+        sums = accumulate(sizes.get(place, 0) for place in asked)
+        ranked = enumerate(zip(asked, sums, strict=True))
+        read = [place for number, (place, terms) in ranked if number < limit or terms <= _ALL_TERMS]
         stored = self._db.chosen(f"{_TEXTS} id IN", read)
         stored += self._db.chosen(f"{_TEXTS} terms <= {_PAGE_TERMS} AND id IN", sorted(near.difference(asked)))
         _check(all(isinstance(text, str) for _, *texts in stored for text in texts))
@@ -190,22 +174,17 @@ class PageSearch:
         return [Candidate(place, text) for place, text in sorted(texts.items())]
 
     def _passage(self, line: int, place: int, index: str, roles: frozenset[str] | None) -> tuple[int, str]:
-        """Return the position of an entry, by its place among those of its page, from 1, and the passage that shows it.
-
-        What stands beside it is only what some roles said.
-        """
+        """Return the position of the entry on a line of a page, and the passage that shows it, with what roles said beside it."""
         first = max(line - 1 - _BESIDE, 0)
         number = line + _BESIDE - first
         extra = self._extra.get(place)
-        rows = self._db.all(_ENTRIES, index, number, first) if extra is None else extra.entries[first : first + number]
+        rows = self._db.run(_ENTRIES, index, number, first) if extra is None else extra.entries[first : first + number]
         _check(all(type(position) is int and isinstance(text, str) for position, _, text in rows))
-        place = line - 1 - first
-        position, _, said = rows[place] if place < len(rows) else (1, "", "")
-        before, after = (
-            [text for _, role, text in part if roles is None or role in roles] for part in (rows[:place], rows[place + 1 :])
-        )
-        ends = [text[-SNIPPET_CHARS:] for text in before]
-        return position, snippet(said, self._weights, ends, [text[:SNIPPET_CHARS] for text in after])
+        at = line - 1 - first
+        position, _, said = rows[at] if at < len(rows) else (1, "", "")
+        before = [text[-SNIPPET_CHARS:] for _, role, text in rows[:at] if roles is None or role in roles]
+        after = [text[:SNIPPET_CHARS] for _, role, text in rows[at + 1 :] if roles is None or role in roles]
+        return position, snippet(said, self._weights, before, after)
 
 
 def _check(are_texts: bool) -> None:  # noqa: FBT001 (what is checked)
@@ -219,10 +198,6 @@ def _weights(roles: frozenset[str] | None) -> str:
     if roles is None or roles > {"user"}:
         return _WEIGHTS
     return _WEIGHTS_OF_USER if "user" in roles else _WEIGHTS_OF_OTHERS
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"'
 
 
 def _limited(page: str, left: Sequence[int]) -> str:

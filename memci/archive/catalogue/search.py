@@ -126,27 +126,21 @@ def rank(
     each step, of its neighbours, where a long entry counts less for each word; the share of the query that page and neighbours
     cover together; BM25 over the user's words. What a page's cosine has above that of unlike texts is added, with a weight.
     A page with no word of the query is left out, unless its cosine is at least 0.3, or its neighbours hold at least four words:
-    the answer to a question often stands beside its words. O(text of the candidates · terms).
-    *weights* are by term, *cosines* by place; *entry_terms* is the mean size of an entry. Counts are filled in.
+    the answer to a question often stands beside its words. *weights* are by term, *cosines* by place; *entry_terms* is the mean
+    size of an entry. Fills counts in. O(text of the candidates · terms).
     """
     needles = [(name, f" {name} ", weight) for name, weight in weights.items()]
-    by_place = {candidate.place: candidate for candidate in candidates}
-    near: dict[int, dict[str, float]] = {}
+    near: dict[int, dict[str, float]] = {candidate.place: {} for candidate in candidates}
     for candidate in candidates:
         _count(candidate, needles, entry_terms)
-        if not candidate.counts:
-            continue
-        for step in range(-REACH, REACH + 1):
-            if candidate.place + step in by_place:
-                share = _NEIGHBOUR_DECAY ** abs(step)
-                sums = near.setdefault(candidate.place + step, {})
-                for name, count in candidate.counts.items():
-                    sums[name] = sums.get(name, 0.0) + share * count
+        for step in range(-REACH, REACH + 1) if candidate.counts else ():
+            sums, share = near.get(candidate.place + step, {}), _NEIGHBOUR_DECAY ** abs(step)
+            for name, count in candidate.counts.items():
+                sums[name] = sums.get(name, 0.0) + share * count
     most = sum(weights.values()) or 1.0
     ranked = []
-    for place, candidate in by_place.items():
-        sums = near.get(place, {})
-        cosine = cosines.get(place, 0.0)
+    for candidate in candidates:
+        sums, cosine = near[candidate.place], cosines.get(candidate.place, 0.0)
         if candidate.counts or len(sums) >= _NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
             said = sum(weights[name] * count / (count + _SATURATION) for name, count in sums.items())
             cover = sum(weights[name] for name in sums)
@@ -214,8 +208,8 @@ def _count(candidate: Candidate, needles: Sequence[tuple[str, str, float]], entr
             candidate.best, highest = position, score
     candidate.counts |= counts
     relative = _relative_length(text.user, entry_terms)
-    said = ((weight, text.user.count(needle)) for _, needle, weight in present)
-    candidate.user = sum(weight * count / (count + _SATURATION * relative) for weight, count in said)
+    said = ((text.user.count(needle), weight) for _, needle, weight in present)
+    candidate.user = sum(weight * count / (count + _SATURATION * relative) for count, weight in said)
 
 
 def _relative_length(line: str, entry_terms: float) -> float:

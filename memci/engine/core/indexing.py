@@ -14,8 +14,7 @@ from memci.engine.history.time_events import CheckpointMade
 from memci.errors import CorruptError, PageNotFoundError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
-    from memci.archive.catalogue.index_writer import IndexWriter
-    from memci.archive.catalogue.page_index import PageIndex
+    from memci.archive.catalogue.page_index import IndexWriter, PageIndex
 
 INDEX_CHUNK = 5_000
 """Records that are indexed in one transaction."""

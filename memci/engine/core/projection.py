@@ -27,7 +27,7 @@ from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
 
 if TYPE_CHECKING:
-    from memci.archive.catalogue.index_writer import IndexWriter
+    from memci.archive.catalogue.page_index import IndexWriter
 
 
 def project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:  # noqa: C901 (one branch a kind of event)

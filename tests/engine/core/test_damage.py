@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memci.archive.catalogue.index_writer import IndexWriter
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.catalogue.page_index import PageIndex
+from memci.archive.catalogue.page_index import IndexWriter, PageIndex
 from memci.archive.stores.file.store import FileStore
 from memci.archive.summarizers.summary import Summary
 from memci.engine.core.indexing import advance
