@@ -1,18 +1,7 @@
 """What a model writes: a reply with a thought and a tool call in TOML, or a plain answer.
 
-The form::
-
-    thought = "why, with which tool"
-
-    [tool_call]
-    status = "success"            # or "fail", then with a message
-    target = "what this call is for"
-    code = '''
-    __result__ = read_page("usr-12")
-    '''
-
-Read are also replies in a code fence or between prose, code between three double quotes that was not escaped, and code that
-holds the quotes around it, as long as there is one way to read them.
+A reply in a code fence or between prose, with a header or quotes that are not quite TOML's, is read where there is one way to
+read it. What stands where, and what is mended in it, is found by looking; only then TOML's parser reads it.
 """
 
 import re
@@ -45,7 +34,7 @@ _FENCE_LINE = re.compile(r"\A\s*(?:```|~~~)[^\n]*(?:\n|\Z)")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-# Headers of a tool call that are not written as TOML wants them, and could be taken for a part of a plain answer.
+# A header in which a call is meant, as a key of a call follows it: as TOML wants it or not.
 _MARKUP = rf"[ \t{ODD_BLANKS}*_~>#-]"
 _HEADER = re.compile(
     r"""\\?\[(?:\\?\[)?[ \t]*+["']?tool\\?_call["']?[ \t]*+\\?\](?:\\?\])?"""
@@ -68,16 +57,22 @@ _FORM = "write thought = \"…\", then a line [tool_call], then status = \"succe
 _SUCCESS = "status = \"success\" and code = '''…'''"
 _ONE_CALL = "write one [tool_call] in a reply; its code may call several tools"
 
+# By a word of the parser's problem, the first that is in it.
+_PARSER_HINTS = {
+    "invalid character": 'leave control characters out, or write them as \\u0000 between "…"',
+    "Illegal character": 'leave control characters out, or write them as \\u0000 between "…"',
+    "Cannot declare": _ONE_CALL,
+    "Cannot overwrite": "write each key once",
+    "": _FORM,
+}
+
 
 @attrs.frozen(kw_only=True)
 class CodeCall:
-    """A tool call: code that calls tools, or the model's word that no tool can do it.
+    """A tool call: code that calls tools (``success``), or the model's word that no tool can do it (``fail``).
 
-    Attributes:
-        status: ``success``: there is code to run. ``fail``: the message says what is missing.
-        target: What the call is for, in the model's words; may be empty.
-        code: Python, as it was written; empty when the status is ``fail``.
-        message: What is missing, and what to do instead; may be empty when the status is ``success``.
+    The *target*, in the model's words, is what the call is for; it may be empty. The *code* is Python as it was written; there is
+    none where the status is ``fail``. The *message* says what is missing, and what to do instead; else it may be empty.
     """
 
     status: Literal["success", "fail"]
@@ -96,13 +91,7 @@ class CodeCall:
 
 @attrs.frozen(kw_only=True)
 class Reply:
-    """A model's reply, read.
-
-    Attributes:
-        thought: Why it does what it does; may be empty.
-        call: The tool call; ``None`` when the reply is a plain answer.
-        answer: The plain answer, without blanks at both ends; empty when there is a call.
-    """
+    """A model's reply, read: its thought, which may be empty, and a tool call or else, stripped of blanks, a plain answer."""
 
     thought: str = ""
     call: CodeCall | None = None
@@ -110,11 +99,7 @@ class Reply:
 
 
 def text_of(content: object) -> str:
-    """Return the text of a reply. The content of a message that calls tools natively is ``None``, and so an empty text.
-
-    Raises:
-        ArgumentError: It is something else, such as a list of parts.
-    """
+    """Return a message's content as text, empty for ``None``. Raises ``ArgumentError`` if it is something else."""
     if content is None or isinstance(content, str):
         return content or ""
     raise ArgumentError(argument="text", value=content, wanted="the reply's text, or None where the message has none")
@@ -152,9 +137,16 @@ def _normalised(text: str) -> str:
         source = source.replace("\ufeff", "", 1)
     reasoning = _REASONING.match(source)
     closing = source.find(f"</{reasoning[1]}>", reasoning.end()) if reasoning else -1
-    if closing > 0 and (_MARKER.search(source, closing) or _find_header(source, closing, len(source)) is not None):
+    if closing > 0 and _call_at(source, closing) is not None:
         source = _NOT_NEWLINE.sub(" ", source[:closing]) + source[closing:]
     return source
+
+
+def _call_at(source: str, start: int, end: int | None = None) -> int | None:
+    """Return where a call begins in this part of a reply, however its header is written."""
+    end = len(source) if end is None else end
+    found = _MARKER.search(source, start, end) or _HEADER.search(source, start, end)
+    return found.start() if found else None
 
 
 def _plain(source: str) -> Reply:
@@ -187,10 +179,8 @@ def _with_plain_header(source: str) -> str:
     """Return a reply, of the same length, in which the first header of a tool call is written as TOML wants it.
 
     Taken for one is ``[tool_call]`` at the end of a line, in any case, with or without backslashes, emphasis, invisible
-    characters or a model's special tokens around it, where a key of a call follows on the next line. O(length of the reply).
-
-    Raises:
-        AttpSyntaxError: Words stand before it on its line, and a text follows its key: it may be a call or speak of one.
+    characters or special tokens around it, where a key of a call follows on the next line. Raises ``AttpSyntaxError`` where
+    words stand before it and a text follows its key: it may be a call or speak of one.
     """
     for found in _HEADER.finditer(source):
         start = source.rfind("\n", 0, found.start()) + 1
@@ -204,22 +194,16 @@ def _with_plain_header(source: str) -> str:
     return source
 
 
-def _find_header(source: str, start: int, end: int) -> int | None:
-    """Return where in this part of a reply a header stands that a key of a call follows, however it is written."""
-    found = _HEADER.search(source, start, end)
-    return found.start() if found else None
-
-
 def _find(source: str) -> tuple[str, Span]:
-    """Return the reply, perhaps but for a line that is left out, and the statements of its one document with a tool call."""
+    """Return the reply, perhaps with a line blanked, and the statements of its one document with a tool call."""
     position = 0
     for _ in range(_MAX_OPENINGS):
         opening = _OPENING.search(source, position)
         if not opening:
             break
-        other = _find_header(source, position, opening.start())
         span = scan(source, opening.start())
         if any(statement.key[0] == "tool_call" for statement in span.statements):
+            other = _call_at(source, position, opening.start())
             if other is not None:
                 raise syntax_error(source, other, "this is a tool call, and so is what follows", _ONE_CALL)
             source, span = _with_all_keys(source, span)
@@ -228,17 +212,16 @@ def _find(source: str) -> tuple[str, Span]:
     raise syntax_error(source, 0, "no tool call can be told from the text around it", f"{_FORM}, and nothing else")
 
 
-def _with_all_keys(source: str, span: Span, *, again: bool = False) -> tuple[str, Span]:
+def _with_all_keys(source: str, span: Span) -> tuple[str, Span]:
     """Return the text and its statements; where words or a fence stand before the code, with a blank line in their place."""
     start = skip_blank(source, span.end)
-    if start == len(source) or _is_complete(span):
-        return source, span
-    lead_in = None if again else _LEAD_IN.match(source, start)
+    lead_in = None if start == len(source) or _is_complete(span) else _LEAD_IN.match(source, start)
     if lead_in:
         end = lead_in.end("line")
         source = source[:start] + " " * (end - start) + source[end:]
-        return _with_all_keys(source, scan(source, span.start), again=True)
-    if _FENCE_END.match(source, start):
+        span = scan(source, span.start)
+        start = skip_blank(source, span.end)
+    if start == len(source) or _is_complete(span) or _FENCE_END.match(source, start):
         return source, span
     meant = _MEANT.match(source, start)
     example = f'{meant["key"].lower()} = "…"' if meant else _SUCCESS
@@ -258,12 +241,12 @@ def _is_complete(span: Span) -> bool:
 
 def _checked(source: str, span: Span) -> Span:
     """Return the span, longer where its code seems to end too early; refuse what else the reply says about tools."""
-    code = next((statement for statement in span.statements if statement.table + statement.key == CODE), None)
-    second = _second(source, span)
+    code = next((statement for statement in span.statements if statement.name == CODE), None)
+    second = _call_at(source, span.end)
     if code and len(code.quote) == 3 and source.startswith("\n", code.value + 3) and code.quote in source[span.end :]:  # noqa: PLR2004
         try:
             span = scan(source, span.start, code_as_block=True)
-            second = _second(source, span)
+            second = _call_at(source, span.end)
         except AttpSyntaxError:
             if second is None:
                 raise
@@ -274,12 +257,6 @@ def _checked(source: str, span: Span) -> Span:
     if invented:
         raise syntax_error(source, invented[0], "this result comes from no tool", "end the reply after [tool_call], and wait")
     return span
-
-
-def _second(source: str, span: Span) -> int | None:
-    """Return where another call begins after a document."""
-    marker = _MARKER.search(source, span.end)
-    return marker.start() if marker else _find_header(source, span.end, len(source))
 
 
 def _load(source: str, span: Span) -> dict[str, Any]:
@@ -297,18 +274,11 @@ def _load(source: str, span: Span) -> dict[str, Any]:
         values = tomli.loads(document)
     except tomli.TOMLDecodeError as error:
         line = source.count("\n", 0, span.start) + error.lineno
-        raise AttpSyntaxError(error.msg, line=line, column=error.colno, hint=_hint(error.msg)) from None
+        hint = next(hint for words, hint in _PARSER_HINTS.items() if words in error.msg)
+        raise AttpSyntaxError(error.msg, line=line, column=error.colno, hint=hint) from None
     if code is not None:
         _table(source, span, values)["code"] = code
     return values
-
-
-def _hint(problem: str) -> str:
-    if "invalid character" in problem or "Illegal character" in problem:
-        return 'leave control characters out, or write them as \\u0000 between "…"'
-    if "Cannot declare" in problem:
-        return _ONE_CALL
-    return "write each key once" if "Cannot overwrite" in problem else _FORM
 
 
 def _table(source: str, span: Span, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,28 +304,24 @@ def _call(source: str, span: Span, values: Mapping[str, Any]) -> CodeCall:
     for name, value in texts.items():
         if not isinstance(value, str):
             _refuse(source, span, name, f"{name} is no text", f'write {name} = "…"')
-    code, message = texts["code"], texts["message"]
-    empty = "code" in table and not code.strip()
-    status = texts["status"].strip().lower()
-    if not status and not message.strip() and "code" not in table:
-        _refuse(source, span, "status", "there is neither code nor a message", f"below [tool_call] write {_SUCCESS}")
-    status = status or ("fail" if message.strip() and not code.strip() else "success")
-    match status:
-        case "success":
-            if empty:
-                _refuse(source, span, "code", "the code is empty", "write it between the quotes: code = '''…'''")
-            if not code.strip():
-                where = ", as it stands above [tool_call]" if "code" in values else ""
-                _refuse(source, span, "status", f"there is no code to run{where}", "below [tool_call] write code = '''…'''")
-            return CodeCall(status="success", target=texts["target"], code=code, message=message)
-        case "fail":
-            if code.strip():
-                _refuse(source, span, "status", "there is code, and the status is fail", 'write status = "success", or no code')
-            if not message.strip():
-                _refuse(source, span, "status", "there is no message", 'below [tool_call] write what is missing: message = "…"')
-            return CodeCall(status="fail", target=texts["target"], message=message)
-        case _:
-            return _refuse(source, span, "status", f"the status {status[:20]!r} is unknown", 'write status = "success" or "fail"')
+    coded, said, status = bool(texts["code"].strip()), bool(texts["message"].strip()), texts["status"].strip().lower()
+    meant = status or ("fail" if said and not coded else "success")
+    success, fail = meant == "success", meant == "fail"
+    where = ", as it stands above [tool_call]" if "code" in values else ""
+    rules = (
+        (not (status or said or "code" in table), "there is neither code nor a message", f"below [tool_call] write {_SUCCESS}"),
+        (not (success or fail), f"the status {status[:20]!r} is unknown", 'write status = "success" or "fail"'),
+        (success and not (coded or "code" in table), f"there is no code to run{where}", "below [tool_call] write code = '''…'''"),
+        (fail and coded, "there is code, and the status is fail", 'write status = "success", or no code'),
+        (fail and not said, "there is no message", 'below [tool_call] write what is missing: message = "…"'),
+    )
+    for broken, problem, hint in rules:
+        if broken:
+            _refuse(source, span, "status", problem, hint)
+    if success and not coded:
+        _refuse(source, span, "code", "the code is empty", "write it between the quotes: code = '''…'''")
+    code = texts["code"] if success else ""
+    return CodeCall(status="success" if success else "fail", target=texts["target"], code=code, message=texts["message"])
 
 
 def _refuse(source: str, span: Span, name: str, problem: str, hint: str) -> NoReturn:

@@ -1,8 +1,6 @@
-"""Where a document stands in a reply, its statements, and the TOML that was meant by them: found by looking, before it is parsed.
+"""The statements of a document, found by their form and bounded before TOML's parser sees them, and what was meant by them.
 
-A line of TOML is told from prose by its form alone, strings are skipped whole, and everything is bounded here, so that the
-parser never sees text that could cost it much. What is not TOML, or not the TOML that was meant, and can be read in one way only,
-is mended. Each function is O(length of the text).
+Strings are skipped whole. What can be read in one way only is mended. Each function is O(length of the text).
 """
 
 import re
@@ -25,20 +23,22 @@ ODD_BLANKS = "\u00a0\u2007\u202f\u3000\u200b\u200c\u200d\u2060\ufeff"
 
 _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _KEY = rf"{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART})*+"
-_BLANK = re.compile(rf"(?:[ \t{ODD_BLANKS}]*+(?:#[^\n]*+)?(?:\n|\Z))*+")
+_LINE_END = re.compile(rf"[ \t{ODD_BLANKS}]*+(?:#[^\n]*+)?(?:\n|\Z)")
+_BLANK = re.compile(rf"(?:{_LINE_END.pattern})*+")
 _HEADER = re.compile(rf"[ \t]*+\[\[?[ \t]*+(?P<key>{_KEY})[ \t]*+\]\]?[ \t]*+(?:#[^\n]*+)?(?:\n|\Z)")
 _ASSIGNMENT = re.compile(rf"(?P<indent>[ \t{ODD_BLANKS}]*+)(?P<key>{_KEY})[ \t{ODD_BLANKS}]*+=[ \t{ODD_BLANKS}]*+")
 _PARTS = re.compile(_KEY_PART)
-_LINE_END = re.compile(rf"[ \t{ODD_BLANKS}]*+(?:#[^\n]*+)?(?:\n|\Z)")
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\n,=]++|\#[^\n]*+)|(?P<open>[\[{])|(?P<close>[\]}])"""
     r'''|(?P<string>"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"{3,5}|'{3}(?:[^']|'(?!''))*+'{3,5}|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')'''
     r"""|(?P<bare>[^\s,\[\]{}"'#=]++)"""
 )
-_BASIC_BODY = re.compile(r'(?:[^"\\]++|\\[\s\S]|"(?!""))*+"{3,5}')
-_LITERAL_BODY = re.compile(r"(?:[^']++|'(?!''))*+'{3,5}")
-_BASIC_LINE = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
-_LITERAL_LINE = re.compile(r"'[^'\n]*+'")
+_STRINGS = {
+    '"""': re.compile(r'"{3}(?:[^"\\]++|\\[\s\S]|"(?!""))*+"{3,5}'),
+    "'''": re.compile(r"'{3}(?:[^']++|'(?!''))*+'{3,5}"),
+    '"': re.compile(r'"(?:[^"\\\n]|\\.)*+"'),
+    "'": re.compile(r"'[^'\n]*+'"),
+}
 _QUOTES = re.compile(r"\"\"\"|'''|\"|'")
 
 CODE = ("tool_call", "code")
@@ -57,28 +57,22 @@ _QUOTE_HINT = "put every text in quotes: one line in \"…\", several lines betw
 
 @attrs.frozen(kw_only=True)
 class Statement:
-    """One line of a document, or several where its value goes on; offsets are those in the text.
+    """A header or an assignment, of one or several lines; offsets are those in the text."""
 
-    Attributes:
-        table: The table it stands in, such as ``tool_call``; empty at the top.
-        key: Its own key as parts; of a header, the table's.
-        value: Where its value begins; of a header, its end.
-        end: After its line end.
-        quote: What its string begins and ends with; empty where it holds no string, and for a header.
-        close: The closing quote, or the end of a value that is no string; 0 for a header.
-        block: Its string was read as a block, and may hold the quotes that enclose it.
-        tokens: Of how many parts its value consists, where it is no string.
-    """
-
-    table: tuple[str, ...]
-    key: tuple[str, ...]
+    table: tuple[str, ...]  # in which it stands, such as ``tool_call``; empty at the top
+    key: tuple[str, ...]  # its own, as parts; of a header, the table's
     start: int
-    value: int
-    end: int
-    quote: str = ""
-    close: int = 0
-    block: bool = False
-    tokens: int = 0
+    value: int  # where its value begins; of a header, its end
+    end: int  # after its line end
+    quote: str = ""  # what its string begins and ends with; empty where it holds no string
+    close: int = 0  # where the closing quote begins, or the end of a value that is no string; 0 for a header
+    block: bool = False  # its string was read as a block, and may hold the quotes that enclose it
+    tokens: int = 0  # parts of its value, where that is no string
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """The path of what it sets."""
+        return self.table + self.key
 
 
 @attrs.frozen(kw_only=True)
@@ -166,15 +160,9 @@ def _assignment(text: str, table: tuple[str, ...], found: re.Match[str], *, as_b
 
 
 def _string_end(text: str, value: int, quote: str) -> int:
-    pattern, start = {
-        '"""': (_BASIC_BODY, value + 3),
-        "'''": (_LITERAL_BODY, value + 3),
-        '"': (_BASIC_LINE, value),
-        "'": (_LITERAL_LINE, value),
-    }[quote]
-    body = pattern.match(text, start)
-    if body:
-        return body.end()
+    found = _STRINGS[quote].match(text, value)
+    if found:
+        return found.end()
     if len(quote) == 1:
         raise syntax_error(text, value, f"this string has no closing {quote} on its line", "for several lines use ''' … '''")
     problem, hint = f"the string that begins here has no closing {quote}", f"end it with a line that holds {quote} alone"
@@ -227,35 +215,22 @@ def _plain_end(text: str, value: int, room: int) -> tuple[int, int]:
 
 def mend(source: str, span: Span) -> tuple[str, str | None]:
     """Return the statements as TOML that keeps every line in its place, and the code where TOML is not to read it."""
-    source = _with_plain_blanks(source, span)
     pieces = []
     position = span.start
     code = None
     for statement in span.statements:
-        name = statement.table + statement.key
-        if name not in _TEXT_FIELDS or not (statement.block or '"' in statement.quote):
-            continue
         body = source[statement.value + len(statement.quote) : statement.close]
-        if name == CODE and (statement.block or (len(statement.quote) == 3 and _is_python(body))):  # noqa: PLR2004 (three quotes)
-            code = body.removeprefix("\n")
-            mended = "\n" * body.count("\n")
-        else:
-            mended = _with_known_escapes(body)
-        pieces += [source[position : statement.value], statement.quote, mended]
-        position = statement.close
-    pieces.append(source[position : span.end])
+        if statement.name in _TEXT_FIELDS and (statement.block or '"' in statement.quote):
+            triple = len(statement.quote) == 3  # noqa: PLR2004 (three quotes)
+            if statement.name == CODE and (statement.block or (triple and _is_python(body))):
+                code = body.removeprefix("\n")
+                body = "\n" * body.count("\n")
+            else:
+                body = _with_known_escapes(body)
+        pieces += [source[position : statement.value].translate(_PLAIN_BLANKS), statement.quote, body]
+        position = max(statement.value, statement.close)
+    pieces.append(source[position : span.end].translate(_PLAIN_BLANKS))
     return "".join(pieces), code
-
-
-def _with_plain_blanks(source: str, span: Span) -> str:
-    """Return the text, of the same length, with plain blanks for others around the keys and values of a span."""
-    pieces = [source[: span.start]]
-    position = span.start
-    for statement in span.statements:
-        value_end = max(statement.value, statement.close + len(statement.quote))
-        pieces += [source[position : statement.value].translate(_PLAIN_BLANKS), source[statement.value : value_end]]
-        position = value_end
-    return "".join([*pieces, source[position : span.end].translate(_PLAIN_BLANKS), source[span.end :]])
 
 
 def _with_known_escapes(body: str) -> str:
@@ -268,11 +243,9 @@ def _with_known_escapes(body: str) -> str:
 def _is_python(body: str) -> bool:
     """Tell whether code between three double quotes was written without regard to TOML's escapes.
 
-    So it is where it holds an escape that TOML does not know, or one for a newline inside of a Python string of one line, which
-    the newline would break; unless a backslash stands outside of such strings, which only TOML can have asked for.
+    It was where it holds an escape that TOML does not know, or one for a newline in a Python string of one line, which a newline
+    breaks; unless a backslash stands outside of such strings, which only TOML can have asked for.
     """
-    if "\\" not in body:
-        return False
     found = _UNKNOWN_ESCAPE.search(body.replace(_PAIR, _PAIR_MARK)) is not None
     for token in _PYTHON_TOKEN.finditer(body):
         if token["outside"]:
