@@ -1,8 +1,10 @@
 """A model behind an endpoint that speaks OpenAI's chat completions."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from urllib.parse import urlsplit
@@ -83,31 +85,27 @@ class Endpoint:
         if type(max_retries) is not int or max_retries < 0:
             _refuse("max_retries", f"{shown(max_retries)} is no number of attempts: give a whole number from 0")
         try:
+            import httpx2  # noqa: PLC0415 (of the extra)
             import openai  # noqa: PLC0415 (500 ms, and an extra)
 
             from memci.chat.attempt import TimedClient  # noqa: PLC0415 (loads a part of the extra)
         except ImportError as error:
             message = "the client for models is not installed: install memci with its extra chat"
             raise ConfigError(message) from error
-        self._client = openai.OpenAI(
-            base_url=base_url,
-            api_key=self._key or NO_KEY,
-            timeout=timeout_s,
-            max_retries=max_retries,
-            http_client=TimedClient(timeout_s, _MOST_BYTES),
-        )
+        certificates = httpx2.create_ssl_context()  # 20 ms, so that all requests share it
+        self._http = partial(TimedClient, timeout_s, _MOST_BYTES, verify=certificates)
+        self._client = partial(openai.AsyncOpenAI, base_url=base_url, api_key=self._key or NO_KEY, max_retries=max_retries)
 
     def __enter__(self) -> Self:
         """Return the endpoint."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        """Close its connections."""
+        """Close it."""
         self.close()
 
     def close(self) -> None:
-        """Close its connections. May be called twice."""
-        self._client.close()
+        """Close it; no connection outlives its request. May be called twice."""
 
     def complete(self, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]], *, may_call: bool) -> Reply:
         """Send a window, and return the reply; see ``Model``.
@@ -120,25 +118,28 @@ class Endpoint:
             ModelError: The endpoint cannot be reached, refuses, or answers what is no chat completion.
         """
         import openai  # noqa: PLC0415 (loaded already)
+        from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 (the client's own)
 
-        sent: dict[str, Any] = {"tools": tools, "tool_choice": "auto" if may_call else "none"} if tools else {}
-        messages = [_accepted(message) for message in messages]
+        text = json.dumps(list(map(_accepted, messages)), ensure_ascii=False)
+        sent = {"messages": json.loads(_SURROGATE.sub("\ufffd", text))}
+        if tools:
+            sent |= {"tools": tools, "tool_choice": "auto" if may_call else "none"}
         failure = None
         try:
-            try:
-                body = self._sent(messages, sent)
-            except UnicodeEncodeError:
-                body = self._sent([_mended(message) for message in messages], sent)
+            with start_blocking_portal() as portal:  # whether or not this thread runs an event loop
+                body = portal.call(self._sent, sent)
         except openai.OpenAIError as error:
             failure = self._failure(error)
         if failure is not None:  # raised here, as the driver's error holds the request with its key
             raise failure
         return self._reply(body)
 
-    def _sent(self, messages: list[Any], rest: dict[str, Any]) -> bytes:
-        completions = self._client.chat.completions.with_raw_response
-        answered = completions.create(model=self._model, messages=messages, extra_body=self._options, **rest)
-        return answered.content
+    async def _sent(self, request: dict[str, Any]) -> bytes:
+        async with self._client(http_client=self._http()) as client:
+            answered = await client.chat.completions.with_raw_response.create(
+                model=self._model, extra_body=self._options, **request
+            )
+            return answered.content
 
     def _reply(self, body: bytes) -> Reply:
         value: Any = None
@@ -217,14 +218,3 @@ def _accepted(message: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in message.items() if value is not None and value != []}
     calls = kept.keys() & {"tool_calls", "function_call"}
     return {"role": "assistant", "content": None if calls else ""} | kept
-
-
-def _mended(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
-    match value:
-        case str():
-            return _SURROGATE.sub("\ufffd", value)
-        case dict():
-            return {_mended(key): _mended(inner) for key, inner in value.items()}
-        case list():
-            return [_mended(inner) for inner in value]
-    return value

@@ -1,6 +1,6 @@
 """The loop that carries a user's turn through: window, reply, tool calls and their answers, until the model answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,8 +18,8 @@ MAX_ROUNDS = 8
 MAX_CALLS = 64
 """How many calls one reply may make."""
 
-_BEHIND = ("tool", "system", "developer")
-"""Roles of messages that may stand behind the one which tells who is to speak next."""
+_PASSED_OVER = ("tool", "system", "developer")
+"""Roles of messages that may come after the one which tells who is to speak next."""
 
 
 class Chat:
@@ -33,12 +33,8 @@ class Chat:
     off; if it calls one even so, the call is answered with an error and the turn ends with ``Ending.LIMIT``. A reply of more
     than 64 calls, or one that is too large for a message, is a ``ModelError``: nothing of it is kept, and the session goes on.
 
-    Args:
-        session: The conversation.
-        model: Whom to ask.
-        observer: Is told of each step, in order; of folds, recalls and the like within the session's lock. What it raises
-            there is logged, and elsewhere reaches the caller. With an observer, this reads the facts of all pages. O(pages).
-        max_rounds: How many replies of one turn may call tools, at least 1.
+    The *observer* is told of each step, in order; of folds, recalls and the like within the session's lock. What it raises
+    there is logged, and elsewhere reaches the caller. With an observer, this reads the facts of all pages. O(pages).
 
     Raises:
         ConfigError: The number of rounds is none, or the session's messages are not in the format ``openai``.
@@ -63,12 +59,9 @@ class Chat:
             session.observe(self._hear)
 
     def say(self, message: str | Mapping[str, Any]) -> Answer:
-        """Append what the user says, and return what the model answers.
+        """Append what the user says, a text or a message of role ``user``, and return what the model answers.
 
         The user's message is safe before the model is asked. After an error that came later, ``resume`` goes on with it.
-
-        Args:
-            message: The text, or a message of role ``user``.
 
         Raises:
             InvalidMessageError: The message was refused; nothing was stored.
@@ -90,24 +83,20 @@ class Chat:
         self._session.refresh()
         opened = self._session.pages(PageState.OPEN)
         messages = list(self._session.page(opened[0].index).messages) if opened else []
-        behind = []
-        while messages and messages[-1]["role"] in _BEHIND:
-            behind.append(messages.pop())
+        done = set()
+        while messages and messages[-1]["role"] in _PASSED_OVER:
+            done.add(messages.pop().get("tool_call_id"))
         if not messages:
             return None
         last = messages[-1]
-        if last["role"] == "assistant":
-            calls = _calls(last)
-            answered = {message.get("tool_call_id") for message in behind}
-            self._answer_calls([call for call in calls if call["id"] not in answered], left=self._max_rounds + 1)
-            if not calls and self._answer_text(_text(last), left=self._max_rounds + 1) is not None:
-                return None
+        if last["role"] == "assistant" and self._answered(last, left=self._max_rounds + 1, done=done) is not None:
+            return None
         return self._go_on()
 
     def _go_on(self) -> Answer:
         for left in range(self._max_rounds, -1, -1):
             reply = self._ask(may_call=left > 0)
-            text = self._answered(reply, left=left)
+            text = self._answered(reply.message, left=left)
             if text is not None:
                 return _answer(reply, text, self._max_rounds - left + 1)
         said = _text(reply.message) if _calls(reply.message) else ""
@@ -143,41 +132,35 @@ class Chat:
                 session.report_usage(prompt_tokens=reply.prompt_tokens)
         return reply
 
-    def _answered(self, reply: Reply, *, left: int) -> str | None:
-        """Answer the calls that a reply makes, and return ``None``; or else return what it says to the user."""
-        calls = _calls(reply.message)
-        if calls:
-            self._answer_calls(calls, left=left)
-            return None
-        return self._answer_text(_text(reply.message), left=left)
-
-    def _answer_calls(self, calls: Sequence[Mapping[str, Any]], *, left: int) -> None:
+    def _answered(self, message: Mapping[str, Any], *, left: int, done: Collection[object] = ()) -> str | None:
+        """Answer the calls that a reply makes, but for those *done*, and return ``None``; or return what it tells the user."""
+        calls = _calls(message)
         for call in calls:
-            answer = self._tool_message(call, left=left)
-            self._session.append(answer, on_conflict="retry")
-            function = call.get("function")
-            called = function if isinstance(function, Mapping) else {}
-            name, arguments = str(called.get("name", "")), str(called.get("arguments", ""))
-            self._tell(ToolAnswered(name=name, arguments=arguments, answer=answer["content"]))
-
-    def _tool_message(self, call: Mapping[str, Any], *, left: int) -> dict[str, Any]:
-        if not left:
-            return _refusal(call, USED_UP.kind, f"{USED_UP.message}: {USED_UP.hint}")
-        try:
-            return self._session.handle_tool_call(call)
-        except InvalidMessageError as error:  # such as a custom tool, which takes no JSON
-            return _refusal(call, type(error).__name__, "call one of the functions that are offered")
-
-    def _answer_text(self, text: str, *, left: int) -> str | None:
-        """Answer what a reply in ATTP does or attempts, and return ``None``; or else return what it says to the user."""
-        if self._session.config.recall.protocol != "attp":
-            return text
+            if call["id"] not in done:
+                self._answer_call(call, left=left)
+        if calls or self._session.config.recall.protocol != "attp":
+            return None if calls else _text(message)
+        text = _text(message)
         result = self._session.attp(text, calls_left=left)
         if result.answer is None:
-            message = result.message()
-            self._session.append(message, on_conflict="retry")
-            self._tell(CodeAnswered(reply=text, answer=message["content"]))
+            answer = result.message()
+            self._session.append(answer, on_conflict="retry")
+            self._tell(CodeAnswered(reply=text, answer=answer["content"]))
         return result.answer
+
+    def _answer_call(self, call: Mapping[str, Any], *, left: int) -> None:
+        if not left:
+            answer = _refusal(call, USED_UP.kind, f"{USED_UP.message}: {USED_UP.hint}")
+        else:
+            try:
+                answer = self._session.handle_tool_call(call)
+            except InvalidMessageError as error:  # such as a custom tool, which takes no JSON
+                answer = _refusal(call, type(error).__name__, "call one of the functions that are offered")
+        self._session.append(answer, on_conflict="retry")
+        function = call.get("function")
+        called = function if isinstance(function, Mapping) else {}
+        name, arguments = str(called.get("name", "")), str(called.get("arguments", ""))
+        self._tell(ToolAnswered(name=name, arguments=arguments, answer=answer["content"]))
 
     def _hear(self, notice: Notice) -> None:
         if isinstance(notice, Recall):

@@ -12,12 +12,10 @@ from memci.engine.core.monitor import Notice
 
 @attrs.frozen(kw_only=True)
 class Reply:
-    """What a model said in one call.
+    """The assistant message with which a model answered a call, as it came.
 
-    Attributes:
-        message: The assistant message, as it came.
-        finish_reason: Why it ended, in the provider's words: ``stop``, ``tool_calls``, ``length`` or ``content_filter``.
-        prompt_tokens: What the provider counted for the window; ``None`` where it does not tell.
+    It ended for the *finish_reason*, in the provider's words: ``stop``, ``tool_calls``, ``length`` or ``content_filter``. The
+    *prompt_tokens* are what the provider counted for the window.
     """
 
     message: Mapping[str, Any]
@@ -29,12 +27,10 @@ class Model(Protocol):
     """A model: ``memci.chat.Endpoint`` is one, and so is any object with this method."""
 
     def complete(self, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]], *, may_call: bool) -> Reply:
-        """Return the model's reply to a window; ``ModelError`` where there is none.
+        """Return the model's reply to the messages of a window, in OpenAI's chat format; ``ModelError`` where there is none.
 
-        Args:
-            messages: The window's messages, in OpenAI's chat format; the callee may change them.
-            tools: Schemas of the tools that it is offered; empty for none.
-            may_call: Whether it may call them now; the tools stay offered where it may not, so that the prompt begins alike.
+        The callee may change the messages. *tools* are the schemas of those that are offered; where the model may not call
+        them now, they stay offered, so that the prompt begins alike.
         """
         ...
 
@@ -51,14 +47,12 @@ class Ending(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What came of a turn.
+    """What came of a turn: the text that the model says to the user, which may be empty.
 
-    Attributes:
-        text: What the model says to the user; may be empty.
-        ending: ``answered``; ``cut``: the provider's limit for replies ended it, and the text is its beginning; ``refused``: the
-            model or a filter refused, and the text is what there is of an answer, else the reason; ``empty``: the reply
-            holds no text; ``limit``: the model called tools to the end of its rounds and beyond.
-        calls: How many calls of the model the turn took, since it was begun or resumed.
+    *ending* is ``answered``; ``cut``: the provider's limit for replies ended it, and the text is its beginning; ``refused``: the
+    model or a filter refused, and the text is what there is of an answer, else the reason; ``empty``: the reply holds no text;
+    ``limit``: the model called tools to the end of its rounds and beyond. The turn took so many *calls* of the model, since it
+    was begun or resumed.
     """
 
     text: str
