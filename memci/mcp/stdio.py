@@ -1,108 +1,40 @@
 """An MCP server on standard input and output, the way in which a client starts one for itself."""
 
-import io
 import json
 import logging
 import os
 import re
-import select
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager, suppress
 
 import anyio
 import mcp_types as types
 from anyio.abc import TaskStatus
-from mcp.server.stdio import stdio_server
+from anyio.to_thread import run_sync
 from mcp.shared.message import SessionMessage
 
 from memci.mcp.conversation import Conversation
 from memci.mcp.server import make_server
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
+_PIECE_BYTES = 65_536
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = 'this is no JSON-RPC 2.0 request: it has jsonrpc "2.0", method a text, params an object, and id a text or a whole number'
 _HALF = "this holds half of a surrogate pair, for which UTF-8 has no form: send the whole character, or leave it out"
 
 
-class _Input(io.RawIOBase):
-    """A file descriptor that can be ended from this side too: a thread that waits in a plain read cannot be woken."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._wait, self._wake = os.pipe()
-        self._open = [self._wait, self._wake]
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "Buffer") -> int:
-        readable, _, _ = select.select([self._fd, self._wait], [], [])
-        if self._wait in readable:
-            return 0
-        view = memoryview(buffer)
-        piece = os.read(self._fd, len(view))
-        view[: len(piece)] = piece
-        return len(piece)
-
-    def end(self) -> None:
-        os.write(self._wake, b"\n")
-
-    def close(self) -> None:
-        with suppress(IndexError):  # the buffer around it is collected in any thread, and closes it at the same time
-            while True:
-                os.close(self._open.pop())
-        super().close()
-
-
-class Requests:
-    """The lines of a file that are messages, for the SDK to read; what else stands there is answered with an error.
-
-    The SDK passes it over, and whoever sent it would wait for an answer for ever. Source of the answers:
-    https://www.jsonrpc.org/specification#response_object
-    """
-
-    def __init__(self, lines: "anyio.AsyncFile[str]") -> None:
-        self._lines = lines
-        self._connected = anyio.Event()
-        self._answers: Any = None  # the SDK's stream of messages to the client
-
-    def connect(self, answers: Any) -> None:  # noqa: ANN401 (a stream of the SDK's, of a class that it does not export)
-        """Send errors here from now on."""
-        self._answers = answers
-        self._connected.set()
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield the lines that are messages, in order. An error is handed on before the next line is read."""
-        async for line in self._lines:
-            error = refusal(line)
-            if error is None:
-                yield line
-                continue
-            await self._connected.wait()
-            try:
-                await self._answers.send(SessionMessage(error))
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody is there to read it
-                return
-
-
 def refusal(line: str) -> types.JSONRPCError | None:
     """Return the error that answers a line of input; ``None`` where it is a message, or nothing that wants an answer.
 
-    A blank line wants none, nor does a result, nor a message without an id that only tells something. O(length of the line).
+    A blank line wants none, nor does a result, nor a message without an id that only tells something. Source of the errors:
+    https://www.jsonrpc.org/specification#response_object. O(length of the line).
     """
     if not line.strip():
         return None
-    try:
-        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        message = None
-    if message is not None and not isinstance(message, types.JSONRPCNotification):
-        return None
+    with suppress(ValueError):
+        if not isinstance(types.jsonrpc_message_adapter.validate_json(line, by_name=False), types.JSONRPCNotification):
+            return None
     try:
         value = json.loads(line)
         problem = _HALF if _holds_half(value) else _FORM
@@ -131,23 +63,53 @@ def _error(code: int, message: str, request_id: str | int | None) -> types.JSONR
 def serve(conversation: Conversation) -> signal.Signals | None:
     """Serve one session on standard input and output, close it, and return what ended that.
 
-    Meanwhile nothing but the protocol is written to standard output; logs go to standard error. A call that has begun is
-    carried out, however it ends.
-
-    Returns:
-        ``None`` at the end of the input, SIGINT or SIGTERM, or SIGPIPE where whoever read the output closed it.
+    That is ``None`` at the end of the input, SIGINT or SIGTERM, or SIGPIPE where whoever read the output closed it. Meanwhile
+    nothing but the protocol is written to standard output; logs go to standard error. A call that has begun is carried out,
+    however it ends.
     """
     logging.basicConfig(stream=sys.stderr, format="memci mcp: %(levelname)s: %(name)s: %(message)s")
-    with closing(conversation), _Input(sys.stdin.fileno()) as stdin:
+    with closing(conversation), _claimed_output() as output:
         try:
-            return anyio.run(_serve, conversation, stdin)
+            return anyio.run(_serve, conversation, sys.stdin.fileno(), output)
         except* BrokenPipeError:
             ended = signal.SIGPIPE
         return ended
 
 
-async def _serve(conversation: Conversation, stdin: _Input) -> signal.Signals | None:
+@contextmanager
+def _claimed_output() -> Iterator[int]:
+    """Give a descriptor of standard output; whatever else is printed meanwhile goes to standard error."""
+    output = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield output
+    finally:
+        sys.stdout.flush()
+        os.dup2(output, 1)
+        os.close(output)
+
+
+async def _lines(fd: int) -> AsyncIterator[str]:
+    """Yield the lines of a descriptor; whoever waits for one can be cancelled, unlike a thread in a plain read."""
+    rest = bytearray()
+    while True:
+        with suppress(OSError):  # a file is always ready, and cannot be waited for
+            await anyio.wait_readable(fd)
+        piece = await run_sync(os.read, fd, _PIECE_BYTES)
+        if not (piece or rest):
+            return
+        rest += piece or b"\n"
+        *lines, rest = rest.split(b"\n") if b"\n" in piece or not piece else [rest]
+        for line in lines:
+            yield line.decode("utf-8", "replace")
+
+
+async def _serve(conversation: Conversation, stdin: int, output: int) -> signal.Signals | None:
     received = None
+    reading = anyio.CancelScope()
+    incoming, requests = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    answers, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    errors = answers.clone()
 
     async def end_at_signal(*, task_status: TaskStatus[None]) -> None:
         nonlocal received
@@ -155,18 +117,33 @@ async def _serve(conversation: Conversation, stdin: _Input) -> signal.Signals | 
             task_status.started()
             received = await anext(signals)
         # The next signal finds the system's own handlers again, and ends the process at once.
-        stdin.end()
+        reading.cancel()
+
+    async def read() -> None:
+        with reading, incoming, errors:
+            async for line in _lines(stdin):
+                error = refusal(line)
+                if error is not None:
+                    await errors.send(SessionMessage(error))
+                    continue
+                # Passed over: a blank line, a broken message that wants no answer, and what comes after the server's end.
+                with suppress(ValueError, anyio.BrokenResourceError):
+                    await incoming.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False)))
+
+    async def write() -> None:
+        with outgoing:
+            async for answer in outgoing:
+                data = answer.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+                while data:
+                    data = data[await run_sync(os.write, output, data) :]
 
     server = make_server(conversation)
-    requests = Requests(anyio.wrap_file(io.TextIOWrapper(io.BufferedReader(stdin), encoding="utf-8", errors="replace")))
     async with anyio.create_task_group() as tasks:
         await tasks.start(end_at_signal)
-        # All that the SDK does with its input is to iterate over the lines.
-        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", requests)) as (reading, writing):
-            requests.connect(writing)
-            try:
-                await server.run(reading, writing, server.create_initialization_options())
-            finally:
-                stdin.end()  # where the output failed, a thread still waits for more input
+        async with anyio.create_task_group() as transport:
+            transport.start_soon(read)
+            transport.start_soon(write)
+            await server.run(requests, answers, server.create_initialization_options())
+            reading.cancel()
         tasks.cancel_scope.cancel()
     return received

@@ -81,6 +81,23 @@ def test_every_request_is_answered(store: str) -> None:
     assert ExitCode.OK == process.returncode
 
 
+def test_input_may_be_a_file(store: str, tmp_path: Path) -> None:
+    """Requests are read from a file as from a pipe, also those of many pieces, and a last line without its end."""
+    noise = {"_meta": {"x": "é" * 100_000}}
+    lines = [
+        {"id": 1, "method": "initialize", "params": HELLO},
+        {"id": 2, "method": "ping", "params": noise},
+        {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1, **noise}},
+    ]
+    requests = tmp_path / "requests"
+    requests.write_text("\r\n".join(json.dumps({"jsonrpc": "2.0", **line}, ensure_ascii=False) for line in lines), "utf-8")
+    command = [sys.executable, "-m", "memci", "mcp", "--store", store]
+    with requests.open("rb") as given:
+        done = subprocess.run(command, stdin=given, capture_output=True, check=False, env=environment())  # noqa: S603 (fixed words)
+    assert [1, 2] == [json.loads(line)["id"] for line in done.stdout.splitlines()]
+    assert (ExitCode.OK, b"") == (done.returncode, done.stderr)
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, ExitCode.OK), (signal.SIGINT, ExitCode.INTERRUPTED)], ids=["term", "int"]
 )
