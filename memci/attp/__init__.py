@@ -2,8 +2,7 @@ from memci.attp.document import CodeCall, Reply, parse
 from memci.attp.program import Limits
 from memci.attp.result import Result
 from memci.attp.runtime import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, Runtime, ToolCalled
-from memci.attp.tool import Tool
-from memci.attp.toolbox import Toolbox
+from memci.attp.toolbox import Tool, Toolbox
 
 __all__ = [
     "AnswerRepeated",

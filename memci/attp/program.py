@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import attrs
 
-from memci.attp.tool import MODULES
+from memci.attp.toolbox import MODULES
 from memci.errors import LimitExceededError, SandboxError
 
 MAX_CODE_BYTES = 65_536

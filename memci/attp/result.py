@@ -12,7 +12,7 @@ import attrs
 from memci.attp.document import CodeCall, Reply
 from memci.attp.host_error import whole_characters
 from memci.attp.shape import plain
-from memci.attp.tool import MODULES
+from memci.attp.toolbox import MODULES
 from memci.errors import AttpError, AttpSyntaxError, LimitExceededError, SandboxError, missing_extra
 
 _MAX_INT_BITS = 13_000  # Python refuses to write integers of more than 4,300 digits

@@ -15,13 +15,17 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, NoReturn
+from contextlib import suppress
+from itertools import repeat
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 
-from memci.errors import PicklableError, shown
+from memci.errors import MOST_SHOWN, shown
 
 Schema = dict[str, Any]
+Check: TypeAlias = Callable[[Any, str], Any]
+"""Returns a value as the function is given it, or raises ``ShapeError`` with the value's path before the problem. O(its size)."""
 
 MAX_DEPTH = 64
 """How deep plain data nest. Deeper than that is a mistake, such as a list that holds itself."""
@@ -48,59 +52,40 @@ class UnsupportedError(Exception):
     """An annotation says nothing that could be checked or written as a JSON schema. It never leaves this package."""
 
 
-class ShapeError(PicklableError):
-    """A value does not have its shape. It never leaves this package: the toolbox says whose value it was.
-
-    Attributes:
-        path: Where in the value, such as ``.kinds[0]``; empty when it is the whole.
-        problem: What is wrong, to follow the value's name.
-    """
-
-    def __init__(self, problem: str, *, path: str = "") -> None:
-        super().__init__(path + problem)
-        self.path = path
-        self.problem = problem
+class ShapeError(Exception):
+    """A value does not have its shape. It never leaves this package: the toolbox says whose value it was."""
 
 
 @attrs.frozen(eq=False)
 class Shape:
-    """What a value looks like.
+    """What a value looks like: the annotation that the model reads, the JSON schema, and the check.
 
-    Attributes:
-        stub: Its annotation as the model reads it.
-        schema: Its JSON schema; whoever gives it away copies it.
-        check: Returns a value as the function is given it, or raises ``ShapeError``. O(its size).
-        records: The classes that the stub names, as the model reads them, by name; those first that others name.
+    Whoever gives the schema away copies it. The records are the classes that the stub names, as the model reads them, by name;
+    those first that others name.
     """
 
     stub: str
     schema: Schema
-    check: Callable[[Any], Any]
+    check: Check
     records: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
 class Field:
-    """One key of a record, or a parameter.
-
-    Attributes:
-        name: The key.
-        shape: What its value looks like.
-        required: It is always there.
-        description: What it means; may be empty.
-    """
+    """One key of a record, or one parameter of a tool; its description may be empty."""
 
     name: str
     shape: Shape
     required: bool
     description: str
+    default: Any = None  # as plain data, of a parameter that is not required
+    by_name: bool = False  # a parameter that cannot be given by position
 
 
 def shape_of(annotation: Any, *, result: bool, outer: tuple[type, ...] = ()) -> Shape:  # noqa: ANN401, PLR0911 (one return a kind)
     """Return the shape of what a parameter takes, or of a *result* after it became plain data.
 
-    Raises:
-        UnsupportedError: The annotation is none that a model's arguments could meet, or whose values are plain data.
+    Raises ``UnsupportedError`` for an annotation that no arguments of a model could meet, or whose values are no plain data.
     """
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     inner = functools.partial(shape_of, result=result, outer=outer)
@@ -108,7 +93,7 @@ def shape_of(annotation: Any, *, result: bool, outer: tuple[type, ...] = ()) -> 
         kind = type(None) if annotation is None else annotation
         return Shape(_SCALARS[kind][1], {"type": _SCALARS[kind][0]}, functools.partial(_checked_scalar, kind))
     if annotation is Any or annotation is object:
-        return Shape("Any", {}, lambda value: value)
+        return Shape("Any", {}, lambda value, _: value)
     if origin is typing.Literal:
         if not all(isinstance(option, _CHOICES) and not isinstance(option, enum.Enum) for option in arguments):
             _unsupported("a Literal of anything but str, int, bool and None is not supported")
@@ -135,9 +120,8 @@ def records(shapes: Iterable[Shape]) -> dict[str, str]:
     return {name: text for shape in shapes for name, text in shape.records.items()}
 
 
-def object_schema(fields: Iterable[Field]) -> Schema:
+def object_schema(fields: Sequence[Field]) -> Schema:
     """Return the JSON schema of an object with these keys and no others; a new dict of the fields' own."""
-    fields = tuple(fields)
     properties = {
         field.name: field.shape.schema | ({"description": field.description} if field.description else {}) for field in fields
     }
@@ -150,11 +134,8 @@ def plain(value: object, *, depth: int = 0) -> Any:  # noqa: ANN401, C901, PLR09
 
     Members of enums become their values; instances of attrs and dataclasses dicts of their public fields, in order; tuples
     lists; sets sorted lists; dates and times ISO text. Containers are copied; scalars are instances of the built-in types
-    themselves, not of subclasses that could write themselves otherwise.
-
-    Raises:
-        TypeError: It is, or holds, something else.
-        ValueError: It nests deeper than 64.
+    themselves, not of subclasses that could write themselves otherwise. Raises TypeError where it is, or holds, something else,
+    and ValueError where it nests deeper than 64.
     """
     if depth > MAX_DEPTH:
         message = f"the value nests deeper than {MAX_DEPTH}"
@@ -188,13 +169,14 @@ def plain(value: object, *, depth: int = 0) -> Any:  # noqa: ANN401, C901, PLR09
 
 def field_names(kind: type) -> list[str] | None:
     """Return the public fields of an attrs class or a dataclass, in order; ``None`` for any other class."""
+    fields: Iterable[Any]
     if attrs.has(kind):
-        names = [field.name for field in attrs.fields(kind)]
+        fields = attrs.fields(kind)
     elif dataclasses.is_dataclass(kind):
-        names = [field.name for field in dataclasses.fields(kind)]
+        fields = dataclasses.fields(kind)
     else:
         return None
-    return [name for name in names if not name.startswith("_")]
+    return [field.name for field in fields if not field.name.startswith("_")]
 
 
 def _key(key: object) -> str:
@@ -247,16 +229,17 @@ def _class_shape(  # noqa: C901, PLR0911 (one return a kind)
         items, count = list(map(inner, arguments)), len(arguments)
         schema = {"type": "array", "prefixItems": [item.schema for item in items], "minItems": count, "maxItems": count}
         stub = f"tuple[{', '.join(item.stub for item in items)}]"
-        return Shape(stub, schema, functools.partial(_checked_tuple, items), records(items))
+        return Shape(stub, schema, _items_check(items, tuple, (list, tuple), count), records(items))
     if kind in _CONTAINERS:
-        item, container = inner(arguments[0] if arguments else Any), _CONTAINERS[kind]
+        item = inner(arguments[0] if arguments else Any)
+        schema = {"type": "array", "items": item.schema}
         if kind not in _SETS:
-            check = functools.partial(_checked_list, item, container, (list, tuple))
-            return Shape(f"list[{item.stub}]", {"type": "array", "items": item.schema}, check, item.records)
+            check = _items_check(repeat(item), _CONTAINERS[kind], (list, tuple))
+            return Shape(f"list[{item.stub}]", schema, check, item.records)
         if "enum" not in item.schema and item.schema.get("type", "array") in {"array", "object"}:
             _unsupported(f"a {kind.__name__} of anything but text, numbers and choices is not supported; use list")
-        check = functools.partial(_checked_list, item, container, (list, tuple, set, frozenset))
-        return Shape(f"set[{item.stub}]", {"type": "array", "items": item.schema, "uniqueItems": True}, check)
+        check = _items_check(repeat(item), _CONTAINERS[kind], (list, tuple, set, frozenset))
+        return Shape(f"set[{item.stub}]", schema | {"uniqueItems": True}, check)
     if kind in (dict, Mapping):
         if arguments and arguments[0] is not str:
             _unsupported(f"a dict with keys of the type {_name(arguments[0])} is not supported; use str")
@@ -308,90 +291,73 @@ def _name(annotation: object) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
-def _checked_scalar(kind: type, value: object) -> Any:  # noqa: ANN401 (a value of any type)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if kind is float and math.isfinite(number := _as_float(value)):
-            return number
-        if kind is int and (isinstance(value, int) or value.is_integer()):
-            return int(value) if isinstance(value, float) else value
-    elif isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+def _checked_scalar(kind: type, value: object, path: str) -> Any:  # noqa: ANN401 (a value of any type)
+    if kind in (int, float):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            with suppress(OverflowError, ValueError):  # of infinity, and of what is too large for a float
+                number = kind(value)
+                if math.isfinite(number) if kind is float else number == value:
+                    return number
+    elif isinstance(value, kind):
         return value
-    return _refuse(_SCALARS[kind][2], value)
+    return _refuse(path, _SCALARS[kind][2], value)
 
 
-def _as_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _checked_choice(options: tuple[object, ...], members: type[enum.Enum] | None, value: object) -> Any:  # noqa: ANN401 (one of them)
+def _checked_choice(options: tuple[object, ...], members: type[enum.Enum] | None, value: object, path: str) -> Any:  # noqa: ANN401 (one of them)
     if members and isinstance(value, members):
         return value
     if not any(type(value) is type(option) and value == option for option in options):
-        _refuse(f"one of {', '.join(map(repr, options))}", value)
+        _refuse(path, f"one of {', '.join(map(repr, options))}", value)
     return members(value) if members else value
 
 
-def _checked_list(item: Shape, container: Callable[[list[Any]], Any], kinds: tuple[type, ...], value: object) -> Any:  # noqa: ANN401 (as above)
-    if not isinstance(value, kinds):
-        _refuse("a list", value)
-    assert isinstance(value, Iterable)
-    return container([_inner(item, inner, f"[{place}]") for place, inner in enumerate(value)])
+def _items_check(
+    items: Iterable[Shape], make: Callable[[list[Any]], Any], kinds: tuple[type[Any], ...], count: int | None = None
+) -> Check:
+    wanted = "a list" if count is None else f"a list of {count} items"
+
+    def check(value: Any, path: str) -> Any:  # noqa: ANN401 (as above)
+        if not isinstance(value, kinds) or (count is not None and len(value) != count):
+            _refuse(path, wanted, value)
+        found = enumerate(zip(value, items, strict=False))
+        return make([item.check(inner, f"{path}[{place}]") for place, (inner, item) in found])
+
+    return check
 
 
-def _checked_tuple(items: list[Shape], value: object) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple) or len(value) != len(items):
-        _refuse(f"a list of {len(items)} items", value)
-    pairs = zip(items, value, strict=True)
-    return tuple(_inner(item, inner, f"[{place}]") for place, (item, inner) in enumerate(pairs))
-
-
-def _checked_table(item: Shape, value: object) -> dict[str, Any]:
+def _checked_table(item: Shape, value: object, path: str) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        _refuse("a dict with strings as keys", value)
-    return {key: _inner(item, inner, f"[{shown(key)}]") for key, inner in value.items()}
+        _refuse(path, "a dict with strings as keys", value)
+    return {key: item.check(inner, f"{path}[{key[:MOST_SHOWN]!r}]") for key, inner in value.items()}
 
 
-def _checked_union(stub: str, options: list[Shape], value: object) -> Any:  # noqa: ANN401 (a value of any type)
+def _checked_union(stub: str, options: list[Shape], value: object, path: str) -> Any:  # noqa: ANN401 (a value of any type)
     """Return what the first option that leaves the value's type makes of it, else the first that takes it at all."""
     substantial = [option for option in options if option.stub != "None"]
     if value is not None and len(substantial) == 1:
-        return substantial[0].check(value)
+        return substantial[0].check(value, path)
     taken = []
     for option in options:
-        try:
-            taken.append(option.check(value))
-        except ShapeError:
-            continue
-        if type(taken[-1]) is type(value):
-            return taken[-1]
-    return taken[0] if taken else _refuse(stub, value)
+        with suppress(ShapeError):
+            taken.append(option.check(value, path))
+    if not taken:
+        _refuse(path, stub, value)
+    return next((found for found in taken if type(found) is type(value)), taken[0])
 
 
-def _checked_record(fields: list[Field], value: object) -> dict[str, Any]:
+def _checked_record(fields: list[Field], value: object, path: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        _refuse("a dict", value)
+        _refuse(path, "a dict", value)
     names = [field.name for field in fields]
-    for key in value:
-        if key not in names:
-            problem = f" has no key {shown(key)}; its keys are {', '.join(names)}"
-            raise ShapeError(problem)
-    for field in fields:
-        if field.required and field.name not in value:
-            problem = f" lacks the key {field.name!r}"
-            raise ShapeError(problem)
-    return {field.name: _inner(field.shape, value[field.name], f"[{field.name!r}]") for field in fields if field.name in value}
+    problems = [f" has no key {shown(key)}; its keys are {', '.join(names)}" for key in value if key not in names]
+    problems += [f" lacks the key {field.name!r}" for field in fields if field.required and field.name not in value]
+    if problems:
+        raise ShapeError(path + problems[0])
+    return {
+        field.name: field.shape.check(value[field.name], f"{path}[{field.name!r}]") for field in fields if field.name in value
+    }
 
 
-def _inner(shape: Shape, value: object, path: str) -> Any:  # noqa: ANN401 (a value of any type)
-    try:
-        return shape.check(value)
-    except ShapeError as error:
-        raise ShapeError(error.problem, path=path + error.path) from None
-
-
-def _refuse(wanted: str, value: object) -> NoReturn:
-    problem = f" must be {wanted}, not {shown(value)}"
-    raise ShapeError(problem)
+def _refuse(path: str, wanted: str, value: object) -> NoReturn:
+    message = f"{path} must be {wanted}, not {shown(value)}"
+    raise ShapeError(message)

@@ -136,10 +136,10 @@ class Endpoint:
 
     async def _sent(self, request: dict[str, Any]) -> bytes:
         async with self._client(http_client=self._http()) as client:
-            answered = await client.chat.completions.with_raw_response.create(
-                model=self._model, extra_body=self._options, **request
-            )
-            return answered.content
+            completions = client.chat.completions.with_raw_response
+            answered = await completions.create(model=self._model, extra_body=self._options, **request)
+            body: bytes = answered.content
+            return body
 
     def _reply(self, body: bytes) -> Reply:
         value: Any = None

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from memci.attp.tool import Tool
+from memci.attp.toolbox import Tool
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Config

@@ -18,7 +18,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from memci.attp.host_error import safe_message
-from memci.attp.tool import Tool
+from memci.attp.toolbox import Tool
 from memci.errors import InvalidIdError, MemciError, PageNotFoundError
 from memci.mcp.conversation import Conversation
 from memci.messages import codec

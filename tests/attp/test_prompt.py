@@ -7,8 +7,7 @@ import pytest
 
 from memci.attp.document import parse
 from memci.attp.prompt import PLACEHOLDER, TEMPLATES, Language, prompt
-from memci.attp.tool import MODULES
-from memci.attp.toolbox import Toolbox
+from memci.attp.toolbox import MODULES, Toolbox
 from memci.errors import ConfigError
 from memci.messages.tokens.counter import get_counter
 

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import attrs
 import pytest
 
-from memci.attp.tool import Tool
-from memci.attp.toolbox import Toolbox
+from memci.attp.toolbox import Tool, Toolbox
 from memci.errors import ToolDefinitionError, ToolNotFoundError
 
 

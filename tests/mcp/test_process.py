@@ -84,7 +84,7 @@ def test_every_request_is_answered(store: str) -> None:
 def test_input_may_be_a_file(store: str, tmp_path: Path) -> None:
     """Requests are read from a file as from a pipe, also those of many pieces, and a last line without its end."""
     noise = {"_meta": {"x": "é" * 100_000}}
-    lines = [
+    lines: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": HELLO},
         {"id": 2, "method": "ping", "params": noise},
         {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1, **noise}},
