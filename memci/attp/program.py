@@ -1,11 +1,12 @@
-"""The model's code, checked before it runs and put between what the sandbox adds to it, and how much a run of it may use."""
+"""The model's code, checked before it runs and put between what the sandbox adds to it, and the limits of a run."""
 
 import ast
 import functools
 import re
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import NoReturn
 
 import attrs
@@ -42,7 +43,6 @@ _TOOL = """\
 _parsing = threading.Lock()
 """Held while warnings are off: the list of their filters is the whole process's."""
 
-
 # By the names under which errors tell of the limits; the last two are none of ``Limits``.
 _ADVICE = {
     "time_s": "do less work in one call",
@@ -61,25 +61,19 @@ _ADVICE = {
 class Limits:
     """What one run of a model's code may use.
 
-    Attributes:
-        time_s: Seconds of work in the worker; the time of tools does not count. A worker that does not stop is ended a quarter of
-            a second later.
-        tools_s: Seconds that its tools may take, all together. An async tool is cancelled then. Any other is not interrupted: the
-            run ends when it returns.
-        memory_bytes: Memory of its values.
-        depth: Calls within calls.
-        calls: Calls of tools.
-        output_bytes: Bytes of UTF-8 of all that it prints; of its result, as JSON; and of the arguments of one call, as JSON.
-        workers: Processes, and so runs at the same time. Further runs wait for as long as one run may take.
+    A worker that does not stop is ended a quarter of a second after its time. When the time of tools is over an async tool is
+    cancelled; any other is not interrupted, and the run ends when it returns. Runs for which there is no worker wait for as long
+    as one may take.
     """
 
-    time_s: float = attrs.field(default=1.0, validator=attrs.validators.gt(0.0))
-    tools_s: float = attrs.field(default=30.0, validator=attrs.validators.gt(0.0))
-    memory_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=attrs.validators.ge(1024 * 1024))
-    depth: int = attrs.field(default=200, validator=attrs.validators.ge(10))
-    calls: int = attrs.field(default=64, validator=attrs.validators.ge(0))
+    time_s: float = attrs.field(default=1.0, validator=attrs.validators.gt(0.0))  # of work in the worker, without its tools
+    tools_s: float = attrs.field(default=30.0, validator=attrs.validators.gt(0.0))  # that its tools may take, all together
+    memory_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=attrs.validators.ge(1024 * 1024))  # of its values
+    depth: int = attrs.field(default=200, validator=attrs.validators.ge(10))  # calls within calls
+    calls: int = attrs.field(default=64, validator=attrs.validators.ge(0))  # of tools
+    # Of UTF-8: of all that it prints; of its result, as JSON; and of the arguments of one call, as JSON.
     output_bytes: int = attrs.field(default=65_536, validator=attrs.validators.ge(1024))
-    workers: int = attrs.field(default=2, validator=attrs.validators.ge(1))
+    workers: int = attrs.field(default=2, validator=attrs.validators.ge(1))  # processes, and so runs at the same time
 
 
 def exceeded(value: float, limit: str) -> LimitExceededError:
@@ -89,12 +83,9 @@ def exceeded(value: float, limit: str) -> LimitExceededError:
 
 @attrs.frozen(kw_only=True)
 class Program:
-    """Code that is ready to run.
+    """Code that is ready to run, and on which lines of it, from 1, the model's code begins and ends.
 
-    Attributes:
-        source: What the sandbox is fed. Its value is the JSON text of ``__result__``, or the length of a text that is too long.
-        first_line: The line of the source on which the model's code begins, from 1.
-        last_line: The line of the source on which it ends.
+    Its value is the JSON text of ``__result__``, or the length of a text that is too long.
     """
 
     source: str
@@ -173,8 +164,9 @@ def _check(tree: ast.Module, tools: Collection[str]) -> tuple[set[str], set[str]
 
 
 def _check_node(node: ast.AST) -> None:
-    for name in _identifiers(node):
-        if name.startswith("_") and f"_{name.lstrip('_')}".startswith(RESERVED):
+    parts = [] if isinstance(node, ast.Constant) else [part for _, part in ast.iter_fields(node)]  # a constant's text is no name
+    for name in chain.from_iterable(part if isinstance(part, list) else (part,) for part in parts):
+        if isinstance(name, str) and name.startswith("_") and f"_{name.lstrip('_')}".startswith(RESERVED):
             _refuse(f"the name {name} belongs to the sandbox", "NameError", node)
     match node:
         case ast.Import() | ast.ImportFrom():
@@ -183,16 +175,6 @@ def _check_node(node: ast.AST) -> None:
             _refuse(f"the attribute {name} is out of reach, as it begins with an underscore", "AttributeError", node)
         case ast.MatchClass(kwd_attrs=names) if any(name.startswith("_") for name in names):
             _refuse("an attribute that begins with an underscore is out of reach", "AttributeError", node)
-
-
-def _identifiers(node: ast.AST) -> Iterator[str]:
-    """Yield every name that a node holds, whatever its part; the texts of constants are no names."""
-    if isinstance(node, ast.Constant):
-        return
-    for _, value in ast.iter_fields(node):
-        for name in value if isinstance(value, list) else (value,):
-            if isinstance(name, str):
-                yield name
 
 
 def _refuse_import(node: ast.Import | ast.ImportFrom) -> None:

@@ -1,17 +1,11 @@
-r"""What came of a model's reply, and the documents in TOML that tell the model, or that it should have written.
-
-A value, whatever it holds, stays inside of its string, and is read back as it was, but for three things that TOML cannot say:
-half of a surrogate pair stands as its escape, ``\ud800`` as six characters; ``None`` is left out of tables and is the text
-``None`` in lists; an integer of more than 4,000 digits is described.
-"""
+"""What came of a model's reply, and the document in TOML that tells the model."""
 
 from typing import Any
 
 import attrs
 
-from memci.attp.document import CodeCall, Reply
+from memci.attp.document import Reply
 from memci.attp.host_error import whole_characters
-from memci.attp.shape import plain
 from memci.attp.toolbox import MODULES
 from memci.errors import AttpError, AttpSyntaxError, LimitExceededError, SandboxError, missing_extra
 
@@ -38,21 +32,13 @@ _UNSENDABLE = (
 
 @attrs.frozen(kw_only=True)
 class Problem:
-    """Why a call gave nothing, for the model to read.
+    """Why a call gave nothing, for the model to read."""
 
-    Attributes:
-        kind: The error's name: one of memci's, of Python's, or of a tool's exceptions.
-        message: What went wrong.
-        line: The line of the code, or of the reply where that could not be read, from 1; ``None`` where it is not known.
-        hint: What to do instead; may be empty.
-        limit: The name of the limit that was passed, such as ``time_s``; empty if it was none.
-    """
-
-    kind: str
+    kind: str  # the error's name: one of memci's, of Python's, or of a tool's exceptions
     message: str
-    line: int | None = None
-    hint: str = ""
-    limit: str = ""
+    line: int | None = None  # of the code, or of the reply where that could not be read, from 1, where it is known
+    hint: str = ""  # what to do instead
+    limit: str = ""  # name of the limit that was passed, such as ``time_s``
 
 
 USED_UP = Problem(
@@ -67,23 +53,14 @@ _LAST_CALL = '\n[limit]\nmessage = "that was the last call of this turn: answer 
 
 @attrs.frozen(kw_only=True)
 class Result:
-    """What came of a reply.
+    """What came of a reply."""
 
-    Attributes:
-        reply: The reply; ``None`` where it could not be read.
-        value: What the code assigned to ``__result__``; ``None`` where there is an error or nothing ran.
-        error: Why it gave nothing; ``None`` if all went well.
-        printed: What the code printed.
-        calls: How many tools it called.
-        last: Whether the document says that no call may follow in this turn.
-    """
-
-    reply: Reply | None = None
-    value: Any = None
-    error: Problem | None = None
-    printed: str = ""
-    calls: int = 0
-    last: bool = False
+    reply: Reply | None = None  # where it could be read
+    value: Any = None  # what the code assigned to ``__result__``, if it ran
+    error: Problem | None = None  # why it gave nothing
+    printed: str = ""  # what the code printed
+    calls: int = 0  # how many tools it called
+    last: bool = False  # whether the document says that no call may follow in this turn
 
     @property
     def answer(self) -> str | None:
@@ -95,21 +72,21 @@ class Result:
         return self.reply.call.message if self.reply.call.status == "fail" else None
 
     def to_toml(self) -> str:
-        """Return the document to send back to the model; empty if it waits for none. O(its size)."""
+        """Return the document to send back to the model, see ``toml``; empty if it waits for none. O(its size)."""
         if self.answer is not None:
             return ""
         if self.error:
             problem = self.error
-            document = error_toml(kind=problem.kind, message=problem.message, line=problem.line, hint=problem.hint)
+            facts = {"kind": problem.kind, "message": problem.message, "line": problem.line, "hint": problem.hint or None}
+            found: dict[str, Any] = {"status": "error", "error": facts}
         else:
-            document = result_toml(self.value, printed=self.printed)
-        return document + (_LAST_CALL if self.last else "")
+            found = {"status": "success", "result": self.value, "printed": self.printed or None}
+        return toml({"tool_result": found}) + (_LAST_CALL if self.last else "")
 
     def message(self) -> dict[str, Any]:
         """Return the message to append, which is one of every wire format. O(its size).
 
-        Raises:
-            AttpError: The reply is an answer to the user, and waits for no result.
+        Raises ``AttpError`` where the reply is an answer to the user, which waits for no result.
         """
         if self.answer is not None:
             text = "the reply is an answer to the user: there is no result to append"
@@ -118,12 +95,7 @@ class Result:
 
 
 def problem_of(error: AttpError, tools: tuple[str, ...]) -> Problem:
-    """Return what a model is to read of an error.
-
-    Args:
-        error: Why a call gave nothing.
-        tools: Names of the tools that there are.
-    """
+    """Return what a model is to read of an error, where the tools of these names are there."""
     match error:
         case AttpSyntaxError():
             message = f"{error.problem} (line {error.line}, column {error.column} of the reply)"
@@ -139,36 +111,19 @@ def problem_of(error: AttpError, tools: tuple[str, ...]) -> Problem:
     return Problem(kind=type(error).__name__, message=str(error))
 
 
-def call_toml(call: CodeCall, *, thought: str = "") -> str:
-    """Return the document that ``parse`` reads as this call and thought."""
-    texts = {"status": call.status, "target": call.target, "code": call.code, "message": call.message}
-    table = {name: value for name, value in texts.items() if value}
-    return _dumps(({"thought": thought} if thought else {}) | {"tool_call": table})
+def toml(document: dict[str, Any]) -> str:
+    r"""Return plain data as TOML in which every text stays inside of its string, and is read back as it was. O(its size).
 
-
-def result_toml(value: object, *, printed: str = "") -> str:
-    """Return the document that tells the model what its code gave; what is ``None`` or empty is left out.
-
-    Raises:
-        TypeError, ValueError: The value is not plain data and cannot become it.
+    For three things TOML has no form. Half of a surrogate pair stands as its escape, ``\ud800`` as six characters; ``None`` is
+    left out of tables and is the text ``None`` in lists; an integer of more than 4,000 digits is described.
     """
-    return _dumps({"tool_result": {"status": "success", "result": plain(value), "printed": printed or None}})
-
-
-def error_toml(*, kind: str, message: str, line: int | None = None, hint: str = "") -> str:
-    """Return the document that tells the model what went wrong; the parts are those of a ``Problem``."""
-    error = {"kind": kind, "message": message, "line": line, "hint": hint or None}
-    return _dumps({"tool_result": {"status": "error", "error": error}})
-
-
-def _dumps(document: dict[str, Any]) -> str:
     try:
         import tomli_w  # noqa: PLC0415 (an extra, for those who speak ATTP)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "attp") from error
     table = _writable(document)
     # In strings of several lines tomli_w writes CRLF as LF: a document that holds one has its strings in one line each.
-    return tomli_w.dumps(table, multiline_strings=not _holds_crlf(table))
+    return tomli_w.dumps(table, multiline_strings=r"\r\n" not in repr(table))
 
 
 def _writable(value: Any) -> Any:  # noqa: ANN401 (plain data)
@@ -181,14 +136,3 @@ def _writable(value: Any) -> Any:  # noqa: ANN401 (plain data)
     if isinstance(value, int) and value.bit_length() > _MAX_INT_BITS:
         return f"an integer of {value.bit_length()} bits"
     return "None" if value is None else value
-
-
-def _holds_crlf(value: Any) -> bool:  # noqa: ANN401 (plain data)
-    match value:
-        case str():
-            return "\r\n" in value
-        case dict():
-            return any(map(_holds_crlf, value.values()))
-        case list():
-            return any(map(_holds_crlf, value))
-    return False

@@ -1,13 +1,11 @@
 """Carries out what a model writes: reads its reply, runs its code with the tools, and answers."""
 
-import functools
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -41,12 +39,7 @@ class ReplyParsed:
 
 @attrs.frozen(kw_only=True)
 class CodeStarted:
-    """The code of a reply is about to run.
-
-    Attributes:
-        target: What the call is for, in the model's words.
-        code: What runs.
-    """
+    """The code of a reply is about to run; the *target* is what the call is for, in the model's words."""
 
     call_id: str | None
     target: str
@@ -55,21 +48,13 @@ class CodeStarted:
 
 @attrs.frozen(kw_only=True)
 class ToolCalled:
-    """A tool was called and has returned or raised.
-
-    Attributes:
-        tool: Its name.
-        positional: Arguments by position, as the code gave them.
-        named: Arguments by name.
-        error: What it raised, whole; the model reads less of it. ``None`` if it returned.
-        elapsed_s: Seconds that it took.
-    """
+    """A tool was called, with these arguments by position and by name, and has returned or raised."""
 
     call_id: str | None
     tool: str
     positional: tuple[object, ...]
     named: Mapping[str, object]
-    error: Exception | None
+    error: Exception | None  # what it raised, whole; the model reads less of it
     elapsed_s: float
 
 
@@ -96,14 +81,14 @@ Event: TypeAlias = ReplyParsed | CodeStarted | ToolCalled | CallFinished | Answe
 
 @attrs.define(eq=False)
 class _Answer:
-    """What a call with an id gave, kept for its retries."""
+    """A reply with an id, and what it gave, kept for its retries."""
 
-    digest: bytes
+    text: str
     running: threading.Lock = attrs.field(factory=threading.Lock)  # a retry that comes while the call runs waits for it
     result: Result | None = None
 
 
-class Runtime:
+class Runtime(AbstractContextManager["Runtime"]):
     """Runs the tool calls of models against one toolbox.
 
     Safe to use from many threads. Its workers start with the first call::
@@ -122,12 +107,10 @@ class Runtime:
         self._observers: list[Callable[[Event], None]] = []
 
     def run(self, text: str | None, call_id: str | None = None) -> Result:
-        """Carry out a model's reply. Whatever the model did wrong is in the result; nothing is raised for it.
+        """Carry out a model's whole reply. Whatever the model did wrong is in the result; nothing is raised for it.
 
-        Args:
-            text: The reply, whole; ``None``, as where a message has no content, is an empty answer.
-            call_id: Runs once: the same text under the same id gives the stored result, as long as it is one of the last 256;
-                another text under it is refused. Without an id, every call runs.
+        ``None``, as where a message has no content, is an empty answer. A call with an id runs once: the same text under the same
+        id gives the stored result, as long as it is one of the last 256; another text under it is refused.
 
         Raises:
             ArgumentError: The reply is no text, or the id.
@@ -163,11 +146,7 @@ class Runtime:
         """End the workers; a later call starts others."""
         self.sandbox.close()
 
-    def __enter__(self) -> Self:
-        """Return the runtime itself."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, *raised: object) -> None:
         """End the workers."""
         self.close()
 
@@ -176,13 +155,12 @@ class Runtime:
             return self._run(text, None, loop)
         if not isinstance(call_id, str):
             raise ArgumentError(argument="call_id", value=call_id, wanted="text, or None for a call without an id")
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         with self._lock:
-            answer = self._answers.setdefault(call_id, _Answer(digest))
+            answer = self._answers.setdefault(call_id, _Answer(text))
             done = [known for known, kept in self._answers.items() if not kept.running.locked() and kept is not answer]
             for known in done[: max(0, len(self._answers) - KEPT_ANSWERS)]:
                 del self._answers[known]
-        if answer.digest != digest:
+        if answer.text != text:
             return Result(error=_OTHER)
         with answer.running:
             if answer.result is not None:
@@ -202,7 +180,7 @@ class Runtime:
             else:
                 code = reply.call.program
                 self._tell(CodeStarted(call_id=call_id, target=reply.call.target, code=code))
-                tools = {name: functools.partial(self._call, name, call_id, loop) for name in self.toolbox.tools}
+                tools = {name: partial(self._call, name, call_id, loop) for name in self.toolbox.tools}
                 outcome = self.sandbox.run(code, tools)
                 result = Result(reply=reply, value=outcome.value, printed=outcome.printed, calls=outcome.calls)
         except AttpError as error:
@@ -213,31 +191,22 @@ class Runtime:
     def _call(
         self, name: str, call_id: str | None, loop: "AbstractEventLoop | None", /, *positional: object, **named: object
     ) -> Any:  # noqa: ANN401 (JSON data)
+        """Run a tool; an async one in the loop of the caller or one of its own, until the time of tools is over."""
         start = time.monotonic()
         failed: Exception | None = None
         try:
-            if self.toolbox.get(name).is_async:
-                return self._await(name, positional, named, loop)
-            return self.toolbox.call(name, named, positional=positional)
+            if not self.toolbox.get(name).is_async:
+                return self.toolbox.call(name, named, positional=positional)
+            import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
+
+            work = asyncio.wait_for(self.toolbox.acall(name, named, positional=positional), self.sandbox.limits.tools_s)
+            return asyncio.run(work) if loop is None else asyncio.run_coroutine_threadsafe(work, loop).result()
         except Exception as error:
             failed = error
             raise
         finally:
-            elapsed_s = time.monotonic() - start
-            self._tell(
-                ToolCalled(call_id=call_id, tool=name, positional=positional, named=named, error=failed, elapsed_s=elapsed_s)
-            )
-
-    def _await(
-        self, name: str, positional: tuple[object, ...], named: dict[str, object], loop: "AbstractEventLoop | None"
-    ) -> Any:  # noqa: ANN401 (JSON data)
-        """Run an async tool, in the loop of the caller or one of its own, and cancel it when the time of tools is over."""
-        import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
-
-        work = asyncio.wait_for(self.toolbox.acall(name, named, positional=positional), self.sandbox.limits.tools_s)
-        if loop is None:
-            return asyncio.run(work)
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
+            called = partial(ToolCalled, call_id=call_id, tool=name, positional=positional, named=named, error=failed)
+            self._tell(called(elapsed_s=time.monotonic() - start))
 
     def _tell(self, event: Event) -> None:
         for observer in self._observers:

@@ -50,12 +50,10 @@ class Outcome:
 
 
 class Sandbox:
-    """Runs code in worker processes, which start with the first run.
+    """Runs code in worker processes, which start with the first run. Safe to use from many threads.
 
-    Safe to use from many threads. It need not be closed: the workers end with the process.
-
-    A process that was forked from one that has already run code cannot run any, as the library's threads do not survive a fork:
-    it gets an error, at once. Start such processes with the method ``spawn``, or fork before the first run.
+    It need not be closed: the workers end with the process. A process that was forked from one that has already run code gets an
+    error, at once, as the library's threads do not survive a fork: start it with the method ``spawn``, or fork before.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -66,10 +64,8 @@ class Sandbox:
     def run(self, code: str, tools: Mapping[str, Callable[..., object]]) -> Outcome:
         """Run code until it is done, and return what it gave. The caller's thread waits, and runs the tools.
 
-        An exception of a tool reaches the code as one that it can catch, without paths, addresses and traceback. One that is no
-        ``Exception``, such as ``KeyboardInterrupt``, ends the run and is raised here.
-
-        The tools, by name, are given plain data and return what can become plain data.
+        These are given plain data and return what can become plain data. An exception of theirs reaches the code as one that it
+        can catch, without paths, addresses and traceback; one that is no ``Exception`` ends the run and is raised here.
 
         Raises:
             SandboxError: The code was refused or failed, or its worker ended.
@@ -77,8 +73,7 @@ class Sandbox:
         """
         program = make_program(code, tools, output_bytes=self.limits.output_bytes)
         with contextlib.ExitStack() as stack:
-            session = self._enter(stack)
-            return _Run(program=program, tools=tools, limits=self.limits).drive(session)
+            return _Run(program=program, tools=tools, limits=self.limits).drive(self._enter(stack))
 
     def close(self) -> None:
         """End the workers. The next run, if there is one, starts others."""
@@ -91,10 +86,17 @@ class Sandbox:
         pool = self._open()
         from pydantic_monty import MontyCrashedError  # noqa: PLC0415 (loaded already)
 
+        limits: library.ResourceLimits = {
+            "max_feed_duration_secs": self.limits.time_s,
+            "max_memory": self.limits.memory_bytes,
+            "max_recursion_depth": self.limits.depth,
+            "max_suspensions": self.limits.calls + _LOOKUPS,
+            "max_total_sleep_secs": 0,
+        }
         failed: Exception | None = None
         for _ in range(self.limits.workers + 1):
             try:
-                return stack.enter_context(pool.checkout(limits=self._resource_limits()))
+                return stack.enter_context(pool.checkout(limits=limits))
             except TimeoutError:
                 raise exceeded(self.limits.workers, "workers") from None
             # Nothing has run yet: an idle worker was ended from outside, or the workers by another thread. Take others.
@@ -115,25 +117,14 @@ class Sandbox:
                 except ModuleNotFoundError as error:
                     raise missing_extra(error, "attp") from error
 
-                longest = self.limits.time_s + _GRACE_S + self.limits.tools_s
-                pool = Monty(
+                self._pool = Monty(
                     min_processes=0,
                     max_processes=self.limits.workers,
-                    checkout_timeout=longest,
+                    checkout_timeout=self.limits.time_s + _GRACE_S + self.limits.tools_s,  # as long as one run may take
                     request_timeout=self.limits.time_s + 2 * _GRACE_S,
                     feed_duration_limit_grace=_GRACE_S,
-                )
-                self._pool = pool.__enter__()
+                ).__enter__()
             return self._pool
-
-    def _resource_limits(self) -> "library.ResourceLimits":
-        return {
-            "max_feed_duration_secs": self.limits.time_s,
-            "max_memory": self.limits.memory_bytes,
-            "max_recursion_depth": self.limits.depth,
-            "max_suspensions": self.limits.calls + _LOOKUPS,
-            "max_total_sleep_secs": 0,
-        }
 
 
 _started: dict[str, int] = {}
@@ -162,24 +153,23 @@ class _Run:
             snapshot = session.feed_start(self.program.source, print_callback=self._print)
             while not isinstance(snapshot, MontyComplete):
                 match snapshot:
-                    case FunctionSnapshot(function_name=name, is_os_function=False) if name == CALL:
+                    case FunctionSnapshot(is_os_function=True):
+                        snapshot = snapshot.resume({"exc_type": "PermissionError", "message": "there is nothing outside"})
+                    case FunctionSnapshot(function_name=name) if name == CALL:
                         snapshot = snapshot.resume(self._call(*snapshot.args))
                     # The arguments of any other call stay where they are: they can be endless out here.
-                    case FunctionSnapshot(function_name=name, is_os_function=False):
+                    case FunctionSnapshot(function_name=name):
                         snapshot = snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
-                    case FunctionSnapshot():
-                        snapshot = snapshot.resume({"exc_type": "PermissionError", "message": "there is nothing outside"})
                     case NameLookupSnapshot():
                         snapshot = snapshot.resume()
                     case _:
                         message = "the code waits for what never comes: call the tools as plain functions"
                         raise SandboxError(message, kind="RuntimeError")
-            text = snapshot.output
         except MontyError as error:
             if self.printed_bytes > self.limits.output_bytes:
                 raise exceeded(self.limits.output_bytes, "output_bytes") from None
             raise self._meant(error) from None
-        return Outcome(value=self._read(text), printed="".join(self.printed), calls=self.calls)
+        return Outcome(value=self._read(snapshot.output), printed="".join(self.printed), calls=self.calls)
 
     def _print(self, _stream: str, text: str) -> None:
         self.printed_bytes += len(text.encode("utf-8", "replace"))
@@ -196,7 +186,7 @@ class _Run:
         start = time.monotonic()
         answer: library.ExternalReturnValue | library.ExternalExceptionData
         try:
-            answer = {"return_value": _sendable(plain(self.tools[name](*positional, **named)))}
+            answer = {"return_value": plain(self.tools[name](*positional, **named), text=whole_characters)}
         except Exception as error:  # noqa: BLE001 (raised again, inside: there the code may catch it)
             kind, message = sandbox_name(error), safe_message(error)
             self.crossed = kind, message, type(error).__name__
@@ -242,14 +232,3 @@ class _Run:
             message = "no tool can be called from inside map, filter, sorted or another function that is given a function"
         message = message.removeprefix(_INTERNAL).removesuffix(_SETTING)
         return SandboxError(message[:MAX_MESSAGE_CHARS] or kind, kind=kind, line=line)
-
-
-def _sendable(value: Any) -> Any:  # noqa: ANN401 (plain data)
-    """Return plain data with each half of a surrogate pair as its escape, which is how results are written to a model as well."""
-    if isinstance(value, str):
-        return whole_characters(value)
-    if isinstance(value, list):
-        return [_sendable(inner) for inner in value]
-    if isinstance(value, dict):
-        return {whole_characters(key): _sendable(inner) for key, inner in value.items()}
-    return value

@@ -129,25 +129,27 @@ def object_schema(fields: Sequence[Field]) -> Schema:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def plain(value: object, *, depth: int = 0) -> Any:  # noqa: ANN401, C901, PLR0911 (JSON data; one return a kind of value)
+def plain(  # noqa: C901, PLR0911 (one return a kind of value)
+    value: object, *, depth: int = 0, text: Callable[[str], str] = str
+) -> Any:  # noqa: ANN401 (JSON data)
     """Return a value as plain data: ``None``, booleans, numbers, text, lists, and dicts with text as keys. O(its size).
 
     Members of enums become their values; instances of attrs and dataclasses dicts of their public fields, in order; tuples
     lists; sets sorted lists; dates and times ISO text. Containers are copied; scalars are instances of the built-in types
-    themselves, not of subclasses that could write themselves otherwise. Raises TypeError where it is, or holds, something else,
-    and ValueError where it nests deeper than 64.
+    themselves, not of subclasses that could write themselves otherwise. Each text, also of a key, is what *text* makes of it.
+    Raises TypeError where it is, or holds, something else, and ValueError where it nests deeper than 64.
     """
     if depth > MAX_DEPTH:
         message = f"the value nests deeper than {MAX_DEPTH}"
         raise ValueError(message)
-    inner = functools.partial(plain, depth=depth + 1)
+    inner = functools.partial(plain, depth=depth + 1, text=text)
     match value:
         case None | bool():
             return value
         case enum.Enum():
             return inner(value.value)
         case str():
-            return str.__str__(value)
+            return text(str.__str__(value))
         case int():
             return int.__int__(value)
         case float():
@@ -155,7 +157,7 @@ def plain(value: object, *, depth: int = 0) -> Any:  # noqa: ANN401, C901, PLR09
         case dt.date() | dt.time():
             return value.isoformat()
         case Mapping():
-            return {_key(key): inner(item) for key, item in value.items()}
+            return {text(_key(key)): inner(item) for key, item in value.items()}
         case list() | tuple():
             return list(map(inner, value))
         case set() | frozenset():

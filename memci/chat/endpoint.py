@@ -3,10 +3,9 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from memci.chat.step import Reply
@@ -37,7 +36,7 @@ _ADVICE = {
 }
 
 
-class Endpoint:
+class Endpoint(AbstractContextManager["Endpoint"]):
     """A model behind an endpoint that speaks OpenAI's chat completions, such as OpenAI, vLLM, llama.cpp or Ollama.
 
     Needs the extra ``memci[chat]``; the client takes half a second to load, when the first endpoint is made. Replies are not
@@ -96,13 +95,8 @@ class Endpoint:
         self._http = partial(TimedClient, timeout_s, _MOST_BYTES, verify=certificates)
         self._client = partial(openai.AsyncOpenAI, base_url=base_url, api_key=self._key or NO_KEY, max_retries=max_retries)
 
-    def __enter__(self) -> Self:
-        """Return the endpoint."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Close it."""
-        self.close()
 
     def close(self) -> None:
         """Close it; no connection outlives its request. May be called twice."""

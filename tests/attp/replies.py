@@ -2,6 +2,9 @@
 
 import re
 
+from memci.attp.document import CodeCall
+from memci.attp.result import toml
+
 CODE = 'hits = search_pages("march invoices", limit=3)\n__result__ = hits[0]["index"]\n'
 
 HEAD = '[tool_call]\nstatus = "success"\ntarget = "find the page"\n'
@@ -13,6 +16,13 @@ DOCUMENT = f"{THOUGHT}\n{CALL}"
 def with_code(code: str, quote: str = "'''") -> str:
     """Return a reply whose code stands between two lines of quotes."""
     return f"{HEAD}code = {quote}\n{code}{quote}\n"
+
+
+def call_toml(call: CodeCall, *, thought: str = "") -> str:
+    """Return the document that ``parse`` reads as this call and thought."""
+    texts = {"status": call.status, "target": call.target, "code": call.code, "message": call.message}
+    table = {name: value for name, value in texts.items() if value}
+    return toml(({"thought": thought} if thought else {}) | {"tool_call": table})
 
 
 def ordinary(size: int) -> str:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.attp.document import CodeCall, Reply, parse
-from memci.attp.result import call_toml, error_toml, result_toml
+from memci.attp.result import Problem, Result
 from memci.errors import AttpError
 from tests.attp import fuzz_document
-from tests.attp.replies import HOSTILE
+from tests.attp.replies import HOSTILE, call_toml
 
 _QUOTES = st.sampled_from(
     ["'''", '"""', "\n", "\r\n", "\r", "\\", "[tool_call]\n", "```\n", "\x00", "\x7f", "\u2028", "= ", "# "]
@@ -55,14 +55,14 @@ def test_what_is_written_is_read_out_of_a_fence(call: CodeCall, thought: str) ->
 @given(values)
 def test_result_is_read_by_any_toml_reader(value: Any) -> None:  # noqa: ANN401 (JSON data)
     """A result is one table with a status and the value, whatever the value holds."""
-    assert {"tool_result": {"status": "success", "result": value}} == tomllib.loads(result_toml(value))
+    assert {"tool_result": {"status": "success", "result": value}} == tomllib.loads(Result(value=value).to_toml())
 
 
 @given(texts, texts, st.integers(1, 10**6), said)
 def test_error_is_read_by_any_toml_reader(kind: str, message: str, line: int, hint: str) -> None:
     """An error's texts stay inside of their strings."""
     error = {"kind": kind, "message": message, "line": line, "hint": hint}
-    written = error_toml(kind=kind, message=message, line=line, hint=hint)
+    written = Result(error=Problem(kind=kind, message=message, line=line, hint=hint)).to_toml()
     assert {"tool_result": {"status": "error", "error": error}} == tomllib.loads(written)
 
 
@@ -70,18 +70,19 @@ def test_error_is_read_by_any_toml_reader(kind: str, message: str, line: int, hi
 def test_half_of_a_pair_is_escaped(text: str) -> None:
     """UTF-8 has no form for half of a surrogate pair: it is written as the six characters of its escape."""
     readable = "".join(f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char for char in text)
-    written = result_toml({text: text})
+    written = Result(value={text: text}).to_toml()
     assert {readable: readable} == tomllib.loads(written)["tool_result"]["result"]
     assert written.encode()
 
 
 def test_what_toml_cannot_say_is_left_out_or_described() -> None:
     """``None`` is left out of tables and named in lists; an endless number is described."""
-    assert {"status": "success"} == tomllib.loads(result_toml(None))["tool_result"]
-    assert {"a": 1} == tomllib.loads(result_toml({"a": 1, "b": None}))["tool_result"]["result"]
-    assert [1, "None"] == tomllib.loads(result_toml([1, None]))["tool_result"]["result"]
-    assert "an integer of 20001 bits" == tomllib.loads(result_toml(1 << 20_000))["tool_result"]["result"]
-    assert {"kind": "X", "message": "m"} == tomllib.loads(error_toml(kind="X", message="m"))["tool_result"]["error"]
+    assert {"status": "success"} == tomllib.loads(Result(value=None).to_toml())["tool_result"]
+    assert {"a": 1} == tomllib.loads(Result(value={"a": 1, "b": None}).to_toml())["tool_result"]["result"]
+    assert [1, "None"] == tomllib.loads(Result(value=[1, None]).to_toml())["tool_result"]["result"]
+    assert "an integer of 20001 bits" == tomllib.loads(Result(value=1 << 20_000).to_toml())["tool_result"]["result"]
+    without = Result(error=Problem(kind="X", message="m")).to_toml()
+    assert {"kind": "X", "message": "m"} == tomllib.loads(without)["tool_result"]["error"]
 
 
 @given(halves | st.lists(st.sampled_from(["thought = ", "[tool_call]", "code = ", '"', "'''", "\n", "x", "\\"])).map("".join))

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 import memci
-from memci.attp import CodeCall, Runtime, Toolbox, parse
-from memci.attp.result import call_toml, error_toml
+from memci.attp import Runtime, Toolbox, parse
+from memci.attp.result import Result
 from memci.errors import ConfigError
 
 REPLY = "[tool_call]\nstatus = \"success\"\ncode = '''\n__result__ = 1\n'''\n"
@@ -22,11 +22,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("bare")
 def test_documents_need_the_extra() -> None:
     """A reply that calls a tool cannot be read, no document can be written, and the errors name the extra."""
-    for use in (
-        lambda: parse(REPLY),
-        lambda: call_toml(CodeCall(status="success", code="1")),
-        lambda: error_toml(kind="", message=""),
-    ):
+    for use in (lambda: parse(REPLY), lambda: Result(value=1).to_toml()):
         with pytest.raises(ConfigError, match="install memci with its extra attp"):
             use()
 

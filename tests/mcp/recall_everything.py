@@ -19,11 +19,11 @@ import attrs
 
 import memci
 from memci.attp.document import CodeCall
-from memci.attp.result import call_toml
 from memci.chapters.address import last_number, page_number, segment_of
 from memci.cli.conversation import read_conversation
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.tools.recall_tools import read_messages
+from tests.attp.replies import call_toml
 from tests.mcp.serving import served
 
 Answer = Callable[[str, Mapping[str, object]], Any]

@@ -6,7 +6,7 @@ import pytest
 
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.memory import MemoryStore
-from memci.attp.result import Result, error_toml, result_toml
+from memci.attp.result import USED_UP, Result
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
@@ -46,7 +46,7 @@ def test_an_answer_of_attp_opens_no_page(wire: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("wire", FORMATS)
-@pytest.mark.parametrize("text", [result_toml(2), result_toml(None), error_toml(kind="NameError", message="no")])
+@pytest.mark.parametrize("text", [result.to_toml() for result in (Result(value=2), Result(), Result(error=USED_UP))])
 def test_a_text_that_begins_like_an_answer_is_the_users(wire: str, text: str) -> None:
     """Whatever a user's text begins with, the runtime did not give it: it opens a page, in each format, as text and as parts."""
     session = open_session(format=wire)
