@@ -15,8 +15,7 @@ from anyio.abc import TaskStatus
 from anyio.to_thread import run_sync
 from mcp.shared.message import SessionMessage
 
-from memci.mcp.conversation import Conversation
-from memci.mcp.server import make_server
+from memci.mcp.server import Conversation, make_server
 
 _PIECE_BYTES = 65_536
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -15,8 +15,7 @@ import memci
 from memci.archive.catalogue.page_facts import PageState
 from memci.engine.settings.config import Budget
 from memci.errors import UnavailableError
-from memci.mcp.conversation import Conversation
-from memci.mcp.server import make_server
+from memci.mcp.server import Conversation, make_server
 from tests.cli.stored import CONFIG, chat, files_below, store_chat
 from tests.mcp.serving import text_of
 
@@ -80,7 +79,7 @@ def test_a_deleted_session_is_not_made_again(conversation: Conversation, store: 
         text, failed = conversation.answer("recall_page", {"index": "usr-4"})
         assert (True, {"kind", "message"}) == (failed, set(json.loads(text)["error"]))
     with pytest.raises(UnavailableError):
-        conversation.contents()
+        conversation.ask(lambda session: session.contents.render())
     assert before == files_below(tmp_path)
 
 
