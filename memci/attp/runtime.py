@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 
 from memci.attp.document import Reply, parse, text_of
-from memci.attp.program import Limits
 from memci.attp.result import USED_UP, Problem, Result, problem_of
-from memci.attp.sandbox import Sandbox
+from memci.attp.sandbox import Limits, Sandbox
 from memci.attp.toolbox import Toolbox, runs_loop
 from memci.errors import ArgumentError, AttpError
 

@@ -1,16 +1,5 @@
 from memci.chat.endpoint import Endpoint
-from memci.chat.loop import Chat
-from memci.chat.step import (
-    Answer,
-    CodeAnswered,
-    Ending,
-    Faded,
-    Model,
-    Reply,
-    Step,
-    ToolAnswered,
-    WindowSent,
-)
+from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Model, Reply, Step, ToolAnswered, WindowSent
 
 __all__ = [
     "Answer",

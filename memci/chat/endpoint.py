@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from memci.chat.step import Reply
+from memci.chat.loop import Reply
 from memci.errors import ArgumentError, ConfigError, ModelError, shown
 from memci.messages import codec
 

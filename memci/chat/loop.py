@@ -1,12 +1,15 @@
 """The loop that carries a user's turn through: window, reply, tool calls and their answers, until the model answers."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from enum import StrEnum
+from typing import Any, Protocol, TypeAlias
+
+import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.attp.result import USED_UP
-from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Model, Reply, Step, ToolAnswered, WindowSent
+from memci.engine.commands.window import Window
 from memci.engine.core.monitor import Notice, Recall
 from memci.engine.session import Session
 from memci.errors import ArgumentError, ConfigError, InvalidMessageError, ModelError, shown
@@ -20,6 +23,93 @@ MAX_CALLS = 64
 
 _PASSED_OVER = ("tool", "system", "developer")
 """Roles of messages that may come after the one which tells who is to speak next."""
+
+
+@attrs.frozen(kw_only=True)
+class Reply:
+    """The assistant message with which a model answered a call, as it came.
+
+    It ended for the *finish_reason*, in the provider's words: ``stop``, ``tool_calls``, ``length`` or ``content_filter``. The
+    *prompt_tokens* are what the provider counted for the window.
+    """
+
+    message: Mapping[str, Any]
+    finish_reason: str = "stop"
+    prompt_tokens: int | None = None
+
+
+class Model(Protocol):
+    """A model: ``memci.chat.Endpoint`` is one, and so is any object with this method."""
+
+    def complete(self, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]], *, may_call: bool) -> Reply:
+        """Return the model's reply to the messages of a window, in OpenAI's chat format; ``ModelError`` where there is none.
+
+        The callee may change the messages. *tools* are the schemas of those that are offered; where the model may not call
+        them now, they stay offered, so that the prompt begins alike.
+        """
+        ...
+
+
+class Ending(StrEnum):
+    """How a turn ended."""
+
+    ANSWERED = "answered"
+    CUT = "cut"
+    REFUSED = "refused"
+    EMPTY = "empty"
+    LIMIT = "limit"
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What came of a turn: the text that the model says to the user, which may be empty.
+
+    *ending* is ``answered``; ``cut``: the provider's limit for replies ended it, and the text is its beginning; ``refused``: the
+    model or a filter refused, and the text is what there is of an answer, else the reason; ``empty``: the reply holds no text;
+    ``limit``: the model called tools to the end of its rounds and beyond. The turn took so many *calls* of the model, since it
+    was begun or resumed.
+    """
+
+    text: str
+    ending: Ending
+    calls: int
+
+
+@attrs.frozen(kw_only=True)
+class WindowSent:
+    """A window is about to be sent."""
+
+    window: Window
+
+
+@attrs.frozen(kw_only=True)
+class ToolAnswered:
+    """A native tool call was carried out, or refused; the text of the tool's message, the answer, is in the session.
+
+    The name is empty where the call has none; the arguments are as the model wrote them, JSON if all is well.
+    """
+
+    name: str
+    arguments: str
+    answer: str
+
+
+@attrs.frozen(kw_only=True)
+class CodeAnswered:
+    """A reply in ATTP that is no answer to the user was answered; the answer, a ``[tool_result]``, is in the session."""
+
+    reply: str
+    answer: str
+
+
+@attrs.frozen(kw_only=True)
+class Faded:
+    """Recalled pages left the window: their indexes, in the order in which they were recalled."""
+
+    pages: tuple[str, ...]
+
+
+Step: TypeAlias = WindowSent | ToolAnswered | CodeAnswered | Faded | Notice
 
 
 class Chat:
@@ -53,9 +143,8 @@ class Chat:
             raise ArgumentError(argument="observer", value=observer, wanted="a function of one argument")
         self._session, self._model = session, model
         self._max_rounds, self._observer = max_rounds, observer
-        self._recalled: dict[str, None] = {}
+        self._recalled = [] if observer is None else [facts.index for facts in session.pages(PageState.ATTACHED)]
         if observer is not None:
-            self._recalled = {facts.index: None for facts in session.pages(PageState.ATTACHED)}
             session.observe(self._hear)
 
     def say(self, message: str | Mapping[str, Any]) -> Answer:
@@ -114,13 +203,13 @@ class Chat:
         self._tell_faded()
         self._tell(WindowSent(window=window))
         reply = self._model.complete(window.messages, tools, may_call=may_call)
-        role = reply.message.get("role")
+        role, calls, problem = reply.message.get("role"), reply.message.get("tool_calls"), ""
         if role != "assistant":
-            message = f"the reply has the role {shown(role)}, not 'assistant'; nothing of it was kept: ask again"
-            raise ModelError(message)
-        calls = reply.message.get("tool_calls")
-        if isinstance(calls, list) and len(calls) > MAX_CALLS:
-            message = f"the reply makes {len(calls)} calls, and {MAX_CALLS} are the most; nothing of it was kept: ask again"
+            problem = f"has the role {shown(role)}, not 'assistant'"
+        elif isinstance(calls, list) and len(calls) > MAX_CALLS:
+            problem = f"makes {len(calls)} calls, and {MAX_CALLS} are the most"
+        if problem:
+            message = f"the reply {problem}; nothing of it was kept: ask again"
             raise ModelError(message)
         try:
             session.append(reply.message, on_conflict="retry")
@@ -163,8 +252,8 @@ class Chat:
         self._tell(ToolAnswered(name=name, arguments=arguments, answer=answer["content"]))
 
     def _hear(self, notice: Notice) -> None:
-        if isinstance(notice, Recall):
-            self._recalled[notice.page] = None
+        if isinstance(notice, Recall) and notice.page not in self._recalled:
+            self._recalled.append(notice.page)
         self._tell(notice)
 
     def _tell(self, step: Step) -> None:
@@ -173,8 +262,7 @@ class Chat:
 
     def _tell_faded(self) -> None:
         faded = tuple(index for index in self._recalled if self._session.facts(index).state is not PageState.ATTACHED)
-        for index in faded:
-            del self._recalled[index]
+        self._recalled = [index for index in self._recalled if index not in faded]
         if faded:
             self._tell(Faded(pages=faded))
 

@@ -12,8 +12,7 @@ import typer
 
 import memci
 from memci.chat.endpoint import Endpoint
-from memci.chat.loop import Chat
-from memci.chat.step import Answer, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
+from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.opening import STORE, TENANT, Place, StoreOption, TenantOption, placed

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memci.attp.program import Limits
-from memci.attp.sandbox import Sandbox
+from memci.attp.sandbox import Limits, Sandbox
 from memci.errors import LimitExceededError, SandboxError
 from tests.attp.escapes import ESCAPES
 

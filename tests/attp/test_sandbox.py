@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.attp.program import Limits
-from memci.attp.sandbox import Outcome, Sandbox
+from memci.attp.sandbox import Limits, Outcome, Sandbox
 from memci.errors import LimitExceededError, SandboxError
 
 JSON = st.recursive(
