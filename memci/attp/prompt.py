@@ -18,22 +18,15 @@ TEMPLATES: Final[dict[Language, str]] = {
 
 
 def prompt(toolbox: Toolbox, lang: Language = "en", *, template: str | None = None) -> str:
-    """Return the text that tells a model how to call the tools of a toolbox. O(its length).
+    """Return the text that tells a model how to call the tools of a toolbox, which stand in it as Python stubs. O(its length).
 
-    Args:
-        toolbox: Its tools are written as Python stubs.
-        lang: The language of the built-in template.
-        template: A template of your own, which holds ``{{AVAILABLE_TOOLS}}``.
-
-    Raises:
-        ConfigError: There is no template in this language, or the template does not say where the tools go.
+    *template* is one of your own, which holds ``{{AVAILABLE_TOOLS}}``, instead of the built-in one of this language. Raises
+    ``ConfigError`` where there is none in this language, or where it does not say where the tools go.
     """
-    text = template
-    if template is None and isinstance(lang, str):
-        text = TEMPLATES.get(lang)
-    if text is None:
+    if template is None and lang not in tuple(TEMPLATES):
         message = f"there is no template in {shown(lang)}; use one of {', '.join(TEMPLATES)}, or give a template"
         raise ConfigError(message, path="lang")
+    text = TEMPLATES[lang] if template is None else template
     if PLACEHOLDER not in text:
         message = f"it does not hold {PLACEHOLDER}, where the tools go"
         raise ConfigError(message, path="template")

@@ -99,22 +99,6 @@ def exceeded(value: float, limit: str) -> LimitExceededError:
 
 
 @attrs.frozen(kw_only=True)
-class Program:
-    """Code that is ready to run, and on which lines of it, from 1, the model's code begins and ends.
-
-    Its value is the JSON text of ``__result__``, or the length of a text that is too long.
-    """
-
-    source: str
-    first_line: int
-    last_line: int
-
-    def line(self, number: int) -> int | None:
-        """Return the line of the model's code that a line of the source is, both from 1; ``None`` for a line of the sandbox."""
-        return number - self.first_line + 1 if self.first_line <= number <= self.last_line else None
-
-
-@attrs.frozen(kw_only=True)
 class Outcome:
     """What a run gave: ``__result__`` as JSON data, what it printed, and how many tools it called."""
 
@@ -145,9 +129,9 @@ class Sandbox:
             SandboxError: The code was refused or failed, or its worker ended.
             LimitExceededError: It went past a limit.
         """
-        program = make_program(code, tools, output_bytes=self.limits.output_bytes)
+        source, lines = _program(code, tools, self.limits.output_bytes)
         with contextlib.ExitStack() as stack:
-            return _Run(program=program, tools=tools, limits=self.limits).drive(self._enter(stack))
+            return _Run(source=source, lines=lines, tools=tools, limits=self.limits).drive(self._enter(stack))
 
     def close(self) -> None:
         """End the workers. The next run, if there is one, starts others."""
@@ -210,7 +194,8 @@ every sandbox there, this one or another, would wait for them for ever."""
 class _Run:
     """One run: answers what the worker asks for, until it is done."""
 
-    program: Program
+    source: str
+    lines: range  # those of the source that are the model's code, both from 1
     tools: Mapping[str, Callable[..., object]]
     limits: Limits
     calls: int = 0
@@ -224,7 +209,7 @@ class _Run:
         from pydantic_monty import FunctionSnapshot, MontyComplete, MontyError, NameLookupSnapshot  # noqa: PLC0415 (as above)
 
         try:
-            snapshot = session.feed_start(self.program.source, print_callback=self._print)
+            snapshot = session.feed_start(self.source, print_callback=self._print)
             while not isinstance(snapshot, MontyComplete):
                 match snapshot:
                     case FunctionSnapshot(is_os_function=True):
@@ -295,8 +280,8 @@ class _Run:
             if kind == stopped and message.startswith(beginning):
                 return exceeded(getattr(self.limits, limit, 0), limit)
         frames = [frame.line for frame in error.traceback()] if isinstance(error, MontyRuntimeError | MontySyntaxError) else []
-        line = next((line for line in map(self.program.line, reversed(frames)) if line), None)
-        if frames and frames[0] > self.program.last_line:
+        line = next((self.lines.index(frame) + 1 for frame in reversed(frames) if frame in self.lines), None)
+        if frames and frames[0] >= self.lines.stop:
             message = f"__result__ is not plain data: {message}"
         if (kind, message) == self.crossed[:2]:
             kind = self.crossed[2]
@@ -308,12 +293,10 @@ class _Run:
         return SandboxError(message[:MAX_MESSAGE_CHARS] or kind, kind=kind, line=line)
 
 
-def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Program:
-    """Check the code and add the tools and modules that it names; *output_bytes* may leave the sandbox. O(size of the code).
+def _program(code: str, tools: Collection[str], output_bytes: int) -> tuple[str, range]:
+    """Return the code, checked, among the tools and modules that it names, and its lines there. O(size of the code).
 
-    Raises:
-        SandboxError: It does not parse, imports something, names what is out of reach, or assigns no ``__result__``.
-        LimitExceededError: It is larger than 64 KiB.
+    The value of the whole is the JSON text of ``__result__``, or the length of a text of more than *output_bytes*.
     """
     if len(code) > MAX_CODE_BYTES or len(code.encode("utf-8", "surrogatepass")) > MAX_CODE_BYTES:
         raise exceeded(MAX_CODE_BYTES, "code_bytes")
@@ -327,7 +310,7 @@ def make_program(code: str, tools: Collection[str], *, output_bytes: int) -> Pro
         before.append(f'(*args, **kwargs):\n    return {CALL}("{name}", _memci_text([args, kwargs]))\n')
     prologue = "".join(before)
     first = prologue.count("\n") + 1
-    return Program(source=f"{prologue}{code}\n_memci_text({RESULT})\n", first_line=first, last_line=first + code.count("\n"))
+    return f"{prologue}{code}\n_memci_text({RESULT})\n", range(first, first + code.count("\n") + 1)
 
 
 @functools.cache

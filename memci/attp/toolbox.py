@@ -211,25 +211,23 @@ class Toolbox:
             Exception: Whatever the function raises.
         """
         tool = self.get(name)
-        bound = tool.bind(positional, arguments)
         if not tool.is_async:
-            return tool.plain_result(tool.function(**bound))
+            return tool.plain_result(tool.function(**tool.bind(positional, arguments)))
         import asyncio  # noqa: PLC0415 (46 ms, for async tools only)
 
         if runs_loop():
             message = f"{name} is async, and this thread runs an event loop: await acall instead"
             raise RuntimeError(message)
-        return tool.plain_result(asyncio.run(tool.function(**bound)))
+        return asyncio.run(self.acall(name, arguments, positional=positional))
 
     async def acall(self, name: str, arguments: Mapping[str, object], *, positional: Sequence[object] = ()) -> Any:  # noqa: ANN401 (JSON data)
         """Like ``call``; an async tool runs in the loop of the caller, any other in a thread."""
-        tool = self.get(name)
-        bound = tool.bind(positional, arguments)
-        if tool.is_async:
-            return tool.plain_result(await tool.function(**bound))
         import asyncio  # noqa: PLC0415 (a caller without a loop does not need it)
 
-        return tool.plain_result(await asyncio.to_thread(tool.function, **bound))
+        tool = self.get(name)
+        bound = tool.bind(positional, arguments)
+        work = tool.function(**bound) if tool.is_async else asyncio.to_thread(tool.function, **bound)
+        return tool.plain_result(await work)
 
     def _records(self) -> dict[str, str]:
         return {name: text for tool in self._tools.values() for name, text in tool.records().items()}

@@ -39,16 +39,13 @@ def refusal(line: str) -> types.JSONRPCError | None:
         problem = _HALF if _holds_half(value) else _FORM
     except (ValueError, RecursionError):
         return _error(types.PARSE_ERROR, "this line is no JSON", None)
-    known = value.get("id") if isinstance(value, dict) else None
+    keys = value if isinstance(value, dict) else {}
+    if "id" not in keys if "method" in keys else not {"result", "error"}.isdisjoint(keys):
+        return None
+    known = keys.get("id")
     if isinstance(known, bool) or not isinstance(known, int | str) or _holds_half(known):
         known = None
-    return _error(types.INVALID_REQUEST, problem, known) if _wants_answer(value) else None
-
-
-def _wants_answer(value: object) -> bool:
-    if not isinstance(value, dict):
-        return True
-    return "id" in value if "method" in value else value.keys().isdisjoint({"result", "error"})
+    return _error(types.INVALID_REQUEST, problem, known)
 
 
 def _holds_half(value: object) -> bool:
