@@ -133,11 +133,15 @@ class BlobSession:
         self.blobs = session.blobs
         self.journal: Journal = _BlobJournal(session.journal, self)
         self.pages: Pages = _BlobPages(session.pages, self)
-        self.snapshots: Snapshots = _BlobSnapshots(session.snapshots, self)
         self.indexed_seq = session.indexed_seq
         self.close = session.close
         self._session = session
         self._session_id = session_id
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The cached states."""
+        return _BlobSnapshots(self._session.snapshots, self)
 
     @property
     def index(self) -> "PageIndex":
