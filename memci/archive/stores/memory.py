@@ -10,8 +10,7 @@ import attrs
 from memci.archive import refusal
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, Snapshots
 from memci.archive.stores.names import check_identifier, check_key, check_page_name
-from memci.archive.stores.record_codec import check_body, check_commit, redacted_meanwhile
-from memci.archive.stores.thinning import superfluous
+from memci.archive.stores.record_codec import check_body, check_commit, redacted_meanwhile, superfluous
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex

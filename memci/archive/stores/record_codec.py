@@ -1,4 +1,4 @@
-"""How one journal record, and one snapshot, is written as one line of JSON.
+"""How one journal record, and one snapshot, is written as one line of JSON; and which snapshots to keep.
 
 A record::
 
@@ -20,7 +20,7 @@ The line is put together from bytes and read by slices: the body is never encode
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ _REDACTED = re.compile(rb'\{"redacted":"([0-9a-f]{64})","event":')
 _VERSION = re.compile(rb'\{"v":' + _NUMBER + rb",")
 _KIND = re.compile(r"[a-z][a-z0-9_]*")
 _LINE_END = b"}\n"
+_NEWEST = 3
 
 
 class DamagedLineError(ValueError):
@@ -163,6 +164,18 @@ class LineCodec:
 
     def _sum(self, rest: bytes) -> bytes:
         return sha256(self._prefix + rest).hexdigest()[:32].encode()
+
+
+def superfluous(seqs: Iterable[int]) -> list[int]:
+    """Return the snapshots to remove, so that about log2 of the journal's length remain.
+
+    The newest three stay, and of the others one for each power of two of age, in records before the newest. In each
+    power the oldest stays: it is the one that grows into the next power, and the younger ones can take its place.
+    """
+    ordered = sorted(set(seqs), reverse=True)
+    oldest = {(ordered[0] - seq).bit_length(): seq for seq in ordered[_NEWEST:]}
+    kept = set(oldest.values())
+    return [seq for seq in ordered[_NEWEST:] if seq not in kept]
 
 
 def _newer(version: bytes) -> StoreError:

@@ -47,6 +47,7 @@ _COMPARED = 8
 _OWN = ("store", "ttl_s", "timeout_ms", "prefix")
 _DRIVER = ("db", "ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_keyfile")
 _SCHEMES = ("redis", "rediss", "redis+unix")  # plain, over TLS, and through a socket of this machine
+_MOST = {"ttl_s": 31_536_000, "timeout_ms": 60_000}
 # A password that holds @, / or ? as it is could be taken for a host, a path or an option, whose names errors show.
 _URL = re.compile(
     r"(?:rediss?://(?:[^@/?]*@)?(?:\[[^\]@/?]*\]|[^@/?:\[\]]*)(?::[0-9]{0,5})?(?:/[0-9]*)?|redis\+unix://(?:[^@/?]*@)?[^@?:]*)"
@@ -118,20 +119,13 @@ def parse(url: str) -> Location:
         _refuse(f"{unknown}, there are {', '.join(sorted((*_OWN, *_DRIVER)))}")
     if not rest or not store or store.partition(":")[0] in _SCHEMES:
         _refuse("it names no server, or no store: give redis://host:6379/0?store=<URL, percent-encoded>")
+    numbers = {"ttl_s": "3600", "timeout_ms": "250"} | {name: options[name] for name in _MOST if name in options}
+    for name, text in numbers.items():
+        if not re.fullmatch("[0-9]{1,8}", text) or not 1 <= int(text) <= _MOST[name]:
+            _refuse(f"{name} is no number from 1 to {_MOST[name]}")
     of_driver = urlencode({name: options[name] for name in _DRIVER if name in options})
-    return Location(
-        url=f"{'unix' if scheme == 'redis+unix' else scheme}://{rest}" + (f"?{of_driver}" if of_driver else ""),
-        store=store,
-        ttl_s=_number("ttl_s", options.get("ttl_s", "3600"), most=31_536_000),
-        timeout_ms=_number("timeout_ms", options.get("timeout_ms", "250"), most=60_000),
-        prefix=options.get("prefix", "memci"),
-    )
-
-
-def _number(name: str, text: str, *, most: int) -> int:
-    if not re.fullmatch("[0-9]{1,8}", text) or not 1 <= int(text) <= most:
-        _refuse(f"{name} is no number from 1 to {most}")
-    return int(text)
+    server = f"{'unix' if scheme == 'redis+unix' else scheme}://{rest}" + (f"?{of_driver}" if of_driver else "")
+    return Location(server, store, int(numbers["ttl_s"]), int(numbers["timeout_ms"]), options.get("prefix", "memci"))
 
 
 def _refuse(reason: str) -> NoReturn:
@@ -142,12 +136,9 @@ def _refuse(reason: str) -> NoReturn:
 class RedisTier:
     """The tier as the store uses it. No call raises because of the tier; after a failure others are not even tried for a while.
 
-    Threads may share it. Its counts and what it knows of failures are then approximate, which does no harm. Nothing is connected
-    to before something is asked for: that raises ``ConfigError`` where the driver is not installed, or cannot use the URL.
-
-    Attributes:
-        requests: How many round trips were made, by name; one that failed counts, its repetition does not.
-        failures: How many of them failed in a row, up to now.
+    It connects when something is asked for first: that raises ``ConfigError`` if the driver is not installed, or cannot use the
+    URL. ``requests`` counts the round trips by name (one that failed counts, its repetition does not), ``failures`` those that
+    failed in a row up to now; with threads that share it both are approximate, which does no harm.
     """
 
     def __init__(self, location: Location) -> None:
@@ -163,7 +154,7 @@ class RedisTier:
         return f"{self._location.prefix}:{{{name}}}"
 
     def find(self, key: str, token: str = "") -> tuple[str, bytes] | None:
-        """Return the token and the text of a session, both empty for nothing, or ``None`` where the tier does not answer.
+        """Return token and text of a session, both empty for nothing; ``None`` where the tier does not answer.
 
         Where there is nothing, *token* announces an entry, to be filled with what is read from now on; empty to look only.
         """
@@ -232,17 +223,16 @@ class RedisTier:
             # A connection that the server closed meanwhile is opened again, once; a timeout is not waited for twice.
             retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
             timeout_s = self._location.timeout_ms / 1_000
+            options = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s, "retry": retry, "protocol": 2}
             try:
-                self._client = redis.Redis.from_url(
-                    self._location.url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=retry, protocol=2
-                )
+                self._client = redis.Redis.from_url(self._location.url, **options)
             except ValueError:
                 _refuse("give redis://user:password@host:6379/0, percent-encoded")
         return self._client
 
 
 class _Copy(NamedTuple):
-    """What a journal took over when it looked first: the records after *base*, and the newest snapshot."""
+    """The records after *base*, and the newest snapshot."""
 
     base: int
     records: list[Record]
@@ -254,13 +244,10 @@ class _Copy(NamedTuple):
 
 
 class _Journal:
-    """Implements ``memci.archive.stores.contract.Journal``, and looks after the tier's entry of the session.
-
-    ``copy`` is what was taken over by the first look, until it is read or something else is asked for.
-    """
+    """Looks after the tier's entry of the session, too."""
 
     def __init__(self, session: SessionStore, tier: RedisTier, owner: tuple[str, str], *, read_only: bool) -> None:
-        self.copy: _Copy | None = None
+        self.copy: _Copy | None = None  # what the first look took over, until it is read or something else is asked for
         self._session = session
         self._journal = session.journal
         self._tier = tier
@@ -372,8 +359,6 @@ class _Journal:
 
 
 class _Snapshots:
-    """Implements ``memci.archive.stores.contract.Snapshots``."""
-
     def __init__(self, snapshots: Snapshots, journal: _Journal) -> None:
         self.problems = snapshots.problems
         self._snapshots = snapshots
@@ -418,10 +403,7 @@ class TieredSession:
 
 
 class TieredStore:
-    """Implements ``memci.archive.stores.contract.Store`` on another store, which is closed with this one, as the tier is.
-
-    The counts of ``tier`` tell what was done.
-    """
+    """Implements ``memci.archive.stores.contract.Store`` on another store, which is closed with this one, as the tier is."""
 
     def __init__(self, store: Store, tier: RedisTier) -> None:
         self.durability: str = store.durability

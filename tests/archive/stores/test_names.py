@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.stores.names import MAX_NAME_BYTES, check_page_name, file_name, find_identifier, is_hashed
-from memci.archive.stores.thinning import superfluous
+from memci.archive.stores.record_codec import superfluous
 from memci.errors import InvalidIdError
 
 

@@ -51,12 +51,10 @@ class OpenFile:
 class FileJournal:
     """Implements ``memci.archive.stores.contract.Journal`` on ``journal.jsonl``, and has the lock of the session.
 
-    The head is found by reading backwards from the end and is kept with the size that the file then had, so that a look
-    at the size tells whether somebody else wrote. What a crash left after the last whole commit is invisible to readers, and
-    is cut by the next writer.
-
-    The lock is an exclusive ``flock`` on a file of its own, so that no file that is replaced takes it along. It keeps out other
-    openings of the session, in this process and in others; under it a temporary file belongs to nobody else.
+    The head is found by reading backwards from the end and is kept with the size that the file then had, so that a look at the
+    size tells whether somebody else wrote. What a crash left after the last whole commit is invisible to readers, and is cut by
+    the next writer. The lock is an exclusive ``flock`` on a file of its own, so that no file that is replaced takes it along; it
+    keeps out other openings of the session, in this process and in others, and makes temporary files the holder's alone.
     """
 
     def __init__(self, files: SessionFiles, codec: LineCodec) -> None:
@@ -71,13 +69,13 @@ class FileJournal:
         self._failure = ""
 
     def head(self) -> int:
-        """Return the sequence number of the last whole commit as it is stored now; raise ``CorruptError`` for a damaged one."""
+        """Return the sequence number of the last whole commit; see the contract."""
         with self.files.reported(self.files.journal):
             file = self._look()
             return file.tail.head if file else 0
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
-        """Commit the records after *expected*, all or none, and return the new head. One write and one sync."""
+        """Commit the records after *expected*, and return the new head. One write and one sync."""
         files = self.files
         if self._failure:
             message = f"session {files.session_id!r}: {self._failure}: close the session and open it again"

@@ -70,7 +70,7 @@ class SessionFiles:
         return refusal.unavailable(error, path.removeprefix(f"{self.root}/"), self.session_id)
 
     def settle(self) -> None:
-        """Make the directories of a session safe before its first record: a loss of power then leaves both."""
+        """Make the directories of a session safe before its first record."""
         if is_hashed(file_name(self._tenant)) or is_hashed(file_name(self.session_id)):
             note = orjson.dumps({"tenant": self._tenant, "session": self.session_id})
             self.write_file([note, b"\n"], f"{self.directory}/{NOTE}", sync=True)
@@ -182,8 +182,8 @@ class SessionFiles:
         parent = path.rpartition("/")[0] or "/"
         if path == self.tenant_directory:
             # Whoever made the root may have died before its name was safe: a tenant in it tells that it is.
-            self._make_directories(self.root)
-            self.sync(self.root.rpartition("/")[0] or "/")
+            self._make_directories(parent)
+            self.sync(parent.rpartition("/")[0] or "/")
         try:
             self.io.make_directory(path)
         except FileExistsError:

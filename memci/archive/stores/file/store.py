@@ -34,8 +34,7 @@ from memci.archive.stores.names import (
     is_page_name,
     session_name,
 )
-from memci.archive.stores.record_codec import DamagedLineError, LineCodec
-from memci.archive.stores.thinning import superfluous
+from memci.archive.stores.record_codec import DamagedLineError, LineCodec, superfluous
 from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
@@ -312,10 +311,8 @@ class FileStore:
             return
         except OSError as error:
             raise refusal.unavailable(error, name) from error
-        for entry in entries:
-            session_id = self._find_session(tenant, entry)
-            if session_id is not None:
-                yield session_id
+        found = (self._find_session(tenant, entry) for entry in entries)
+        yield from filter(None, found)
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
@@ -344,9 +341,8 @@ class FileStore:
         if not entry.is_dir():
             return None
         session_id = self._noted_id(tenant, entry) if is_hashed(entry.name) else find_session(entry.name)
-        if session_id is None or session_name(session_id) != entry.name or not self._has_records(tenant, session_id):
-            return None
-        return session_id
+        is_one = session_id and session_name(session_id) == entry.name and self._has_records(tenant, session_id)
+        return session_id if is_one else None
 
     def _noted_id(self, tenant: str, entry: "os.DirEntry[str]") -> str | None:
         try:
@@ -363,12 +359,10 @@ class FileStore:
         return None
 
     def _has_records(self, tenant: str, session_id: str) -> bool:
-        session = self.open(tenant, session_id, read_only=True)
         try:
-            return session.journal.head() > 0
+            with closing(self.open(tenant, session_id, read_only=True)) as session:
+                return session.journal.head() > 0
         except StoreError as error:
             if isinstance(error, UnavailableError) and not is_of_other_kind(error.__cause__):
                 raise
             return True  # damaged, of a newer memci, or none: whoever opens it is told
-        finally:
-            session.close()

@@ -12,8 +12,7 @@ from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.names import check_page_name, is_page_name
 from memci.archive.stores.objects.manifest import SEGMENTS, SNAPSHOTS, Draft, Manifest, Part, Snapshot, is_former
 from memci.archive.stores.objects.opening import Opening
-from memci.archive.stores.record_codec import DamagedLineError, check_body
-from memci.archive.stores.thinning import superfluous
+from memci.archive.stores.record_codec import DamagedLineError, check_body, superfluous
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex

@@ -10,7 +10,7 @@ import attrs
 from memci.archive import refusal
 from memci.archive.stores.contract import NewRecord, Record, SessionStore
 from memci.archive.stores.names import check_identifier, check_page_name, file_name, find_identifier
-from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body, redacted_meanwhile
+from memci.archive.stores.record_codec import DamagedLineError, Header, LineCodec, check_body, redacted_meanwhile, superfluous
 from memci.archive.stores.sql.rows import (
     BEGIN,
     FIND,
@@ -23,7 +23,6 @@ from memci.archive.stores.sql.rows import (
     checked_head,
     place_of,
 )
-from memci.archive.stores.thinning import superfluous
 from memci.errors import CorruptError, UnavailableError
 
 if TYPE_CHECKING:
