@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 class NewRecord:
     """An event on its way into a journal.
 
-    Attributes:
-        kind: Such as ``appended``: a word of a-z, 0-9 and _ that begins with a letter.
-        version: The version of the kind, from 0.
-        body: The event as compact JSON: not empty, no raw line break, no NUL.
+    *kind* is a word of a-z, 0-9 and _ that begins with a letter, such as ``appended``, and *version* that of the kind, from 0;
+    *body* is the event as compact JSON: not empty, no raw line break, no NUL.
     """
 
     kind: str
@@ -31,12 +29,9 @@ class NewRecord:
 
 @attrs.frozen
 class Record:
-    """One event as it lies in a journal.
+    """One event as it lies in a journal, at the place *seq*, dense from 1; the others as in ``NewRecord``.
 
-    Attributes:
-        seq: Its place, dense from 1.
-        kind, version, body: As in ``NewRecord``.
-        redacted: The body is not the one that was appended, but what ``Journal.redact`` put in its place.
+    It is *redacted* where the body is not the one that was appended, but what ``Journal.redact`` put in its place.
     """
 
     seq: int

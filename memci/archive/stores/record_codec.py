@@ -29,7 +29,6 @@ import orjson
 from memci.archive.stores.contract import NewRecord, Record
 from memci.errors import ConflictError, StoreError
 
-_FORMAT_VERSION = 1
 _NUMBER = rb"(0|[1-9][0-9]{0,18})"
 _RECORD = re.compile(
     rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb',"left":' + _NUMBER + rb',"of":' + _NUMBER
@@ -104,21 +103,19 @@ class LineCodec:
 
     def decode_header(self, line: bytes) -> Header:
         """Read and check what stands before the body; raise ``DamagedLineError``, or ``StoreError`` for a newer memci's."""
-        match = _RECORD.match(line)
-        if match is None or not line.endswith(_LINE_END):
-            newer = _VERSION.match(line)
-            if newer is not None and int(newer[1]) > _FORMAT_VERSION:
-                raise _newer(newer[1])
-            message = "the line is not a journal record"
-            raise DamagedLineError(message)
-        version, seq, left, of, kind, kind_version, sha, checksum = match.groups()
-        holds = self._sum(b',%b,%b,%b,"%b",%b,"%b"]' % (seq, left, of, kind, kind_version, sha)) == checksum
-        if version != b"1" and not holds:  # where it holds for version 1, a flipped bit made another digit of it
-            raise _newer(version)
-        if version != b"1" or not holds:
-            message = "the checksum of the record does not match"
-            raise DamagedLineError(message)
-        return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
+        match = _RECORD.match(line) if line.endswith(_LINE_END) else None
+        holds = False
+        if match is not None:
+            version, seq, left, of, kind, kind_version, sha, checksum = match.groups()
+            holds = self._sum(b',%b,%b,%b,"%b",%b,"%b"]' % (seq, left, of, kind, kind_version, sha)) == checksum
+            if holds and version == b"1":
+                return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
+        newer = _VERSION.match(line)
+        if newer is not None and int(newer[1]) > 1 and not holds:  # where it holds, a flipped bit made another digit of the 1
+            message = f"a record has format version {int(newer[1])}, written by a newer memci: upgrade memci to read it"
+            raise StoreError(message)
+        message = "the line is not a journal record" if match is None else "the checksum of the record does not match"
+        raise DamagedLineError(message)
 
     def decode_body(self, line: bytes, header: Header) -> tuple[bytes, bool]:
         """Return the body of a record, and whether it was redacted; raise ``DamagedLineError``."""
@@ -176,7 +173,3 @@ def superfluous(seqs: Iterable[int]) -> list[int]:
     oldest = {(ordered[0] - seq).bit_length(): seq for seq in ordered[_NEWEST:]}
     kept = set(oldest.values())
     return [seq for seq in ordered[_NEWEST:] if seq not in kept]
-
-
-def _newer(version: bytes) -> StoreError:
-    return StoreError(f"a record has format version {version.decode()}, written by a newer memci: upgrade memci to read it")

@@ -315,14 +315,13 @@ class _Journal:
             token, text = self._tier.find(self._key, "" if self._read_only else uuid4().hex) or ("", b"")
             copy = self._decoded(text)
             with suppress(StoreError):  # whoever asks the store next is told
-                if copy is not None and self._holds(copy):
+                if copy is not None and self._is_stored(copy):
                     self.copy, self._token = copy, token
                 elif token and not self._read_only:
                     self.copy = self._made(token)
         return self.copy
 
-    def _holds(self, copy: _Copy) -> bool:
-        """Return whether the store ends with the last records of a copy. One reading of it."""
+    def _is_stored(self, copy: _Copy) -> bool:
         last = copy.records[-_COMPARED:]
         return list(islice(self._journal.read(copy.head - len(last)), _COMPARED + 1)) == last
 

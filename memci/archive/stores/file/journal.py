@@ -167,7 +167,8 @@ class FileJournal:
             try:
                 yield self._acquire()
             finally:
-                self._release()
+                if self._lock is not None:
+                    self._release(self._lock)
         except OSError as error:
             raise files.failure(error, path) from error
 
@@ -205,14 +206,12 @@ class FileJournal:
             self._io.close(self._lock)
             self._lock = None
 
-    def _release(self) -> None:
-        # What was done under the lock is done: one that cannot be released is given back with its file.
-        if self._lock is not None:
-            try:
-                self._io.lock(self._lock, UNLOCK)
-            except OSError:
-                lock, self._lock = self._lock, None
-                self._io.close(lock)
+    def _release(self, lock: int) -> None:
+        try:
+            self._io.lock(lock, UNLOCK)
+        except OSError:  # what was done under the lock is done, and the lock is given back with its file
+            self._lock = None
+            self._io.close(lock)
 
     def _commit(self, expected: int, commit: bytes, count: int, size: int) -> None:
         """Write and sync a commit, under the lock. Raises ``OSError``, and what ``append`` raises."""
