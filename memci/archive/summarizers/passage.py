@@ -1,9 +1,9 @@
 """Cuts a text into atoms: words, runs of characters and whole literal values, each with its worth and its cost."""
 
-import heapq
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ import attrs
 from memci.archive.summarizers.estimate import CJK, estimate
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
 from memci.archive.summarizers.rarity import KNOWN, Told, chunks, pair_worth, word_worth
+from memci.archive.summarizers.words import pairs
 
 READ_CHARACTERS = 20_000
 """How much of the beginning, and of the end, of a long text is read for rare words."""
@@ -52,7 +53,8 @@ _ERROR_LINE = re.compile(
 )
 _ERROR_LINE_FACTOR = 1.8
 
-_START_GAP = "\n" * (_LONGEST_RAW_GAP + 1)
+_MOST_OF_GAP = _LONGEST_RAW_GAP + 1  # characters that tell all there is to tell of a gap
+_START_GAP = "\n" * _MOST_OF_GAP
 
 _Gap: TypeAlias = "tuple[str | None, float, bool]"
 
@@ -82,8 +84,7 @@ def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
     found: list[Atom] = []
     for start, end in _regions(text):
         inside = units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
-        if inside and inside[-1][1] > end:
-            inside = inside[:-1]
+        inside = inside[:-1] if inside and inside[-1][1] > end else inside
         cut = _cut(text, start, end, inside, _START_GAP)
         for line in _ERROR_LINE.finditer(text, start, end):
             first, last = (bisect_left(cut, place, key=attrgetter("start")) for place in line.span())
@@ -96,20 +97,17 @@ def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
 def _regions(text: str) -> list[tuple[int, int]]:
     if len(text) <= 2 * READ_CHARACTERS:
         return [(0, len(text))]
-    head = _edge(text, READ_CHARACTERS)
-    tail = _edge(text, len(text) - READ_CHARACTERS)
+    head, tail = (_edge(text, place) for place in (READ_CHARACTERS, len(text) - READ_CHARACTERS))
     places: dict[str, list[Literal]] = {}
     for literal in tokens(text, head, min(tail, SCANNED_CHARACTERS)):
         if literal.kind not in (LiteralKind.NUMBER, LiteralKind.BLOB):
             places.setdefault(text[literal.start : literal.end], []).append(literal)
-    firsts = [(-same[0].kind.worth / len(same), same[0].start, same[0]) for same in places.values()]
-    rarest = [literal for *_, literal in heapq.nsmallest(_MIDDLE_LITERALS, firsts)]
+    rarest = sorted(places.values(), key=lambda same: (-same[0].kind.worth / len(same), same[0].start))[:_MIDDLE_LITERALS]
     regions = [(0, head)]
-    for literal in sorted(rarest, key=attrgetter("start")):
-        start = max(regions[-1][1], _edge(text, literal.start - _MIDDLE_CONTEXT))
-        end = min(tail, max(literal.end, _edge(text, literal.end + _MIDDLE_CONTEXT)))
-        if start <= literal.start:
-            regions.append((start, end))
+    for first, last, _ in sorted(same[0] for same in rarest):
+        start = max(regions[-1][1], _edge(text, first - _MIDDLE_CONTEXT))
+        if start <= first:
+            regions.append((start, min(tail, max(last, _edge(text, last + _MIDDLE_CONTEXT)))))
     return [*regions, (tail, len(text))]
 
 
@@ -123,17 +121,16 @@ def _edge(text: str, position: int) -> int:
     return position
 
 
+@lru_cache(maxsize=1_000)
 def _gap(raw: str) -> _Gap:
     """Return what stands between two words in one line and without marks of layout; ``None`` where it is too much to show.
 
     With its estimated tokens, and whether a sentence or line begins after it.
     """
     opens = _SENTENCE_GAP.search(raw, 0, _LONGEST_RAW_GAP) is not None
-    if len(raw) > _LONGEST_RAW_GAP:
-        return None, 0.0, opens
     plain = _BULLET.sub(" ", raw).translate(_MARKUP)
     gap = " ".join(plain.split())
-    if len(gap) > _LONGEST_GAP:
+    if len(raw) > _LONGEST_RAW_GAP or len(gap) > _LONGEST_GAP:
         return None, 0.0, opens
     if not gap:
         return " " if raw else "", 0.0, opens
@@ -141,14 +138,10 @@ def _gap(raw: str) -> _Gap:
     return gap, estimate(gap), opens
 
 
-_COMMON_GAPS = {raw: _gap(raw) for raw in (" ", ", ", ". ", "! ", "? ", ": ", "\n", "，", "。", "、")}
-
-
 def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap: str) -> list[Atom]:
     """Cut a region into words, runs of characters, units, and the literal values that stand between units."""
     region = text[start:end]
     found: list[Atom] = []
-    gaps = dict(_COMMON_GAPS)
     place = 0
     bounds = [bound - start for unit in units for bound in unit]
     values: list[tuple[int, int, LiteralKind | None]] = [
@@ -163,23 +156,19 @@ def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap:
         gap = pieces[-1]
         for before, word in zip(pieces[::2], pieces[1::2], strict=False):
             position += len(before)
-            facts = gaps.get(before) or gaps.setdefault(before, _gap(before))
-            end = position + len(word)
+            facts = _gap(before[:_MOST_OF_GAP])
             known = KNOWN.get(word) or KNOWN.get(word.lower())
             if known is not None:
-                forms, cost = known
-                found.append(Atom(position, end, 1, forms, cost, *facts))
+                found.append(Atom(position, position + len(word), 1, *known, *facts))
             elif word.isascii() or not _UNSPACED.match(word):
-                plain = word.lower()
-                worth = word_worth(word, plain, starts_sentence=facts[2])
-                found.append(Atom(position, end, 1, ((plain, worth),), estimate(word), *facts))
+                forms = ((word.lower(), word_worth(word, starts_sentence=facts[2])),)
+                found.append(Atom(position, position + len(word), 1, forms, estimate(word), *facts))
             else:
                 _chop(word, position, facts, found)
-            position = end
+            position += len(word)
         if kind is not None:
-            facts = gaps.get(gap) or gaps.setdefault(gap, _gap(gap))
             make = _pair if kind is LiteralKind.PAIR else _whole
-            found.append(make(text, start + first, start + last, kind, facts))
+            found.append(make(text, start + first, start + last, kind, _gap(gap[:_MOST_OF_GAP])))
             gap = ""
             place = last
     return found
@@ -189,9 +178,7 @@ def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
     """Cut a run of a script without spaces before and after the characters that join words."""
     before = ""
     for chunk in chunks(run):
-        seen = before + chunk
-        pairs = [seen[i : i + 2] for i in range(len(seen) - 1)] or [seen]
-        forms = tuple([(pair, pair_worth(pair) * _CHARACTER_WORTH) for pair in pairs])
+        forms = tuple([(pair, pair_worth(pair) * _CHARACTER_WORTH) for pair in pairs(before + chunk)])
         found.append(Atom(position, position + len(chunk), len(chunk), forms, estimate(chunk), *gap))
         position += len(chunk)
         before = chunk[-1]
@@ -200,12 +187,11 @@ def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
 
 def _whole(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
     """Make the atom of a literal value."""
-    worth = kind.worth
+    worth, shown = kind.worth, text[start:end]
     if kind is LiteralKind.NUMBER and gap[2] and text[end : end + 1] in _AFTER_LIST_NUMBER:
         worth = _LIST_NUMBER_WORTH
     elif kind is LiteralKind.NUMBER and end - start < _TELLING_DIGITS:
         worth /= 2
-    shown = text[start:end]
     return Atom(start, end, shown.count(" ") + 1, ((shown.lower(), worth),), estimate(shown), *gap, kind)
 
 

@@ -93,11 +93,12 @@ _CHUNK = re.compile("[{0}]|[^{0}]{{1,6}}".format("".join(sorted(_FUNCTION_CHARAC
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")
 
 
-def word_worth(word: str, plain: str, *, starts_sentence: bool) -> float:
+def word_worth(word: str, *, starts_sentence: bool) -> float:
     """Return how much a word that is not in ``KNOWN`` tells: 0 for nothing, 1 for a rare word, a little more for a name.
 
-    *plain* is the word in lower case; at the start of a sentence, a capital letter says nothing.
+    At the start of a sentence, a capital letter says nothing.
     """
+    plain = word.lower()
     if not plain.isalpha():
         for suffix in _SUFFIXES:
             if plain.endswith(suffix):

@@ -1,8 +1,4 @@
-"""Chooses which runs of a page's words are worth their tokens.
-
-Greedy by worth for each token, with a heap of upper bounds (the lazy form of the greedy algorithm: Minoux, 1978): a word is
-weighed with what it takes to show it only when it comes first.
-"""
+"""Chooses which stretches of a page's words are worth their tokens."""
 
 import math
 from collections.abc import Sequence
@@ -15,15 +11,15 @@ from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atom
 
 JOIN = " … "
-"""What stands between two runs that are no neighbours in the source."""
+"""What stands between two stretches that are no neighbours in the source."""
 
 JOIN_TOKENS = 1.0
 _ASKING = frozenset("?？!！")
 _CLOSING = {")": "(", "）": "（", "]": "["}
 _NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
 _FEWEST_WORDS = 2
-_SMALLEST_RUN = 2.5
-_MISFITS = 6
+_SMALLEST = 2.5  # tokens of a stretch for which a passage is opened
+_MISFITS = 6  # atoms that found no room, after which no more are tried
 _APART = float("inf")
 
 
@@ -42,36 +38,33 @@ class Passage:
     opening_worth: float  # what the opening tells by itself, such as the name of a tool
 
 
-Run = tuple[int, int]
-"""A run of atoms: the number of its first, and the number after its last."""
+Stretch = tuple[int, int]
+"""Neighbouring atoms that can be shown as one: the number of the first, and the number after the last."""
 
 
-def choose(passages: Sequence[Passage], room: float) -> list[list[Run] | None]:
-    """Choose for each passage which runs to show, together within *room* tokens; ``None`` for a passage that is left out.
+def choose(passages: Sequence[Passage], room: float) -> list[list[Stretch] | None]:
+    """Choose for each passage which stretches to show, together within *room* tokens; ``None`` for a passage that is left out.
 
-    Runs have two words at least; a literal value may stand alone as long as most words of the page do not.
-    O(atoms · log atoms).
+    They have two words at least; a literal value may stand alone as long as most words of the page do not. Greedy by worth for
+    each token, with a heap of upper bounds (the lazy form of the greedy algorithm: Minoux, 1978). O(atoms · log atoms).
     """
     chosen = _Choice(passages, room, loners=True).make()
-    runs = zip(passages, chosen, strict=True)
-    sizes = [sum(atom.words for atom in passage.atoms[first:last]) for passage, each in runs for first, last in each or ()]
+    pairs = zip(passages, chosen, strict=True)
+    sizes = [sum(atom.words for atom in passage.atoms[first:last]) for passage, each in pairs for first, last in each or ()]
     alone = sum(size for size in sizes if size < _FEWEST_WORDS)
     return chosen if 2 * alone <= sum(sizes) else _Choice(passages, room, loners=False).make()
 
 
-def shown(passage: Passage, runs: Sequence[Run]) -> str:
-    """Write runs out as they stand in the source, joined by ``JOIN``."""
+def shown(passage: Passage, stretches: Sequence[Stretch]) -> str:
+    """Write stretches out as they stand in the source, joined by ``JOIN``."""
     texts = []
-    for first, last in runs:
+    for first, last in stretches:
         atoms = passage.atoms[first:last]
-        pieces = [passage.text[atoms[0].start : atoms[0].end]]
-        for atom in atoms[1:]:
-            pieces += (atom.gap or "", passage.text[atom.start : atom.end])
-        end = atoms[-1].end
-        mark = passage.text[end : end + 1]
-        if mark in _ASKING or (mark in _CLOSING and _CLOSING[mark] in "".join(pieces)):
-            pieces.append(mark)
-        texts.append("".join(pieces))
+        text = "".join((atom.gap or "") + passage.text[atom.start : atom.end] for atom in atoms)
+        text = text.removeprefix(atoms[0].gap or "")
+        mark = passage.text[atoms[-1].end : atoms[-1].end + 1]
+        closes = mark in _ASKING or (mark in _CLOSING and _CLOSING[mark] in text)
+        texts.append(text + mark if closes else text)
     return JOIN.join(texts)
 
 
@@ -87,18 +80,17 @@ class _Choice:
         self.left = room
         self.loners = loners
         self.atoms = [atom for passage in passages for atom in passage.atoms]
-        self.joins = [_APART if atom.gap is None else atom.gap_cost for atom in self.atoms]
-        self.joins.append(_APART)
+        self.joins = [*(_APART if atom.gap is None else atom.gap_cost for atom in self.atoms), _APART]
         self.costs = [atom.cost for atom in self.atoms]
         self.worths = [atom.worth for atom in self.atoms]
         self.taken = bytearray(len(self.atoms) + 1)
         self.is_open = bytearray(len(passages))
-        self.has_run = bytearray(len(passages))
+        self.is_shown = bytearray(len(passages))  # in part, beside its opening
         self.bases = list(accumulate((len(passage.atoms) for passage in passages), initial=0))
         self.densities = [-worth / cost for worth, cost in zip(self.worths, self.costs, strict=True)]
         self.heap: list[tuple[float, int, int]] = []  # less worth a token, atom (-1 opens the passage), passage
 
-    def make(self) -> list[list[Run] | None]:
+    def make(self) -> list[list[Stretch] | None]:
         whole = sum(self.costs) + sum([JOIN_TOKENS if join == _APART else join for join in self.joins[:-1]])
         whole += sum([passage.opening_cost - (JOIN_TOKENS if passage.atoms else 0.0) for passage in self.passages])
         if whole <= self.left:
@@ -106,19 +98,17 @@ class _Choice:
             self.is_open[:] = b"\1" * len(self.is_open)
         else:
             self._fill()
-        return [self._runs(number) if self.is_open[number] else None for number in range(len(self.passages))]
+        return [self._stretches(number) if self.is_open[number] else None for number in range(len(self.passages))]
 
-    def _runs(self, number: int) -> list[Run]:
+    def _stretches(self, number: int) -> list[Stretch]:
         base, stop = self.bases[number : number + 2]
-        runs = []
-        first = self.taken.find(1, base, stop)
-        while first >= 0:
-            last = first + 1
-            while last < stop and self.taken[last] and self.joins[last] != _APART:
-                last += 1
-            runs.append((first - base, last - base))
-            first = self.taken.find(1, last, stop)
-        return runs
+        found: list[Stretch] = []
+        for place in range(base, stop):
+            if self.taken[place]:
+                goes_on = found and found[-1][1] == place - base and self.joins[place] != _APART
+                first = found.pop()[0] if goes_on else place - base
+                found.append((first, place - base + 1))
+        return found
 
     def _fill(self) -> None:
         """Take what tells most for its tokens, until nothing more fits."""
@@ -129,19 +119,16 @@ class _Choice:
             bound, atom, number = heappop(self.heap)
             if atom < 0:
                 self._open(number)
-                continue
-            if self.taken[atom]:
-                continue
-            first, last = self._span(atom)
-            cost = self._added(first, last)
-            if cost > self.left:
-                misfits += 1
-                continue
-            density = -sum(self.worths[first:last]) / cost if cost > 0 else bound
-            if self.heap and density > self.heap[0][0]:
-                heappush(self.heap, (density, atom, number))
-            else:
-                self._take(first, last, cost, number)
+            elif not self.taken[atom]:
+                first, last = self._span(atom)
+                cost = self._added(first, last)
+                density = -sum(self.worths[first:last]) / cost if cost > 0 else bound
+                if cost > self.left:
+                    misfits += 1
+                elif self.heap and density > self.heap[0][0]:
+                    heappush(self.heap, (density, atom, number))
+                else:
+                    self._take(first, last, cost, number)
 
     def _opening_density(self, number: int) -> float:
         """Return, negative, about the best worth a token of a passage's opening with its most telling atoms."""
@@ -155,13 +142,13 @@ class _Choice:
 
     def _open(self, number: int) -> None:
         passage = self.passages[number]
-        if passage.opening_cost + (0 if passage.opening_worth else _SMALLEST_RUN) <= self.left:
+        if passage.opening_cost + (0 if passage.opening_worth else _SMALLEST) <= self.left:
             self.is_open[number] = 1
             self.left -= passage.opening_cost
             for atom in range(*self.bases[number : number + 2]):
                 heappush(self.heap, (self.densities[atom], atom, number))
 
-    def _span(self, atom: int) -> Run:
+    def _span(self, atom: int) -> Stretch:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
         this = self.atoms[atom]
         before, after = self.joins[atom] != _APART, self.joins[atom + 1] != _APART
@@ -188,11 +175,10 @@ class _Choice:
         return cost
 
     def _take(self, first: int, last: int, cost: float, number: int) -> None:
-        """Show a run, and what fills a gap for no more than it costs to leave it; its neighbours come up for weighing again."""
-        self.left -= cost if self.has_run[number] else cost - JOIN_TOKENS  # the first run is joined to nothing
-        self.has_run[number] = 1
-        for place in range(first, last):
-            self.taken[place] = 1
+        """Show atoms, and what fills a gap for no more than it costs to leave it; their neighbours are weighed again."""
+        self.left -= cost if self.is_shown[number] else cost - JOIN_TOKENS  # the first stretch is joined to nothing
+        self.is_shown[number] = 1
+        self.taken[first:last] = b"\1" * (last - first)
         for near, beyond in ((first - 1, first - 2), (last, last + 1)):
             if self.joins[max(near, first)] == _APART or self.taken[near]:
                 continue

@@ -48,10 +48,10 @@ def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
     for match in _RUN.finditer(text):
         run = match.group().lower()
         if run.isascii() or unicodedata.is_normalized("NFKC", run):
-            yield match.start(), match.end(), [run] if match.group(1) is None else _pairs(run)
+            yield match.start(), match.end(), [run] if match.group(1) is None else pairs(run)
         else:  # the plain form of one character may be several, spaces among them
             plain = _RUN.finditer(unicodedata.normalize("NFKC", run).lower())
-            found = [word for part in plain for word in ([part.group()] if part.group(1) is None else _pairs(part.group()))]
+            found = [word for part in plain for word in ([part.group()] if part.group(1) is None else pairs(part.group()))]
             yield match.start(), match.end(), found
 
 
@@ -67,5 +67,6 @@ def words(text: str) -> list[str]:
     return [word for _, _, found in runs(text) for word in found]
 
 
-def _pairs(run: str) -> list[str]:
+def pairs(run: str) -> list[str]:
+    """Return the overlapping pairs of characters of a run, or of one character that."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
