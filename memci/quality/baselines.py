@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memci.archive.catalogue.snippet import snippet
+from memci.archive.catalogue.search import snippet
 from memci.archive.summarizers.words import STOPWORDS, words
 from memci.messages import codec
 from memci.messages.parts import text_of

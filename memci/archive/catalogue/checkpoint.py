@@ -23,6 +23,6 @@ class Checkpoint:
     id: str  # such as cp-3; numbers are never used again
     seq: int  # of its event: session.render(at=seq) shows what the model saw there
     label: str  # as the caller named it
-    kind: CheckpointKind
+    kind: CheckpointKind = attrs.field(converter=CheckpointKind)
     turn: int  # that was open
     at: str  # when, in UTC, as ISO 8601

@@ -125,13 +125,6 @@ def damaged(what: object) -> CorruptError:
     return CorruptError(f"the index of pages is damaged ({what}); it is rebuilt from the journal", session="", place=INDEX_PLACE)
 
 
-def open_in_memory() -> Database:
-    """Open a new, empty index that lives in memory only."""
-    database = Database(":memory:")
-    database.create()
-    return database
-
-
 def open_for_writing(path: str) -> Database:
     """Open the index at *path*, made anew where there is none, or only a damaged one or one of another version. O(1)."""
     try:
@@ -141,8 +134,8 @@ def open_for_writing(path: str) -> Database:
         return _opened(path)
 
 
-def open_for_reading(path: str) -> Database | None:
-    """Open the index at *path* without writing a file; ``None`` where there is none that can be read. O(1).
+def open_for_reading(path: str) -> Database:
+    """Open the index at *path* without writing a file; where there is none that can be read, an empty one in memory. O(1).
 
     A process that writes keeps a log beside the file; without a log, the file alone is read, with no lock.
     """
@@ -154,7 +147,14 @@ def open_for_reading(path: str) -> Database | None:
         if database.is_usable():
             on_failure.pop_all()
             return database
-    return None
+    return open_in_memory()
+
+
+def open_in_memory() -> Database:
+    """Open a new, empty index that lives in memory only."""
+    database = Database(":memory:")
+    database.create()
+    return database
 
 
 def remove(path: str) -> None:

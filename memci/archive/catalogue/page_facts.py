@@ -24,7 +24,7 @@ class PageFacts:
     """The facts of one page; a copy, true when it was made."""
 
     index: str  # such as usr-12
-    state: PageState
+    state: PageState = attrs.field(converter=PageState)
     turn: int  # in which it was opened
     entries: int  # how many it has
     tokens: int  # its size, whole
@@ -32,7 +32,7 @@ class PageFacts:
     recall_count: int = 0
     last_recall_turn: int | None = None
     archived_turn: int | None = None  # in which it was folded
-    pinned: bool = False  # never evicted
+    pinned: bool = attrs.field(default=False, converter=bool)  # never evicted
     revision: int = 0  # how often its content changed after it was archived
     sha256: str = ""  # of its file, in hex; empty until it is archived
     parent: str | None = None  # index of the contents page that lists it; None for a root

@@ -11,7 +11,7 @@ from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
 from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.catalogue.index_file import Database, damaged, row_sum
-from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.catalogue.page_facts import PageFacts
 from memci.archive.catalogue.page_search import PageSearch
 from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
 from memci.archive.catalogue.search import page_text, term_line
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.embedding import Embedder
 
 _BATCH_PAGES = 256
+_CHECKPOINT = tuple(field.name for field in attrs.fields(Checkpoint))
 _FACTS = tuple(field.name for field in attrs.fields(PageFacts))
-_COLUMNS = ", ".join(("name", *_FACTS[1:]))  # of a page's facts, in the order of the attributes of PageFacts
+_COLUMNS = ", ".join(("name", *_FACTS[1:]))
 _PUT_PAGE = (
     f"INSERT INTO page ({_COLUMNS}, number) VALUES ({', '.join('?' * (len(_FACTS) + 1))}) ON CONFLICT (name) DO UPDATE SET "  # noqa: S608
     + ", ".join(f"{name} = excluded.{name}" for name in _FACTS[1:])
 )
-_CHECKPOINTS = "SELECT id, seq, label, kind, turn, at FROM checkpoint"
+_CHECKPOINTS = f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint"  # noqa: S608 names of columns
 _PAGES = f"SELECT {_COLUMNS}, page_sum FROM page"  # noqa: S608 names of columns
 _BY_AGE = "ORDER BY first_seq, number, name"
 _ALL_ROWS = (
@@ -198,12 +199,18 @@ class PageIndex:
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return the checkpoints, oldest first. O(their number)."""
-        return [_checkpoint(row) for row in self._db().run(f"{_CHECKPOINTS} ORDER BY seq")]
+        return self._checkpoints("ORDER BY seq")
 
     def find_checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         """Return the checkpoint with an id, or ``None``. O(1)."""
-        row = self._db().one(f"{_CHECKPOINTS} WHERE id = ?", checkpoint_id)
-        return None if row is None else _checkpoint(row)
+        return next(iter(self._checkpoints("WHERE id = ?", checkpoint_id)), None)
+
+    def _checkpoints(self, condition: str, *values: object) -> list[Checkpoint]:
+        try:
+            rows = self._db().run(f"{_CHECKPOINTS} {condition}", *values)
+            return [Checkpoint(**dict(zip(_CHECKPOINT, row, strict=True))) for row in rows]
+        except ValueError as error:
+            raise damaged(error) from error
 
     def search(
         self,
@@ -240,13 +247,11 @@ class PageIndex:
 
     def _db(self) -> Database:
         """Return the open file; to who only reads, as it is now: others may begin to write at any time."""
-        if self._path is None:
-            self._opened = self._opened or index_file.open_in_memory()
-        elif self._read_only:
+        if self._read_only and self._path is not None:
             self.close()
-            self._opened = index_file.open_for_reading(self._path) or index_file.open_in_memory()
+            self._opened = index_file.open_for_reading(self._path)
         elif self._opened is None:
-            self._opened = index_file.open_for_writing(self._path)
+            self._opened = index_file.open_in_memory() if self._path is None else index_file.open_for_writing(self._path)
         return self._opened
 
     def _position(self) -> tuple[int, str]:
@@ -279,8 +284,7 @@ class IndexWriter:
 
     def add_checkpoint(self, checkpoint: Checkpoint, *, keep: int | None) -> None:
         """Add a checkpoint; of those of the kind ``auto`` only the newest *keep* are left, ``None`` for all."""
-        values = attrs.astuple(checkpoint)
-        self._db.run("INSERT INTO checkpoint (id, seq, label, kind, turn, at) VALUES (?, ?, ?, ?, ?, ?)", *values)
+        self._db.run(f"INSERT INTO checkpoint ({', '.join(_CHECKPOINT)}) VALUES (?, ?, ?, ?, ?, ?)", *attrs.astuple(checkpoint))  # noqa: S608
         if keep is not None:
             oldest = "SELECT seq FROM checkpoint WHERE kind = ? ORDER BY seq DESC LIMIT -1 OFFSET ?"
             self._db.run(f"DELETE FROM checkpoint WHERE seq IN ({oldest})", CheckpointKind.AUTO.value, keep)  # noqa: S608 (text above)
@@ -422,19 +426,10 @@ class IndexWriter:
         return str(row[-1])
 
 
-def _checkpoint(row: Sequence[Any]) -> Checkpoint:
-    checkpoint_id, seq, label, kind, turn, at = row
-    try:
-        return Checkpoint(id=checkpoint_id, seq=seq, label=label, kind=CheckpointKind(kind), turn=turn, at=at)
-    except ValueError as error:
-        raise damaged(error) from error
-
-
 def _checked(row: Sequence[Any]) -> PageFacts:
     """Make facts of a row of a page with its checksum; a damaged file may hold anything in any column."""
     *facts, known = row
     if row_sum(facts) != known:
         message = f"the facts of {str(facts[0])[:40]!r} are not what was written"
         raise damaged(message)
-    values = dict(zip(_FACTS, facts, strict=True))
-    return PageFacts(**values | {"state": PageState(values["state"]), "pinned": bool(values["pinned"])})
+    return PageFacts(**dict(zip(_FACTS, facts, strict=True)))

@@ -9,6 +9,7 @@ from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
 from memci.archive.catalogue.search import (
     LEAST_COSINE,
     REACH,
+    SNIPPET_CHARS,
     UNLIKE_COSINE,
     Candidate,
     PageText,
@@ -16,9 +17,9 @@ from memci.archive.catalogue.search import (
     query_terms,
     rank,
     role_mark,
+    snippet,
     weigh,
 )
-from memci.archive.catalogue.snippet import SNIPPET_CHARS, snippet
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.embedding import Embedder

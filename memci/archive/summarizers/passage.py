@@ -159,7 +159,8 @@ def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap:
             facts = _gap(before[:_MOST_OF_GAP])
             known = KNOWN.get(word) or KNOWN.get(word.lower())
             if known is not None:
-                found.append(Atom(position, position + len(word), 1, *known, *facts))
+                forms, cost = known
+                found.append(Atom(position, position + len(word), 1, forms, cost, *facts))
             elif word.isascii() or not _UNSPACED.match(word):
                 forms = ((word.lower(), word_worth(word, starts_sentence=facts[2])),)
                 found.append(Atom(position, position + len(word), 1, forms, estimate(word), *facts))

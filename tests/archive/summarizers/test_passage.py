@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.catalogue.search import query_terms
-from memci.archive.catalogue.snippet import SNIPPET_CHARS, snippet
+from memci.archive.catalogue.search import SNIPPET_CHARS, query_terms, snippet
 
 FOX = {"red": 1.0, "fox": 1.0}
 
