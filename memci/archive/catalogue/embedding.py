@@ -12,7 +12,7 @@ from memci.archive.catalogue.index_file import Database, damaged, storable
 from memci.errors import ConfigError
 
 if TYPE_CHECKING:
-    from numpy import float32, int64
+    from numpy import float32
     from numpy.typing import NDArray
 
 MOST_PAGES = 256
@@ -118,20 +118,18 @@ def cosines(
     import numpy as np  # noqa: PLC0415 (optional)
 
     asked, *others = embedder.embed([passage([query]), *map(passage, extra.values())])
-    places: list[NDArray[int64]] = [np.zeros(0, np.int64)]
-    values: list[NDArray[float32]] = [np.zeros(0, np.float32)]
+    found: dict[int, float] = {}
     known = database.one("SELECT model FROM meta") == (embedder.name,)
     rows = database.each("SELECT id, scale, codes FROM vector WHERE ? ORDER BY id", known)
     while part := list(islice(rows, _READ_PAGES)):
-        places.append(np.array([row[0] for row in part], np.int64))
         codes = np.frombuffer(b"".join(row[2] for row in part), np.int8)
         if len(codes) != len(part) * _DIMENSIONS:
             message = "a vector has another length"
             raise damaged(message)
         # Not @: the threads that it may use are slower than none at this size where other programs run.
         dots = np.einsum("ij,j->i", codes.reshape(-1, _DIMENSIONS).astype(np.float32), asked)
-        values.append(dots * np.array([row[1] for row in part], np.float32))
-    found = dict(zip(np.concatenate(places).tolist(), np.concatenate(values).tolist(), strict=True))
+        values = dots * np.array([row[1] for row in part], np.float32)
+        found |= zip((row[0] for row in part), values.tolist(), strict=True)
     found |= {place: float(vector @ asked) for place, vector in zip(extra, others, strict=True)}
     alike = ((place, cosine) for place, cosine in found.items() if cosine >= least)
     return dict(sorted(alike, key=lambda pair: (-pair[1], pair[0])))

@@ -4,6 +4,7 @@ import functools
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -256,30 +257,17 @@ def _passage(text: str, weights: Mapping[str, float], *, answered: bool) -> tupl
     marks = _marks(text, weights)
     if not marks:
         return 0, _word_end(text, 0, min(len(text), SNIPPET_CHARS)), False
-    left, right = _opened(text, *_densest(marks, weights, SNIPPET_CHARS), SNIPPET_CHARS)
-    asked, most = 0, SNIPPET_CHARS
-    if answered and (asked := _question_end(text, right)):
-        if asked - left <= _QUESTION_CHARS:
-            return left, asked, True
-        left, right = _opened(text, *_densest(marks, weights, _QUESTION_CHARS), _QUESTION_CHARS)
+    most = SNIPPET_CHARS
+    left, right = _densest(text, marks, weights, most)
+    end = _SENTENCE_END.search(text, max(right - 1, 0), right + most) if answered else None
+    asks = end is not None and end.group() in "?？"
+    if end is not None and asks:
+        if end.end() - left <= _QUESTION_CHARS:
+            return left, end.end(), True
         most = _QUESTION_CHARS
-    end = min(len(text), left + most)
-    return left, min(_word_end(text, right, end), end), bool(asked)
-
-
-def _opened(text: str, left: int, right: int, most: int) -> tuple[int, int]:
-    """Move the start of a passage back to that of its line or sentence, as far as *most* characters reach."""
-    room = most - (right - left)
-    if room <= 0:
-        return left, right
-    first = max(0, left - room)
-    opening = max(text.rfind(mark, first, left) + 1 for mark in _OPENINGS)
-    return opening if opening > first or first == 0 else _word_start(text, max(first, left - room // 2), left), right
-
-
-def _question_end(text: str, right: int) -> int:
-    end = _SENTENCE_END.search(text, max(right - 1, 0), right + SNIPPET_CHARS)
-    return end.end() if end is not None and end.group() in "?？" else 0
+        left, right = _densest(text, marks, weights, most)
+    last = min(len(text), left + most)
+    return left, min(_word_end(text, right, last), last), asks
 
 
 def _filled_back(text: str, left: int, room: int) -> int:
@@ -297,23 +285,31 @@ def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]
     return marks
 
 
-def _densest(marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float], most: int) -> tuple[int, int]:
-    """Return start and end of the first stretch of at most *most* characters that holds the most of the query."""
-    held: dict[str, int] = {}
-    best, found = -1.0, (marks[0][0], marks[0][1])
+def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float], most: int) -> tuple[int, int]:
+    """Return start and end of the first stretch of at most *most* characters that holds the most of the query.
+
+    Its start is moved back to that of its line or sentence, as far as the characters reach.
+    """
+    held: Counter[str] = Counter()
+    best, left, right = -1.0, *marks[0][:2]
     first = 0
     score = 0.0
     for start, end, name in marks:
-        held[name] = held.get(name, 0) + 1
-        score += weights[name] if held[name] == 1 else 0.0
-        while first < len(marks) and end - marks[first][0] > most and marks[first][0] < start:
+        score += 0.0 if held[name] else weights[name]
+        held[name] += 1
+        while end - marks[first][0] > most and marks[first][0] < start:
             gone = marks[first][2]
             held[gone] -= 1
             score -= 0.0 if held[gone] else weights[gone]
             first += 1
         if score > best + 1e-9:
-            best, found = score, (marks[first][0], end)
-    return found
+            best, left, right = score, marks[first][0], end
+    room = most - (right - left)
+    if room <= 0:
+        return left, right
+    lowest = max(0, left - room)
+    opening = max(text.rfind(mark, lowest, left) + 1 for mark in _OPENINGS)
+    return opening if opening > lowest or lowest == 0 else _word_start(text, max(lowest, left - room // 2), left), right
 
 
 def _word_start(text: str, start: int, limit: int) -> int:

@@ -31,8 +31,8 @@ class ArchiveChapter(Chapter):
 
     def preview(self, entries: Iterable[Item]) -> ContentsPage:
         """Return the contents page as it would be with these entries."""
-        entries = tuple(entries)
-        return ContentsPage(index=self.root, entries=entries, tokens=sum(entry.contents_tokens for entry in entries))
+        shown = tuple(entries)
+        return ContentsPage(index=self.root, entries=shown, tokens=sum(entry.contents_tokens for entry in shown))
 
     def find_entry(self, index: str) -> ContentsEntry | None:
         """Return a page's entry, or ``None`` when it is evicted, in a directory, or not archived. O(1)."""

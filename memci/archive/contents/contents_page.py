@@ -63,8 +63,7 @@ class ContentsEntry:
     @property
     def told(self) -> tuple[tuple[int, str], ...]:
         """The words by which it is known in a directory, each with its number, most telling first."""
-        number = page_number(self.index)
-        return tuple((number, span) for span in self.spans or self.keywords)
+        return tuple((page_number(self.index), span) for span in self.spans or self.keywords)
 
     def render(self) -> str:
         """Return the entry as the model reads it: a line that begins with the index, the others indented."""
@@ -73,7 +72,7 @@ class ContentsEntry:
         head = f"[{self.index}] {one_line(self.title)} · {counts}{recalls}"
         brief = [one_line(self.summary)] if self.summary and self.detail is Detail.BRIEF else []
         below = filter(None, map(one_line, self.lines)) if self.detail is Detail.FULL else brief
-        return "\n".join([head, *(f"  {line}" for line in below)])
+        return "\n  ".join([head, *below])
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry as a JSON value."""
@@ -93,8 +92,7 @@ class Directory:
 
     index: str  # the range from the first to the last of its pages, such as usr-12..43
     spans: tuple[tuple[int, str], ...]  # short stretches of the pages' text with the page's number, most telling first
-    # The pages it groups, as ranges of numbers, both ends included, but for those that stand in the contents page for themselves.
-    covers: tuple[tuple[int, int], ...]
+    covers: tuple[tuple[int, int], ...]  # its pages, as ranges of numbers, both ends included; none that is listed on its own
     pages: int  # how many
     archived_turn: int  # the latest of its pages
     last_recall_turn: int | None = None  # the latest of its pages
@@ -131,13 +129,12 @@ class Directory:
         ranges = tuple(covers)
         index = range_index(segment_of(self.index), ranges[0][0], ranges[-1][1])
         left = attrs.evolve(self, index=index, covers=ranges, pages=pages)
-        return attrs.evolve(left, spans=tuple(span for span in self.spans if left.holds(span[0])))
+        return attrs.evolve(left, spans=tuple((number, text) for number, text in self.spans if left.holds(number)))
 
     def render(self) -> str:
         """Return it as the model reads it: a line that begins with the index, then those of its pages."""
-        numbers = sorted({number for number, _ in self.spans})
         heading = f"[{self.index}] {self.pages} {'page' if self.pages == 1 else 'pages'}"
-        return "\n".join([heading, *map(self.line, numbers)])
+        return "\n".join([heading, *map(self.line, sorted({number for number, _ in self.spans}))])
 
     def line(self, number: int) -> str:
         """Return what it says of the page of a number: a line that begins with it; empty where it says nothing."""

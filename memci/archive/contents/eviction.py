@@ -36,13 +36,11 @@ Policy: TypeAlias = ZeroRecall | Stale | LeastRecentlyRecalled
 
 def evictions(policies: Sequence[Policy], entries: Sequence[Item], turn: int) -> list[tuple[str, str]]:
     """Return what the policies evict, but for pinned entries, as pairs of index and policy name. O(entries · policies)."""
-    gone: list[tuple[str, str]] = []
-    left = list(entries)
+    gone: dict[str, str] = {}
     for policy in policies:
-        out = _evicted(policy, left, turn)
-        gone += [(index, type(policy).__name__) for index in out]
-        left = [entry for entry in left if entry.index not in out]
-    return gone
+        left = [entry for entry in entries if entry.index not in gone]
+        gone |= dict.fromkeys(_evicted(policy, left, turn), type(policy).__name__)
+    return list(gone.items())
 
 
 def _evicted(policy: Policy, entries: Sequence[Item], turn: int) -> list[str]:
@@ -54,11 +52,9 @@ def _evicted(policy: Policy, entries: Sequence[Item], turn: int) -> list[str]:
             return [entry.index for entry in loose if turn - _last_use(entry) >= turns]
         case LeastRecentlyRecalled(max_tokens=max_tokens, low_share=low_share):
             total = sum(entry.contents_tokens for entry in entries)
-            if total <= max_tokens:
-                return []
-            out = []
+            out: list[str] = []
             for entry in sorted(loose, key=lambda entry: (_last_use(entry), page_number(entry.index))):
-                if total <= low_share * max_tokens:
+                if total <= (low_share * max_tokens if out else max_tokens):
                     break
                 out.append(entry.index)
                 total -= entry.contents_tokens
