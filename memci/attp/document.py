@@ -126,8 +126,8 @@ def parse(text: str | None) -> Reply:
         message = f"a reply with a tool call holds at most {MAX_REPLY_BYTES} bytes: write shorter code"
         raise LimitExceededError(message, limit="reply_bytes", value=MAX_REPLY_BYTES)
     source, span = _find(source)
-    values = _load(source, span)
-    return Reply(thought=_thought(source, span, values), call=_call(source, span, values))
+    thought, call = _read(source, span)
+    return Reply(thought=thought, call=call)
 
 
 def _normalised(text: str) -> str:
@@ -172,7 +172,7 @@ def _plain(source: str) -> Reply:
     answer = (_FENCE_LINE.sub("", answer) if opening["fence"] else answer).strip()
     if not answer:
         raise syntax_error(source, first.start, "this is a thought, with neither a tool call nor an answer", _FORM)
-    return Reply(thought=_thought(source, only, _load(source, only)), answer=answer)
+    return Reply(thought=_read(source, only)[0], answer=answer)
 
 
 def _with_plain_header(source: str) -> str:
@@ -233,8 +233,8 @@ def _with_all_keys(source: str, span: Span) -> tuple[str, Span]:
 def _is_complete(span: Span) -> bool:
     """Tell whether there is code or a message, or a table on one line, in which they would stand."""
     for statement in span.statements:
-        inline = statement.key[0] == "tool_call" and statement.tokens
-        if inline or (statement.key[-1] in {"code", "message"} and (len(statement.key) == 1 or statement.key[0] == "tool_call")):
+        within = statement.key[0] == "tool_call"
+        if (within and statement.tokens) or (statement.key[-1] in {"code", "message"} and (within or len(statement.key) == 1)):
             return True
     return False
 
@@ -259,7 +259,26 @@ def _checked(source: str, span: Span) -> Span:
     return span
 
 
-def _load(source: str, span: Span) -> dict[str, Any]:
+def _read(source: str, span: Span) -> tuple[str, CodeCall | None]:
+    """Return the thought and the call of a document; ``None`` for no call."""
+    document, code = mend(source, span)
+    values = _parsed(source, span, document)
+    table = values.get("tool_call", {})
+    if isinstance(table, list) and len(table) == 1:
+        table = table[0]
+    if not isinstance(table, dict):
+        _refuse(source, span, "tool_call", "tool_call is not one table", _ONE_CALL)
+    if code is not None:
+        table["code"] = code
+    texts: dict[str, Any] = {name: table.get(name, "") for name in _FIELDS}
+    texts["thought"] = values.get("thought", table.get("thought", ""))
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            _refuse(source, span, name, f"{name} is no text", f'write {name} = "…"')
+    return texts["thought"], _call(source, span, values, table, texts) if "tool_call" in values else None
+
+
+def _parsed(source: str, span: Span, document: str) -> dict[str, Any]:
     try:
         import tomli  # noqa: PLC0415 (an extra, for those who speak ATTP)
     except ModuleNotFoundError as error:
@@ -269,41 +288,15 @@ def _load(source: str, span: Span) -> dict[str, Any]:
     if surrogate:
         problem = f"the character U+{ord(surrogate[0]):04X} is half of a pair"
         raise syntax_error(source, surrogate.start(), problem, "write the whole character, or leave it out")
-    document, code = mend(source, span)
     try:
-        values = tomli.loads(document)
+        return tomli.loads(document)
     except tomli.TOMLDecodeError as error:
         line = source.count("\n", 0, span.start) + error.lineno
         hint = next(hint for words, hint in _PARSER_HINTS.items() if words in error.msg)
         raise AttpSyntaxError(error.msg, line=line, column=error.colno, hint=hint) from None
-    if code is not None:
-        _table(source, span, values)["code"] = code
-    return values
 
 
-def _table(source: str, span: Span, values: Mapping[str, Any]) -> dict[str, Any]:
-    table = values.get("tool_call")
-    if isinstance(table, list) and len(table) == 1:
-        table = table[0]
-    if not isinstance(table, dict):
-        _refuse(source, span, "tool_call", "tool_call is not one table", _ONE_CALL)
-    return table
-
-
-def _thought(source: str, span: Span, values: Mapping[str, Any]) -> str:
-    table = values.get("tool_call")
-    thought = values.get("thought", table.get("thought", "") if isinstance(table, dict) else "")
-    if not isinstance(thought, str):
-        _refuse(source, span, "thought", "thought is no text", 'write thought = "…"')
-    return thought
-
-
-def _call(source: str, span: Span, values: Mapping[str, Any]) -> CodeCall:
-    table = _table(source, span, values)
-    texts = {name: table.get(name, "") for name in _FIELDS}
-    for name, value in texts.items():
-        if not isinstance(value, str):
-            _refuse(source, span, name, f"{name} is no text", f'write {name} = "…"')
+def _call(source: str, span: Span, values: Mapping[str, Any], table: Mapping[str, Any], texts: Mapping[str, str]) -> CodeCall:
     coded, said, status = bool(texts["code"].strip()), bool(texts["message"].strip()), texts["status"].strip().lower()
     meant = status or ("fail" if said and not coded else "success")
     success, fail = meant == "success", meant == "fail"

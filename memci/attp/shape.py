@@ -48,12 +48,8 @@ _SECTION = re.compile(r"(Args|Arguments|Attributes|Example|Examples|Note|Notes|R
 _ENTRY = re.compile(r"\*{0,2}(?P<name>[A-Za-z_][\w.]*)(?:[ \t]*\([^)\n]*\))?:[ \t]*(?P<text>.*)")
 
 
-class UnsupportedError(Exception):
-    """An annotation says nothing that could be checked or written as a JSON schema. It never leaves this package."""
-
-
 class ShapeError(Exception):
-    """A value does not have its shape. It never leaves this package: the toolbox says whose value it was."""
+    """A value does not have its shape, or an annotation describes none. It never leaves this package: the toolbox says whose."""
 
 
 @attrs.frozen(eq=False)
@@ -85,7 +81,7 @@ class Field:
 def shape_of(annotation: Any, *, result: bool, outer: tuple[type, ...] = ()) -> Shape:  # noqa: ANN401, PLR0911 (one return a kind)
     """Return the shape of what a parameter takes, or of a *result* after it became plain data.
 
-    Raises ``UnsupportedError`` for an annotation that no arguments of a model could meet, or whose values are no plain data.
+    Raises ``ShapeError`` for an annotation that no arguments of a model could meet, or whose values are no plain data.
     """
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     inner = functools.partial(shape_of, result=result, outer=outer)
@@ -107,7 +103,7 @@ def shape_of(annotation: Any, *, result: bool, outer: tuple[type, ...] = ()) -> 
         return Shape(stub, schema, functools.partial(_checked_union, stub, options), records(options))
     if isinstance(origin or annotation, type):
         return _class_shape(origin or annotation, arguments, inner, result=result, outer=outer)
-    return _unsupported(f"the annotation {_name(annotation)} is not supported; {_SUPPORTED}")
+    return _unsupported(f"the annotation {annotation} is not supported; {_SUPPORTED}")
 
 
 def description_of(annotation: object) -> str:
@@ -171,14 +167,13 @@ def plain(  # noqa: C901, PLR0911 (one return a kind of value)
 
 def field_names(kind: type) -> list[str] | None:
     """Return the public fields of an attrs class or a dataclass, in order; ``None`` for any other class."""
-    fields: Iterable[Any]
-    if attrs.has(kind):
-        fields = attrs.fields(kind)
-    elif dataclasses.is_dataclass(kind):
-        fields = dataclasses.fields(kind)
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+    elif attrs.has(kind):
+        names = [field.name for field in attrs.fields(kind)]
     else:
         return None
-    return [field.name for field in fields if not field.name.startswith("_")]
+    return [name for name in names if not name.startswith("_")]
 
 
 def _key(key: object) -> str:
@@ -244,7 +239,9 @@ def _class_shape(  # noqa: C901, PLR0911 (one return a kind)
         return Shape(f"set[{item.stub}]", schema | {"uniqueItems": True}, check)
     if kind in (dict, Mapping):
         if arguments and arguments[0] is not str:
-            _unsupported(f"a dict with keys of the type {_name(arguments[0])} is not supported; use str")
+            _unsupported(
+                f"a dict with keys of the type {getattr(arguments[0], '__name__', arguments[0])} is not supported; use str"
+            )
         item = inner(arguments[1] if arguments else Any)
         schema = {"type": "object", "additionalProperties": item.schema}
         return Shape(f"dict[str, {item.stub}]", schema, functools.partial(_checked_table, item), item.records)
@@ -252,7 +249,7 @@ def _class_shape(  # noqa: C901, PLR0911 (one return a kind)
         return _record(kind, result=result, outer=outer)
     if result and kind in (dt.date, dt.datetime, dt.time):
         return inner(str)
-    return _unsupported(f"the type {_name(kind)} is not supported; {_SUPPORTED}")
+    return _unsupported(f"the type {kind.__name__} is not supported; {_SUPPORTED}")
 
 
 def _choice(options: tuple[Any, ...], members: type[enum.Enum] | None) -> Shape:
@@ -286,11 +283,7 @@ def _record(kind: type, *, result: bool, outer: tuple[type, ...]) -> Shape:
 
 
 def _unsupported(message: str) -> NoReturn:
-    raise UnsupportedError(message)
-
-
-def _name(annotation: object) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    raise ShapeError(message)
 
 
 def _checked_scalar(kind: type, value: object, path: str) -> Any:  # noqa: ANN401 (a value of any type)

@@ -18,7 +18,6 @@ from memci.attp.shape import (
     Schema,
     Shape,
     ShapeError,
-    UnsupportedError,
     description_of,
     entries,
     object_schema,
@@ -265,7 +264,7 @@ def _tool(function: Callable[..., Any], name: str | None) -> Tool:
         name=name,
         text=text,
         parameters=tuple(_parameter(name, one, hints, described) for one in signature.values()),
-        returns=_returns(name, hints),
+        returns=_shape(name, "return", hints),
         is_async=inspect.iscoroutinefunction(target),
         function=function,
     )
@@ -301,13 +300,10 @@ def _parameter(tool: str, found: inspect.Parameter, hints: Mapping[str, Any], de
         _refuse(tool, name, "a model is given no * or **; name each parameter")
     if found.kind is inspect.Parameter.POSITIONAL_ONLY:
         _refuse(tool, name, "it cannot be given by name; leave out the / of the signature")
-    if name not in hints:
-        _refuse(tool, name, "it has no annotation")
-    required = found.default is inspect.Parameter.empty
+    shape, required = _shape(tool, name, hints), found.default is inspect.Parameter.empty
     try:
-        shape = shape_of(hints[name], result=False)
         default = None if required else plain(shape.check(found.default, "its default"))
-    except (UnsupportedError, ShapeError, TypeError) as error:
+    except (ShapeError, TypeError) as error:
         _refuse(tool, name, str(error))
     return Field(
         name=name,
@@ -319,13 +315,13 @@ def _parameter(tool: str, found: inspect.Parameter, hints: Mapping[str, Any], de
     )
 
 
-def _returns(tool: str, hints: Mapping[str, Any]) -> Shape:
-    if "return" not in hints:
-        _refuse(tool, "return", "it has no annotation; -> None says that there is no result")
+def _shape(tool: str, name: str, hints: Mapping[str, Any]) -> Shape:
+    if name not in hints:
+        _refuse(tool, name, "it has no annotation" + ("; -> None says that there is no result" if name == "return" else ""))
     try:
-        return shape_of(hints["return"], result=True)
-    except UnsupportedError as error:
-        _refuse(tool, "return", str(error))
+        return shape_of(hints[name], result=name == "return")
+    except ShapeError as error:
+        _refuse(tool, name, str(error))
 
 
 def _refuse(tool: str, parameter: str, problem: str) -> NoReturn:
