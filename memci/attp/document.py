@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn
 
 import attrs
 
+from memci.attp.host_error import SURROGATE
 from memci.attp.statement import CODE, ODD_BLANKS, Span, mend, scan, skip_blank, syntax_error
 from memci.errors import ArgumentError, AttpSyntaxError, LimitExceededError, missing_extra
 
@@ -32,7 +33,6 @@ _BARE_OPENING = re.compile(
 )
 _FENCE_LINE = re.compile(r"\A\s*(?:```|~~~)[^\n]*(?:\n|\Z)")
 _NOT_NEWLINE = re.compile(r"[^\n]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # A header in which a call is meant, as a key of a call follows it: as TOML wants it or not.
 _MARKUP = rf"[ \t{ODD_BLANKS}*_~>#-]"
@@ -284,7 +284,7 @@ def _parsed(source: str, span: Span, document: str) -> dict[str, Any]:
     except ModuleNotFoundError as error:
         raise missing_extra(error, "attp") from error
 
-    surrogate = _SURROGATE.search(source, span.start, span.end)
+    surrogate = SURROGATE.search(source, span.start, span.end)
     if surrogate:
         problem = f"the character U+{ord(surrogate[0]):04X} is half of a pair"
         raise syntax_error(source, surrogate.start(), problem, "write the whole character, or leave it out")

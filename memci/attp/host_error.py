@@ -1,7 +1,9 @@
 """What a tool's exception may tell a model: what happened, and nothing of the machine it happened on."""
 
 import builtins
+import json
 import re
+from typing import Any
 
 MAX_MESSAGE_CHARS = 500
 """How much of an exception's message a model reads."""
@@ -15,7 +17,9 @@ _KNOWN = frozenset({
     "PermissionError", "RuntimeError", "StopIteration", "TimeoutError", "TypeError", "ValueError", "ZeroDivisionError",
 })  # fmt: skip
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a pair of UTF-16, for which UTF-8 has no form."""
+
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):[\s\S]*")
 _ADDRESS = re.compile(r"(?:\s+at)?\s*\b0x[0-9a-fA-F]{6,}\b")
 _QUOTED_PATH = re.compile(r"(['\"])(?:~?/|[A-Za-z]:[\\/]|\\\\|file:)[^'\"\n]*\1")
@@ -43,7 +47,12 @@ def safe_message(error: Exception) -> str:
 
 def whole_characters(text: str) -> str:
     """Return the text with each half of a surrogate pair as its escape: workers take UTF-8, which has none. O(its length)."""
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def without_halves(value: Any) -> Any:  # noqa: ANN401 (JSON data)
+    """Return a JSON value with U+FFFD for each half of a surrogate pair. O(its size)."""
+    return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
 def _text(error: Exception) -> str:

@@ -1,6 +1,5 @@
 """A model behind an endpoint that speaks OpenAI's chat completions."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -8,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
+from memci.attp.host_error import without_halves
 from memci.chat.loop import Reply
 from memci.errors import ArgumentError, ConfigError, ModelError, shown
 from memci.messages import codec
@@ -21,7 +21,6 @@ NO_KEY = "none"
 _OWN = ("messages", "model", "n", "stream", "tool_choice", "tools")
 """Keys of a request that the loop answers for."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_SAID = 300
 _MOST_BYTES = 16_777_216  # of an answer; the longest that models give have a tenth of it
 _MOST_SECONDS = 1_000_000  # systems cannot wait much longer
@@ -114,8 +113,7 @@ class Endpoint(AbstractContextManager["Endpoint"]):
         import openai  # noqa: PLC0415 (loaded already)
         from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 (the client's own)
 
-        text = json.dumps(list(map(_accepted, messages)), ensure_ascii=False)
-        sent = {"messages": json.loads(_SURROGATE.sub("\ufffd", text))}
+        sent = {"messages": without_halves(list(map(_accepted, messages)))}
         if tools:
             sent |= {"tools": tools, "tool_choice": "auto" if may_call else "none"}
         failure = None

@@ -120,8 +120,7 @@ def mcp(place: Place) -> None:
     memci[mcp].
     """
     try:
-        from memci.mcp.server import Conversation  # noqa: PLC0415 (an extra, and 700 ms)
-        from memci.mcp.stdio import serve  # noqa: PLC0415 (as above)
+        from memci.mcp.server import Conversation, serve  # noqa: PLC0415 (an extra, and 700 ms)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("memci"):
             raise

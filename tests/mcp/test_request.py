@@ -5,7 +5,7 @@ import json
 import mcp_types as types
 import pytest
 
-from memci.mcp.stdio import refusal
+from memci.mcp.server import refusal
 
 
 def request(**keys: object) -> str:
