@@ -109,13 +109,9 @@ def parse(text: str | None) -> Reply:
     """Read a model's reply; ``None`` is an empty plain answer. O(its length).
 
     A reply in which no line opens the table ``tool_call`` is a plain answer, whatever else it holds. A line that would, but for
-    its case, markup or invisible characters, opens it where a key of a call follows.
-
-    Raises:
-        ArgumentError: It is no text.
-        AttpSyntaxError: It tries to call a tool, and cannot be read or can be read in more than one way. Lines and columns are
-            those of the reply, without a byte order mark.
-        LimitExceededError: It has a tool call and is larger than 64 KiB.
+    its case, markup or invisible characters, opens it where a key of a call follows. Raises ``ArgumentError`` if it is no text,
+    ``LimitExceededError`` if it has a tool call and is larger than 64 KiB, and ``AttpSyntaxError`` if it tries to call a tool and
+    cannot be read, or in more than one way; lines and columns are those of the reply, without a byte order mark.
     """
     source = _normalised(text_of(text))
     if not _MARKER.search(source):

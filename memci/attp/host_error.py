@@ -37,7 +37,13 @@ def sandbox_name(error: Exception) -> str:
 
 def safe_message(error: Exception) -> str:
     """Return the message without paths, memory and network addresses, and tracebacks; at most 500 characters."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else _text(error)
+    match error:
+        case OSError(strerror=str(text)) if text:
+            pass
+        case KeyError(args=(key,)):  # its text is the repr of its key, which reads as a quoted word without more
+            text = str(key)
+        case _:
+            text = str(error)
     text = _TRACEBACK.sub("", text[: 20 * MAX_MESSAGE_CHARS])
     for pattern, instead in ((_QUOTED_PATH, r"\1…\1"), (_PATH, "…"), (_ADDRESS, ""), (_HOST, "…")):
         text = pattern.sub(instead, text)
@@ -53,8 +59,3 @@ def whole_characters(text: str) -> str:
 def without_halves(value: Any) -> Any:  # noqa: ANN401 (JSON data)
     """Return a JSON value with U+FFFD for each half of a surrogate pair. O(its size)."""
     return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
-
-
-def _text(error: Exception) -> str:
-    # A KeyError's text is the repr of its key, which reads as a quoted word without more.
-    return str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)

@@ -126,14 +126,12 @@ def _memci_made(all=all, int=int, isinstance=isinstance, len=len, max=max, min=m
             if method not in ("exclusive", "inclusive"):
                 raise ValueError(f"Unknown method: {method!r}")
             values = sorted(listed(data, 2, "quantiles"))
-            last = len(values) - 1 if method == "inclusive" else len(values) + 1
+            skip = 0 if method == "inclusive" else 1
+            last = len(values) - 1 + 2 * skip
             cuts = []
             for place in range(1, n):
-                at = place * last // n
-                if method == "exclusive":
-                    at = min(max(at, 1), len(values) - 1)
-                rest = place * last - at * n
-                low = at if method == "inclusive" else at - 1
+                low = min(max(place * last // n - skip, 0), len(values) - 2)
+                rest = place * last - (low + skip) * n
                 cuts.append((values[low] * (n - rest) + values[low + 1] * rest) / n)
             return cuts
 

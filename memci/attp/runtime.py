@@ -88,15 +88,7 @@ class _Answer:
 
 
 class Runtime(AbstractContextManager["Runtime"]):
-    """Runs the tool calls of models against one toolbox.
-
-    Safe to use from many threads. Its workers start with the first call::
-
-        with Runtime(toolbox) as runtime:
-            result = runtime.run(reply)
-            if result.answer is None:
-                messages.append(result.message())
-    """
+    """Runs the tool calls of models against one toolbox. Safe to use from many threads; workers start with the first call."""
 
     def __init__(self, toolbox: Toolbox, limits: Limits | None = None) -> None:
         self.toolbox = toolbox
@@ -109,11 +101,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         """Carry out a model's whole reply. Whatever the model did wrong is in the result; nothing is raised for it.
 
         ``None``, as where a message has no content, is an empty answer. A call with an id runs once: the same text under the same
-        id gives the stored result, as long as it is one of the last 256; another text under it is refused.
-
-        Raises:
-            ArgumentError: The reply is no text, or the id.
-            RuntimeError: A tool is async and this thread runs an event loop: await ``arun``.
+        id gives the stored result, as long as it is one of the last 256; another text under it is refused. ``ArgumentError`` if
+        reply or id are no text, RuntimeError if a tool is async and this thread runs an event loop: await ``arun`` there.
         """
         if any(tool.is_async for tool in self.toolbox.tools.values()) and runs_loop():
             message = "a tool is async, and this thread runs an event loop: await arun instead of run"

@@ -123,11 +123,8 @@ class Sandbox:
         """Run code until it is done, and return what it gave. The caller's thread waits, and runs the tools.
 
         These are given plain data and return what can become plain data. An exception of theirs reaches the code as one that it
-        can catch, without paths, addresses and traceback; one that is no ``Exception`` ends the run and is raised here.
-
-        Raises:
-            SandboxError: The code was refused or failed, or its worker ended.
-            LimitExceededError: It went past a limit.
+        can catch, without paths, addresses and traceback; one that is no ``Exception`` ends the run and is raised here. Raises
+        ``SandboxError`` if the code was refused or failed or its worker ended, ``LimitExceededError`` if it went past a limit.
         """
         source, lines = _program(code, tools, self.limits.output_bytes)
         with contextlib.ExitStack() as stack:
@@ -141,8 +138,10 @@ class Sandbox:
                 self._pool = None
 
     def _enter(self, stack: contextlib.ExitStack) -> "library.MontySession":
-        pool = self._open()
-        from pydantic_monty import MontyCrashedError  # noqa: PLC0415 (loaded already)
+        try:
+            from pydantic_monty import MontyCrashedError  # noqa: PLC0415 (66 ms, and an extra)
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, "attp") from error
 
         limits: library.ResourceLimits = {
             "max_feed_duration_secs": self.limits.time_s,
@@ -154,13 +153,12 @@ class Sandbox:
         failed: Exception | None = None
         for _ in range(self.limits.workers + 1):
             try:
-                return stack.enter_context(pool.checkout(limits=limits))
+                return stack.enter_context(self._open().checkout(limits=limits))
             except TimeoutError:
                 raise exceeded(self.limits.workers, "workers") from None
             # Nothing has run yet: an idle worker was ended from outside, or the workers by another thread. Take others.
             except (MontyCrashedError, RuntimeError) as error:
                 failed = error
-                pool = self._open()
         message = "no worker could be started"
         raise SandboxError(message, kind="SandboxUnavailableError") from failed
 
@@ -170,10 +168,7 @@ class Sandbox:
                 message = "this process was forked from one that had run code: start it with the method spawn"
                 raise SandboxError(message, kind="ForkedProcessError")
             if self._pool is None:
-                try:
-                    from pydantic_monty import Monty  # noqa: PLC0415 (66 ms, and an extra)
-                except ModuleNotFoundError as error:
-                    raise missing_extra(error, "attp") from error
+                from pydantic_monty import Monty  # noqa: PLC0415 (loaded already)
 
                 self._pool = Monty(
                     min_processes=0,
@@ -339,11 +334,13 @@ def _parse(code: str) -> ast.Module:
     raise SandboxError(message, kind="SyntaxError", line=line)
 
 
-def _check(tree: ast.Module, tools: Collection[str]) -> tuple[set[str], set[str]]:
+def _check(tree: ast.Module, tools: Collection[str]) -> tuple[set[str], set[str]]:  # noqa: C901 (a case a kind of node)
     """Return the names that the code uses, and those that it awaits."""
     used, awaited, assigned = set[str](), set[str](), set[str]()
     for node in ast.walk(tree):
-        _check_node(node)
+        for name in _identifiers(node):
+            if name.startswith("_") and f"_{name.lstrip('_')}".startswith(RESERVED):
+                _refuse(f"the name {name} belongs to the sandbox", "NameError", node)
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 if name in _REFUSED and name not in tools:
@@ -353,24 +350,23 @@ def _check(tree: ast.Module, tools: Collection[str]) -> tuple[set[str], set[str]
                 assigned.add(name)
             case ast.Await(value=ast.Call(func=ast.Name(id=name))):
                 awaited.add(name)
+            case ast.Import() | ast.ImportFrom():
+                _refuse_import(node)
+            case ast.Attribute(attr=name) if name.startswith("_"):
+                _refuse(f"the attribute {name} is out of reach, as it begins with an underscore", "AttributeError", node)
+            case ast.MatchClass(kwd_attrs=names) if any(name.startswith("_") for name in names):
+                _refuse("an attribute that begins with an underscore is out of reach", "AttributeError", node)
     if RESULT not in assigned:
         message = f"the code never assigns {RESULT}, and so gives nothing"
         raise SandboxError(message, kind="NameError")
     return used, awaited
 
 
-def _check_node(node: ast.AST) -> None:
-    parts = [] if isinstance(node, ast.Constant) else [part for _, part in ast.iter_fields(node)]  # a constant's text is no name
-    for name in chain.from_iterable(part if isinstance(part, list) else (part,) for part in parts):
-        if isinstance(name, str) and name.startswith("_") and f"_{name.lstrip('_')}".startswith(RESERVED):
-            _refuse(f"the name {name} belongs to the sandbox", "NameError", node)
-    match node:
-        case ast.Import() | ast.ImportFrom():
-            _refuse_import(node)
-        case ast.Attribute(attr=name) if name.startswith("_"):
-            _refuse(f"the attribute {name} is out of reach, as it begins with an underscore", "AttributeError", node)
-        case ast.MatchClass(kwd_attrs=names) if any(name.startswith("_") for name in names):
-            _refuse("an attribute that begins with an underscore is out of reach", "AttributeError", node)
+def _identifiers(node: ast.AST) -> list[str]:
+    """Return every name that a node holds, whatever its part; the texts of constants are no names."""
+    parts = [] if isinstance(node, ast.Constant) else [part for _, part in ast.iter_fields(node)]
+    names = chain.from_iterable(part if isinstance(part, list) else (part,) for part in parts)
+    return [name for name in names if isinstance(name, str)]
 
 
 def _refuse_import(node: ast.Import | ast.ImportFrom) -> None:

@@ -177,12 +177,11 @@ def field_names(kind: type) -> list[str] | None:
 
 
 def _key(key: object) -> str:
-    if isinstance(key, enum.Enum):
-        return _key(key.value)
-    if key is None or isinstance(key, str | int | float | dt.date | dt.time):
-        return str(plain(key))
-    message = f"a key of the type {type(key).__name__} is no plain data"
-    raise TypeError(message)
+    found = plain(key)
+    if isinstance(found, list | dict):
+        message = f"a key of the type {type(key).__name__} is no plain data"
+        raise TypeError(message)
+    return str(found)
 
 
 def sections(text: str) -> list[tuple[str, list[str]]]:

@@ -59,7 +59,7 @@ _QUOTE_HINT = "put every text in quotes: one line in \"…\", several lines betw
 class Statement:
     """A header or an assignment, of one or several lines; offsets are those in the text."""
 
-    table: tuple[str, ...]  # in which it stands, such as ``tool_call``; empty at the top
+    name: tuple[str, ...]  # the path of what it sets: the table in which it stands, and its key
     key: tuple[str, ...]  # its own, as parts; of a header, the table's
     start: int
     value: int  # where its value begins; of a header, its end
@@ -68,11 +68,6 @@ class Statement:
     close: int = 0  # where the closing quote begins, or the end of a value that is no string; 0 for a header
     block: bool = False  # its string was read as a block, and may hold the quotes that enclose it
     tokens: int = 0  # parts of its value, where that is no string
-
-    @property
-    def name(self) -> tuple[str, ...]:
-        """The path of what it sets."""
-        return self.table + self.key
 
 
 @attrs.frozen(kw_only=True)
@@ -94,10 +89,8 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
     """Return the statements from *start*, the beginning of a line, to the first line that is none: prose, or a code fence.
 
     With *code_as_block* the code is read as a block that ends at the one line that holds nothing but its three quotes, whatever
-    quotes stand in it. This is also done where the first closing quotes are followed by more on their line.
-
-    Raises:
-        AttpSyntaxError: A statement has no value, does not end, or is larger than any document needs.
+    quotes stand in it. This is also done where the first closing quotes are followed by more on their line. Raises
+    ``AttpSyntaxError`` if a statement has no value, does not end, or is larger than any document needs.
     """
     statements: list[Statement] = []
     table: tuple[str, ...] = ()
@@ -108,7 +101,7 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
         header = _HEADER.match(text, position)
         if header:
             table = _parts(text, header.start("key"), header["key"])
-            statements.append(Statement(table=(), key=table, start=position, value=header.end(), end=header.end()))
+            statements.append(Statement(name=table, key=table, start=position, value=header.end(), end=header.end()))
         else:
             assignment = _ASSIGNMENT.match(text, position)
             if not assignment:
@@ -156,7 +149,7 @@ def _assignment(text: str, table: tuple[str, ...], found: re.Match[str], *, as_b
     if not line_end:
         raise syntax_error(text, end, *_trailing(text, end, quote))
     places = {"start": found.start("key"), "value": value, "end": line_end.end(), "close": end - len(quote)}
-    return Statement(table=table, key=key, quote=quote, block=block, tokens=tokens, **places)
+    return Statement(name=table + key, key=key, quote=quote, block=block, tokens=tokens, **places)
 
 
 def _string_end(text: str, value: int, quote: str) -> int:
@@ -184,9 +177,9 @@ def _trailing(text: str, end: int, quote: str) -> tuple[str, str]:
     rest = text[end : end + 20].split("\n", maxsplit=1)[0].strip()
     if not quote:
         return f"{rest!r} follows the value", _QUOTE_HINT
-    if len(quote) == 1:
-        return f"{rest!r} follows the closing {quote}", "enclose a text that holds quotes in three quotes: ''' … '''"
-    return f"{rest!r} follows the closing {quote}", f"do not write {quote} inside of a text that {quote} encloses"
+    single = "enclose a text that holds quotes in three quotes: ''' … '''"
+    hint = single if len(quote) == 1 else f"do not write {quote} inside of a text that {quote} encloses"
+    return f"{rest!r} follows the closing {quote}", hint
 
 
 def _plain_end(text: str, value: int, room: int) -> tuple[int, int]:

@@ -131,16 +131,7 @@ class Toolbox:
     """Plain typed functions, offered to a model.
 
     From a function's signature and docstring come the Python stub that a model reads, its JSON schemas, and the check of its
-    arguments::
-
-        toolbox = Toolbox()
-
-        @toolbox.register
-        def order_status(order: str) -> str:
-            \"\"\"Tell where an order is, by its number, such as A-17.\"\"\"
-            return database[order]
-
-    Registering is for one thread; calls may come from many.
+    arguments. Registering is for one thread; calls may come from many.
     """
 
     def __init__(self) -> None:
@@ -200,14 +191,9 @@ class Toolbox:
     def call(self, name: str, arguments: Mapping[str, object], *, positional: Sequence[object] = ()) -> Any:  # noqa: ANN401 (JSON data)
         """Run a tool with arguments by parameter, after those by position, and return its result as plain data.
 
-        An async tool runs in an event loop of its own.
-
-        Raises:
-            ToolNotFoundError: There is no such tool.
-            ToolArgumentError: The arguments are not those of the tool.
-            ToolDefinitionError: Its result is no plain data.
-            RuntimeError: The tool is async and this thread runs an event loop.
-            Exception: Whatever the function raises.
+        An async tool runs in an event loop of its own, and it is a RuntimeError if this thread runs one already. Raises
+        ``ToolNotFoundError`` if there is no such tool, ``ToolArgumentError`` if the arguments are not the tool's,
+        ``ToolDefinitionError`` if its result is no plain data, and whatever the function raises.
         """
         tool = self.get(name)
         if not tool.is_async:

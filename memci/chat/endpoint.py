@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO_KEY = "none"
 """What is sent in the place of a key to servers that want none."""
 
-_OWN = ("messages", "model", "n", "stream", "tool_choice", "tools")
+_OWN = {"messages", "model", "n", "stream", "tool_choice", "tools"}
 """Keys of a request that the loop answers for."""
 
 _MOST_SAID = 300
@@ -43,17 +43,10 @@ class Endpoint(AbstractContextManager["Endpoint"]):
     pauses. Redirects are not followed: messages and key go to no other place. The key is in no error's text. Of an answer of
     more than 16 MiB the rest is not read, and it is no reply.
 
-    Args:
-        base_url: Such as ``https://api.openai.com/v1`` or ``http://localhost:8080/v1``.
-        model: The model's name there.
-        api_key: The key; not needed by most local servers.
-        timeout_s: Seconds that each attempt may take, to the last byte of the answer; at most a million.
-        max_retries: Attempts after the first.
-        options: More keys of the request, such as ``temperature`` or ``max_completion_tokens``.
-
-    Raises:
-        ConfigError: The client is not installed, or an argument cannot be used.
-        ArgumentError: An argument is of another type.
+    A *base_url* is such as ``https://api.openai.com/v1`` or ``http://localhost:8080/v1``; most local servers need no key. Each
+    attempt may take *timeout_s* seconds to the last byte of the answer, at most a million, and *max_retries* may come after the
+    first. The *options* are more keys of the request, such as ``temperature`` or ``max_completion_tokens``. Raises
+    ``ConfigError`` if the client is not installed or an argument cannot be used, ``ArgumentError`` if one is of another type.
     """
 
     def __init__(  # noqa: PLR0913 (each is one thing to know of an endpoint)
@@ -73,9 +66,8 @@ class Endpoint(AbstractContextManager["Endpoint"]):
         self._place, self._model, self._timeout_s = _place(base_url), model, timeout_s
         self._key = (api_key or "").strip()
         self._options = dict(options or {})
-        for name in _OWN:
-            if name in self._options:
-                _refuse(f"options.{name}", "this key of the request is set by the loop")
+        for name in self._options.keys() & _OWN:
+            _refuse(f"options.{name}", "this key of the request is set by the loop")
         if not (self._key.isascii() and self._key.isprintable()):
             _refuse("api_key", "it holds characters that no request can carry")  # and is not shown
         if not 0 < timeout_s <= _MOST_SECONDS:
@@ -105,10 +97,8 @@ class Endpoint(AbstractContextManager["Endpoint"]):
 
         The messages are sent as they are, but for what endpoints refuse: keys of assistant messages that hold null or an
         empty list are left out, one with neither content nor calls gets an empty text, and a lone surrogate, for which
-        UTF-8 has no form, becomes U+FFFD.
-
-        Raises:
-            ModelError: The endpoint cannot be reached, refuses, or answers what is no chat completion.
+        UTF-8 has no form, becomes U+FFFD. Raises ``ModelError`` if the endpoint cannot be reached, refuses, or answers what is
+        no chat completion.
         """
         import openai  # noqa: PLC0415 (loaded already)
         from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 (the client's own)

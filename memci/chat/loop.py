@@ -124,10 +124,8 @@ class Chat:
     than 64 calls, or one that is too large for a message, is a ``ModelError``: nothing of it is kept, and the session goes on.
 
     The *observer* is told of each step, in order; of folds, recalls and the like within the session's lock. What it raises
-    there is logged, and elsewhere reaches the caller. With an observer, this reads the facts of all pages. O(pages).
-
-    Raises:
-        ConfigError: The number of rounds is none, or the session's messages are not in the format ``openai``.
+    there is logged, and elsewhere reaches the caller. With an observer, this reads the facts of all pages. O(pages). Raises
+    ``ConfigError`` if the number of rounds is none, or the session's messages are not in the format ``openai``.
     """
 
     def __init__(
@@ -150,12 +148,9 @@ class Chat:
     def say(self, message: str | Mapping[str, Any]) -> Answer:
         """Append what the user says, a text or a message of role ``user``, and return what the model answers.
 
-        The user's message is safe before the model is asked. After an error that came later, ``resume`` goes on with it.
-
-        Raises:
-            InvalidMessageError: The message was refused; nothing was stored.
-            BudgetError: No window fits.
-            ModelError: The model gave no reply, or one that cannot be kept.
+        The user's message is safe before the model is asked. After an error that came later, ``resume`` goes on with it. Raises
+        ``InvalidMessageError`` if the message was refused and nothing stored, ``BudgetError`` if no window fits, and
+        ``ModelError`` if the model gave no reply, or one that cannot be kept.
         """
         said: Any = {"role": "user", "content": message} if isinstance(message, str) else message
         if isinstance(said, Mapping) and said.get("role") != "user":
@@ -285,9 +280,8 @@ def _refusal(call: Mapping[str, Any], kind: str, message: str) -> dict[str, Any]
 
 
 def _answer(reply: Reply, text: str, calls: int) -> Answer:
-    refusal = reply.message.get("refusal")
+    refusal = str(reply.message.get("refusal") or "")
     if refusal or reply.finish_reason == "content_filter":
-        return Answer(text=text or str(refusal or ""), ending=Ending.REFUSED, calls=calls)
-    if reply.finish_reason == "length":
-        return Answer(text=text, ending=Ending.CUT, calls=calls)
-    return Answer(text=text, ending=Ending.ANSWERED if text.strip() else Ending.EMPTY, calls=calls)
+        return Answer(text=text or refusal, ending=Ending.REFUSED, calls=calls)
+    full = Ending.ANSWERED if text.strip() else Ending.EMPTY
+    return Answer(text=text, ending=Ending.CUT if reply.finish_reason == "length" else full, calls=calls)

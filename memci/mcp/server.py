@@ -73,10 +73,9 @@ class Conversation:
 
     def close(self) -> None:
         """Close the session and its store; the next question opens them again."""
-        self._session = None
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        engine, self._engine, self._session = self._engine, None, None
+        if engine is not None:
+            engine.close()
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Run a tool of the session, and return what it answers as JSON, and whether it is an error."""
