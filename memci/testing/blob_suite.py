@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import NewRecord, SessionStore, Store
 from memci.errors import ConflictError, CorruptError, PermissionDeniedError, SessionClosedError, UnavailableError
-from memci.testing.capability import capability
-from memci.testing.journal_suite import TENANT, append_each, each_example_cleans_up, refuses
+from memci.testing.journal_suite import TENANT, Suite, append_each, each_example_cleans_up, refuses
 
 
 def blob(number: int) -> tuple[str, bytes]:
@@ -27,22 +26,19 @@ def showing(number: int) -> NewRecord:
     return NewRecord("appended", 1, b'{"url":"data:image/png;base64,%b"}' % blob(number)[1])
 
 
-class BlobSuite:
-    """The tests of large data. The fixtures are those of ``JournalSuite``."""
+class BlobSuite(Suite, capability="blobs"):
+    """Large data is there as long as a session refers to it, in whatever order sessions add and drop it."""
 
-    @capability("blobs")
-    def test_a_blob_is_found(self, store: Store, session: SessionStore) -> None:
+    def test_a_blob_is_found(self, store: Store, begun: SessionStore) -> None:
         """What is put is found by its name, also by the next opening; what is not is not there."""
-        append_each(session.journal, "a")
         name, data = blob(1)
-        assert session.blobs.find(name) is None
-        assert [name] == list(session.blobs.put({name: data}, 2))
-        assert data == session.blobs.find(name)
+        assert begun.blobs.find(name) is None
+        assert [name] == list(begun.blobs.put({name: data}, 2))
+        assert data == begun.blobs.find(name)
         again = store.open(TENANT, "session")
         assert ([name], data) == (list(again.blobs.names()), again.blobs.find(name))
         assert again.blobs.find(blob(2)[0]) is None
 
-    @capability("blobs")
     def test_a_blob_of_two_sessions_outlives_one(self, store: Store, session: SessionStore) -> None:
         """A session that drops a blob, or is deleted, takes it from no other; the last one takes it with it."""
         name, data = blob(1)
@@ -58,50 +54,41 @@ class BlobSuite:
         others[1].blobs.drop([name], 2)
         assert others[1].blobs.find(name) is None
 
-    @capability("blobs")
-    def test_a_deleted_session_leaves_no_blob(self, store: Store, session: SessionStore) -> None:
+    def test_a_deleted_session_leaves_no_blob(self, store: Store, begun: SessionStore) -> None:
         """A session that begins under the id of a deleted one refers to nothing, and finds nothing of it."""
-        append_each(session.journal, "a")
-        session.blobs.put(dict([blob(1), blob(2)]), 2)
+        begun.blobs.put(dict([blob(1), blob(2)]), 2)
         store.delete(TENANT, "session")
         again = store.open(TENANT, "session")
         append_each(again.journal, "a")
         assert [] == list(again.blobs.names())
         assert again.blobs.find(blob(1)[0]) is None
 
-    @capability("blobs")
-    def test_a_blob_on_its_way_is_not_dropped(self, session: SessionStore) -> None:
+    def test_a_blob_on_its_way_is_not_dropped(self, begun: SessionStore) -> None:
         """What was put for a later record than the one up to which somebody looked stays."""
-        append_each(session.journal, "a")
         name, data = blob(1)
-        session.blobs.put({name: data}, 1)
-        session.blobs.put({name: data}, 3)
-        session.blobs.drop([name], 2)
-        assert data == session.blobs.find(name)
-        session.blobs.drop([name], 3)
-        assert session.blobs.find(name) is None
+        begun.blobs.put({name: data}, 1)
+        begun.blobs.put({name: data}, 3)
+        begun.blobs.drop([name], 2)
+        assert data == begun.blobs.find(name)
+        begun.blobs.drop([name], 3)
+        assert begun.blobs.find(name) is None
 
-    @capability("blobs")
-    def test_a_damaged_blob_is_put_anew(self, session: SessionStore) -> None:
+    def test_a_damaged_blob_is_put_anew(self, begun: SessionStore) -> None:
         """What is there under the name, and is something else, gives way to what is put."""
-        append_each(session.journal, "a")
         for name, data, damaged in ((*blob(1), blob(2)[1]), (*blob(3), blob(3)[1][1:])):
-            session.blobs.put({name: damaged}, 2)
-            session.blobs.put({name: data}, 3)
-            assert data == session.blobs.find(name)
+            begun.blobs.put({name: damaged}, 2)
+            begun.blobs.put({name: data}, 3)
+            assert data == begun.blobs.find(name)
 
-    @capability("blobs")
-    def test_dropping_can_be_repeated(self, session: SessionStore) -> None:
+    def test_dropping_can_be_repeated(self, begun: SessionStore) -> None:
         """Names that are not there are passed over, and a blob can come back."""
-        append_each(session.journal, "a")
         name, data = blob(1)
         for _ in range(2):
-            session.blobs.put({name: data}, 2)
-            session.blobs.drop([name, blob(2)[0]], 2)
-            session.blobs.drop([name], 2)
-            assert session.blobs.find(name) is None
+            begun.blobs.put({name: data}, 2)
+            begun.blobs.drop([name, blob(2)[0]], 2)
+            begun.blobs.drop([name], 2)
+            assert begun.blobs.find(name) is None
 
-    @capability("blobs")
     def test_no_blob_of_others_is_found(self, store: Store, session: SessionStore) -> None:
         """What one tenant drops another one keeps, and nobody finds another tenant's."""
         other, third = store.open("other", "session"), store.open("third", "session")
@@ -114,23 +101,20 @@ class BlobSuite:
         session.blobs.drop([name], 2)
         assert data == other.blobs.find(name)
 
-    @capability("blobs")
-    def test_blobs_are_refused_where_writing_is(self, store: Store, session: SessionStore) -> None:
+    def test_blobs_are_refused_where_writing_is(self, store: Store, begun: SessionStore) -> None:
         """Read-only, closed and deleted sessions take no blob; a reader finds those that are there."""
-        append_each(session.journal, "a")
         name, data = blob(1)
-        session.blobs.put({name: data}, 2)
+        begun.blobs.put({name: data}, 2)
         reader, stale = store.open(TENANT, "session", read_only=True), store.open(TENANT, "session")
         assert (data, 1) == (reader.blobs.find(name), stale.journal.head())
         refuses(PermissionDeniedError, lambda: reader.blobs.put({name: data}, 2), lambda: reader.blobs.drop([name], 2))
-        session.close()
+        begun.close()
         with pytest.raises(SessionClosedError):
-            session.blobs.find(name)
+            begun.blobs.find(name)
         store.delete(TENANT, "session")
         with pytest.raises(UnavailableError):
             stale.blobs.put({name: data}, 2)
 
-    @capability("blobs")
     def test_a_redaction_compares_what_was_read(self, store: Store, session: SessionStore) -> None:
         """What was read of a record with a picture is what its body is compared with, not what is stored of it."""
         opened = with_blobs(session, "session")
@@ -145,7 +129,6 @@ class BlobSuite:
 
     @given(numbers=st.lists(st.integers(0, 3), max_size=8))
     @each_example_cleans_up
-    @capability("blobs")
     def test_records_with_pictures_come_back(self, store: Store, numbers: list[int]) -> None:
         """Records, page files and snapshots whose pictures are stored apart are read as they were written."""
         session = with_blobs(store.open(TENANT, "shown"), "shown")
@@ -164,16 +147,14 @@ class BlobSuite:
         again.close()
         store.delete(TENANT, "shown")
 
-    @capability("blobs")
-    def test_a_missing_blob_is_damage_of_its_record(self, store: Store, session: SessionStore) -> None:
+    def test_a_missing_blob_is_damage_of_its_record(self, store: Store, begun: SessionStore) -> None:
         """The records before it are read, the error names the record, and others of the tenant go on."""
-        append_each(session.journal, "a")
-        opened, other = with_blobs(session, "session"), with_blobs(store.open(TENANT, "other"), "other")
+        opened, other = with_blobs(begun, "session"), with_blobs(store.open(TENANT, "other"), "other")
         opened.journal.append(1, [showing(1)])
         opened.pages.put({"usr-1": showing(1).body})
         append_each(other.journal, "a")
         other.journal.append(1, [showing(2)])
-        session.blobs.drop([blob(1)[0]], 9)
+        begun.blobs.drop([blob(1)[0]], 9)
         read = opened.journal.read()
         assert 1 == next(read).seq
         with pytest.raises(CorruptError) as caught:
@@ -182,15 +163,13 @@ class BlobSuite:
         assert opened.pages.find("usr-1") is None
         assert showing(2).body == list(other.journal.read())[1].body
 
-    @capability("blobs")
-    def test_what_no_record_needs_is_dropped(self, session: SessionStore) -> None:
+    def test_what_no_record_needs_is_dropped(self, begun: SessionStore) -> None:
         """After a redaction the blobs of former bodies go, but for those that other records have too."""
-        append_each(session.journal, "a")
-        opened = with_blobs(session, "session")
+        opened = with_blobs(begun, "session")
         for seq, number in enumerate((1, 2, 1, 3), start=1):
             opened.journal.append(seq, [showing(number)])
         opened.journal.redact({2: b"{}", 3: showing(4).body})
         opened.drop_unused()
-        assert {blob(number)[0] for number in (1, 3, 4)} == set(session.blobs.names())
-        assert session.blobs.find(blob(2)[0]) is None
+        assert {blob(number)[0] for number in (1, 3, 4)} == set(begun.blobs.names())
+        assert begun.blobs.find(blob(2)[0]) is None
         assert [b"{}", showing(4).body, showing(1).body] == [record.body for record in opened.journal.read(1, 4)]

@@ -13,8 +13,6 @@ from collections import Counter
 import attrs
 import pytest
 
-from memci.testing.capability import ATTRIBUTE, CAPABILITIES
-
 _PROPERTY = "memci_conformance"
 _CELL = 9
 
@@ -43,10 +41,10 @@ class ConformanceReport:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note store and capability where the reports of a test carry them, also from another process."""
-        capability = getattr(getattr(item, "function", None), ATTRIBUTE, None)
-        owner = getattr(item, "cls", None)
-        if capability is not None and owner is not None:
-            item.user_properties.append((_PROPERTY, [getattr(owner, "store_name", "") or owner.__name__, capability]))
+        owner, name = getattr(item, "cls", None), getattr(item, "originalname", "")
+        part = next((each for each in getattr(owner, "__mro__", ()) if name in vars(each)), None)
+        if owner is not None and (capability := getattr(part, "capability", "")):
+            item.user_properties.append((_PROPERTY, [owner.store_name or owner.__name__, capability]))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test when its last phase is over."""
@@ -76,19 +74,18 @@ class ConformanceReport:
 
     def lines(self) -> list[str]:
         """Return the table: a row for each capability, a column for each store, and whose columns they are."""
+        from memci.testing.journal_suite import Suite  # noqa: PLC0415 (as a plugin, this is loaded before what is measured)
+        from memci.testing.store_suite import StoreSuite  # noqa: PLC0415 (as above)
+
         stores = sorted({store for store, _ in self.ran})
-        wide = max(map(len, CAPABILITIES)) + 1
+        capabilities = [part.capability for part in StoreSuite.__bases__ if issubclass(part, Suite)]
+        wide = max(map(len, capabilities)) + 1
         lines = [" " * wide + "".join(f"{number:>{_CELL}}" for number in range(1, len(stores) + 1))]
-        for capability in CAPABILITIES:
-            cells = [_cell(self.passed[store, capability], self.ran[store, capability]) for store in stores]
-            lines.append(f"{capability:<{wide}}" + "".join(cells))
-        sums = [
-            _cell(*(sum(counted[store, capability] for capability in CAPABILITIES) for counted in (self.passed, self.ran)))
-            for store in stores
-        ]
-        lines.append(f"{'all':<{wide}}" + "".join(sums))
+        for row, summed in [*((each, [each]) for each in capabilities), ("all", capabilities)]:
+            sums = [
+                [sum(counted[store, capability] for capability in summed) for counted in (self.passed, self.ran)]
+                for store in stores
+            ]
+            cells = (f"{passed}/{ran}" if ran else "-" for passed, ran in sums)
+            lines.append(f"{row:<{wide}}" + "".join(f"{cell:>{_CELL}}" for cell in cells))
         return [*lines, "", *(f"{number:>3}  {store}" for number, store in enumerate(stores, start=1))]
-
-
-def _cell(passed: int, ran: int) -> str:
-    return f"{f'{passed}/{ran}' if ran else '-':>{_CELL}}"

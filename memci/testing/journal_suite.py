@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 from hashlib import sha256
+from typing import ClassVar
 
 import orjson
 import pytest
@@ -11,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memci.archive.stores.contract import Journal, NewRecord, Record, SessionStore, Store
-from memci.errors import ConflictError, InvalidIdError, PermissionDeniedError, UnavailableError
-from memci.testing.capability import capability
+from memci.errors import ConflictError
 
 TENANT = "default"
 
@@ -62,14 +62,18 @@ def texts_of(journal: Journal, after: int = 0, until: int | None = None) -> list
     return [orjson.loads(record.body)["text"] for record in journal.read(after, until)]
 
 
-class JournalSuite:
-    """The tests of appending and reading.
+class Suite:
+    """What every part of the suite has: the fixtures, and the capability that its tests show, in a word.
 
-    Attributes:
-        store_name: How the report of ``memci.testing.conformance`` names the store; empty for the name of the class.
+    ``store_name`` is how the report of ``memci.testing.conformance`` names the store; empty for the name of the class.
     """
 
     store_name = ""
+    capability: ClassVar[str]
+
+    def __init_subclass__(cls, *, capability: str = "") -> None:
+        """Note the capability that the tests of a part show; ``StoreSuite`` and what inherits from it have many."""
+        cls.capability = capability
 
     @pytest.fixture
     def store(self) -> Store:
@@ -82,7 +86,16 @@ class JournalSuite:
         """Return a new session, opened to be written."""
         return store.open(TENANT, "session")
 
-    @capability("journal")
+    @pytest.fixture
+    def begun(self, session: SessionStore) -> SessionStore:
+        """Return a new session with one record, of the text "a"."""
+        append_each(session.journal, "a")
+        return session
+
+
+class JournalSuite(Suite, capability="journal"):
+    """Records come back dense, in order and byte for byte, from any place, whatever their size."""
+
     def test_sequence_numbers_are_dense(self, session: SessionStore) -> None:
         """Records are numbered from 1 without a gap, across commits of any size."""
         assert 1 == session.journal.append(0, [new_record("one")])
@@ -90,7 +103,6 @@ class JournalSuite:
         assert 3 == session.journal.head()
         assert [1, 2, 3] == [record.seq for record in session.journal.read()]
 
-    @capability("journal")
     def test_a_record_comes_back_as_it_was(self, session: SessionStore) -> None:
         """Kind, version and the bytes of the body are those that were given."""
         body = '{"text":"quote \\" and \\u2028, ünïcödé, \\"body\\":{","sum":"x"}'.encode()
@@ -99,7 +111,6 @@ class JournalSuite:
 
     @given(commits=_commits)
     @each_example_cleans_up
-    @capability("journal")
     def test_any_commits_come_back(self, store: Store, commits: list[list[NewRecord]]) -> None:
         """Whatever is committed is read in order by the next opening."""
         session = store.open(TENANT, "any commits")
@@ -115,7 +126,6 @@ class JournalSuite:
         again.close()
         store.delete(TENANT, "any commits")
 
-    @capability("journal")
     def test_read_takes_a_range(self, session: SessionStore) -> None:
         """``after`` is not in the range and ``until`` is; a range beyond the ends is cut to them."""
         append_each(session.journal, *"abcdef")
@@ -128,7 +138,6 @@ class JournalSuite:
         assert [] == texts_of(session.journal, 3, 3)
         assert [] == texts_of(session.journal, 3, 0)
 
-    @capability("journal")
     def test_every_start_of_a_long_journal_is_found(self, session: SessionStore) -> None:
         """Reading from any place of a journal with small and large records begins at that place."""
         texts = [f"{number}:" + "x" * (40_000 if number % 37 == 0 else 300) for number in range(1, 301)]
@@ -137,53 +146,12 @@ class JournalSuite:
         for after in range(300):
             assert texts[after : after + 2] == texts_of(session.journal, after, after + 2)
 
-    @capability("journal")
     def test_a_record_can_be_larger_than_any_buffer(self, session: SessionStore) -> None:
         """A body of several megabytes between small ones comes back whole."""
         texts = ["small", "x" * 3_000_000, "small again"]
         append_each(session.journal, *texts)
         assert texts == texts_of(session.journal)
         assert texts[1:] == texts_of(session.journal, 1)
-
-    @capability("many openings")
-    def test_reading_does_not_see_what_is_written_meanwhile(self, session: SessionStore) -> None:
-        """An iteration ends at the head that it found when it began."""
-        append_each(session.journal, "a", "b")
-        reading = session.journal.read()
-        first = next(reading)
-        append_each(session.journal, "c")
-        assert [1, 2] == [first.seq, *(record.seq for record in reading)]
-
-    @pytest.mark.parametrize("expected", [0, 1, 3, 99])
-    @capability("compare-and-set")
-    def test_a_wrong_expectation_writes_nothing(self, session: SessionStore, expected: int) -> None:
-        """An append at any place but the head is a conflict that names both."""
-        append_each(session.journal, "a", "b")
-        with pytest.raises(ConflictError) as caught:
-            session.journal.append(expected, [new_record("lost")])
-        assert (expected, 2) == (caught.value.expected, caught.value.head)
-        assert ["a", "b"] == texts_of(session.journal)
-
-    @capability("compare-and-set")
-    def test_a_conflict_does_not_begin_a_session(self, store: Store, session: SessionStore) -> None:
-        """An append to an empty journal at a place other than 0 leaves no session behind."""
-        with pytest.raises(ConflictError) as caught:
-            session.journal.append(1, [new_record()])
-        assert 0 == caught.value.head
-        assert [] == list(store.sessions(TENANT))
-
-    @capability("many openings")
-    def test_of_two_openings_the_stale_one_conflicts(self, store: Store) -> None:
-        """Who did not see the other's record gets the head, nothing is written, and the next append there works."""
-        first, second = store.open(TENANT, "session"), store.open(TENANT, "session")
-        append_each(first.journal, "a")
-        assert 1 == second.journal.head()
-        append_each(second.journal, "b")
-        with pytest.raises(ConflictError) as caught:
-            first.journal.append(1, [new_record("lost")])
-        assert 2 == caught.value.head
-        assert 3 == first.journal.append(2, [new_record("c")])
-        assert ["a", "b", "c"] == texts_of(second.journal)
 
     @pytest.mark.parametrize(
         "records",
@@ -199,18 +167,78 @@ class JournalSuite:
             [NewRecord("appended", 1, b"{}"), NewRecord("appended", 1, b"\n")],
         ],
     )
-    @capability("journal")
     def test_what_no_journal_can_hold_is_refused(self, session: SessionStore, records: list[NewRecord]) -> None:
         """A commit without a record, or with one that is no line, is refused whole."""
         with pytest.raises(ValueError, match=r"\w"):
             session.journal.append(0, records)
         assert 0 == session.journal.head()
 
+    def test_a_new_session_is_empty(self, session: SessionStore) -> None:
+        """A session that nobody wrote to has head 0, no record, no page and no snapshot."""
+        assert 0 == session.journal.head()
+        assert [] == list(session.journal.read())
+        assert [] == list(session.pages.names())
+        assert session.pages.find("usr-1") is None
+        assert session.snapshots.find() is None
+        assert [] == list(session.snapshots.problems())
 
-class RedactionSuite:
-    """The tests of redacting records, and of removing pages and snapshots. The fixtures are those of ``JournalSuite``."""
 
-    @capability("redaction")
+class CompareAndSetSuite(Suite, capability="compare-and-set"):
+    """An append at any place but the head is a conflict that names the head, and writes nothing."""
+
+    @pytest.mark.parametrize("expected", [0, 1, 3, 99])
+    def test_a_wrong_expectation_writes_nothing(self, session: SessionStore, expected: int) -> None:
+        """An append at any place but the head is a conflict that names both."""
+        append_each(session.journal, "a", "b")
+        with pytest.raises(ConflictError) as caught:
+            session.journal.append(expected, [new_record("lost")])
+        assert (expected, 2) == (caught.value.expected, caught.value.head)
+        assert ["a", "b"] == texts_of(session.journal)
+
+    def test_a_conflict_does_not_begin_a_session(self, store: Store, session: SessionStore) -> None:
+        """An append to an empty journal at a place other than 0 leaves no session behind."""
+        with pytest.raises(ConflictError) as caught:
+            session.journal.append(1, [new_record()])
+        assert 0 == caught.value.head
+        assert [] == list(store.sessions(TENANT))
+
+
+class OpeningsSuite(Suite, capability="many openings"):
+    """Openings of one session follow each other, and a reading does not see what is written meanwhile."""
+
+    def test_reading_does_not_see_what_is_written_meanwhile(self, session: SessionStore) -> None:
+        """An iteration ends at the head that it found when it began."""
+        append_each(session.journal, "a", "b")
+        reading = session.journal.read()
+        first = next(reading)
+        append_each(session.journal, "c")
+        assert [1, 2] == [first.seq, *(record.seq for record in reading)]
+
+    def test_of_two_openings_the_stale_one_conflicts(self, store: Store) -> None:
+        """Who did not see the other's record gets the head, nothing is written, and the next append there works."""
+        first, second = store.open(TENANT, "session"), store.open(TENANT, "session")
+        append_each(first.journal, "a")
+        assert 1 == second.journal.head()
+        append_each(second.journal, "b")
+        with pytest.raises(ConflictError) as caught:
+            first.journal.append(1, [new_record("lost")])
+        assert 2 == caught.value.head
+        assert 3 == first.journal.append(2, [new_record("c")])
+        assert ["a", "b", "c"] == texts_of(second.journal)
+
+    def test_a_writer_need_not_look_before_it_writes(self, store: Store, session: SessionStore) -> None:
+        """Who knows the head appends after it, though the journal was redacted meanwhile."""
+        append_each(session.journal, *"abc")
+        other = store.open(TENANT, "session")
+        assert 3 == other.journal.head()
+        session.journal.redact({3: GONE, 1: b'{"text":"%b"}' % (b"longer" * 1_000)})
+        assert 4 == other.journal.append(3, [new_record("d")])
+        assert ["[erased]", "d"] == texts_of(session.journal, 2)
+
+
+class RedactionSuite(Suite, capability="redaction"):
+    """Bodies are replaced for good, for whoever has the session open too, and nothing else changes."""
+
     def test_a_redacted_record_has_its_new_body(self, store: Store, session: SessionStore) -> None:
         """Place, kind and version stay, the body is the new one, and whoever opens the session next reads the same."""
         append_each(session.journal, *"abcd")
@@ -221,7 +249,6 @@ class RedactionSuite:
         session.close()
         assert ["a", "[erased]", "c", "[erased]"] == texts_of(store.open(TENANT, "session").journal)
 
-    @capability("redaction")
     def test_the_journal_goes_on_after_a_redaction(self, store: Store, session: SessionStore) -> None:
         """Others who had the session open read the new bodies and append after the same head."""
         append_each(session.journal, *"abc")
@@ -235,7 +262,6 @@ class RedactionSuite:
         for journal in (session.journal, other.journal, reader.journal):
             assert ["[erased]", "b", "c", "d", "e"] == texts_of(journal)
 
-    @capability("redaction")
     def test_reading_goes_on_beside_a_redaction(self, store: Store, session: SessionStore) -> None:
         """Who reads while others redact, and looks at the journal meanwhile, reads on, and reads later what comes behind."""
         append_each(session.journal, "a" * 1_000, *"bcd")
@@ -248,17 +274,6 @@ class RedactionSuite:
         assert [3, 4] == [record.seq for record in reading]
         assert ["e" * 2_000] == texts_of(other.journal, 4)
 
-    @capability("many openings")
-    def test_a_writer_need_not_look_before_it_writes(self, store: Store, session: SessionStore) -> None:
-        """Who knows the head appends after it, though the journal was redacted meanwhile."""
-        append_each(session.journal, *"abc")
-        other = store.open(TENANT, "session")
-        assert 3 == other.journal.head()
-        session.journal.redact({3: GONE, 1: b'{"text":"%b"}' % (b"longer" * 1_000)})
-        assert 4 == other.journal.append(3, [new_record("d")])
-        assert ["[erased]", "d"] == texts_of(session.journal, 2)
-
-    @capability("redaction")
     def test_a_redaction_can_be_repeated(self, session: SessionStore) -> None:
         """Redacting again, with the same or another body, is fine; so is redacting nothing."""
         append_each(session.journal, *"ab")
@@ -267,7 +282,6 @@ class RedactionSuite:
             session.journal.redact({})
             assert [body, b'{"text":"b"}'] == [record.body for record in session.journal.read()]
 
-    @capability("redaction")
     def test_what_others_redacted_meanwhile_is_not_brought_back(self, store: Store, session: SessionStore) -> None:
         """Who says what was read is refused where a body is another one by now, and what others left there stays."""
         append_each(session.journal, *"abc")
@@ -283,7 +297,6 @@ class RedactionSuite:
 
     @given(length=st.integers(1, 8), chosen=st.sets(st.integers(1, 8)), size=st.integers(0, 3_000))
     @each_example_cleans_up
-    @capability("redaction")
     def test_any_records_can_be_redacted(self, store: Store, length: int, chosen: set[int], size: int) -> None:
         """Whichever records are redacted, within commits of several too, all others stay as they were."""
         session = store.open(TENANT, "redacted")
@@ -297,59 +310,9 @@ class RedactionSuite:
         store.delete(TENANT, "redacted")
 
     @pytest.mark.parametrize("bodies", [{0: GONE}, {3: GONE}, {1: GONE, 99: GONE}, {1: b""}, {1: b"a\nb"}, {1: b"\0"}])
-    @capability("redaction")
     def test_what_cannot_be_redacted_is_refused(self, session: SessionStore, bodies: dict[int, bytes]) -> None:
         """A record that is not there, or a body that is not compact JSON, is refused, and nothing is changed."""
         append_each(session.journal, *"ab")
         with pytest.raises(ValueError, match=r"record|compact JSON"):
             session.journal.redact(bodies)
         assert ["a", "b"] == texts_of(session.journal)
-
-    @capability("pages")
-    def test_removed_pages_are_gone(self, store: Store, session: SessionStore) -> None:
-        """Pages are removed by name, and the next opening does not find them; names that are not there are passed over."""
-        session.pages.remove(["usr-1"])
-        append_each(session.journal, "a")
-        session.pages.put({"usr-1": b"1", "usr-1.r1": b"1", "usr-2": b"2"})
-        session.pages.remove(["usr-1", "usr-1.r1", "usr-7"])
-        session.pages.remove([])
-        assert ["usr-2"] == list(session.pages.names())
-        assert store.open(TENANT, "session").pages.find("usr-1") is None
-        with pytest.raises(InvalidIdError):
-            session.pages.remove(["usr-2", "../usr-2"])
-        assert b"2" == session.pages.find("usr-2")
-
-    @capability("snapshots")
-    def test_snapshots_can_be_cleared(self, store: Store, session: SessionStore) -> None:
-        """After clearing there is no snapshot, and others can be put."""
-        session.snapshots.clear()
-        append_each(session.journal, *"abc")
-        session.snapshots.put(1, b"{}")
-        session.snapshots.put(3, b"{}")
-        session.snapshots.clear()
-        assert session.snapshots.find() is None
-        assert store.open(TENANT, "session").snapshots.find() is None
-        session.snapshots.put(2, b"{}")
-        assert (2, b"{}") == session.snapshots.find()
-
-    @capability("read-only")
-    def test_reading_only_takes_nothing_out(self, store: Store, session: SessionStore) -> None:
-        """What was opened to be read redacts and removes nothing."""
-        append_each(session.journal, "a")
-        reader = store.open(TENANT, "session", read_only=True)
-        redact, remove = lambda: reader.journal.redact({1: GONE}), lambda: reader.pages.remove(["usr-1"])
-        refuses(PermissionDeniedError, redact, remove, reader.snapshots.clear)
-        assert ["a"] == texts_of(reader.journal)
-
-    @capability("deletion")
-    def test_a_deleted_session_is_not_redacted(self, store: Store, session: SessionStore) -> None:
-        """Who has a deleted session open takes nothing out of the one that began in its place."""
-        append_each(session.journal, "old")
-        store.delete(TENANT, "session")
-        again = store.open(TENANT, "session")
-        append_each(again.journal, "new")
-        again.pages.put({"usr-1": b"new"})
-        redact, remove = lambda: session.journal.redact({1: GONE}), lambda: session.pages.remove(["usr-1"])
-        refuses(UnavailableError, redact, remove, match="deleted")
-        assert ["new"] == texts_of(again.journal)
-        assert b"new" == again.pages.find("usr-1")

@@ -14,8 +14,6 @@ The plugin ``memci.testing.conformance`` reports what ran, capability by capabil
 # It is a test, though it is distributed: it asserts, with the expected value on the left.
 # ruff: noqa: PLR2004, SIM300
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,20 +21,20 @@ from hypothesis import strategies as st
 from memci.archive.stores.contract import SessionStore, Store
 from memci.errors import InvalidIdError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.blob_suite import BlobSuite
-from memci.testing.capability import capability
 from memci.testing.journal_suite import (
+    GONE,
     TENANT,
+    CompareAndSetSuite,
     JournalSuite,
+    OpeningsSuite,
     RedactionSuite,
+    Suite,
     append_each,
     each_example_cleans_up,
     new_record,
     refuses,
     texts_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HOSTILE_IDS = (
     ".", "..", "../x", "a/b", "/etc/passwd", "a\\b", "CON", "con", "A", "a", "%41", "%", "~", "~" + "0" * 64, "-rf", " ", "x ",
@@ -47,169 +45,39 @@ HOSTILE_IDS = (
 """Ids that must work and never meet."""
 
 
-class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
-    """All tests. Each works on sessions of its own in a store that may be used before and after."""
+class PageSuite(Suite, capability="pages"):
+    """Page files are found by name, written over, listed and removed."""
 
-    @capability("journal")
-    def test_a_new_session_is_empty(self, session: SessionStore) -> None:
-        """A session that nobody wrote to has head 0, no record, no page and no snapshot."""
-        assert 0 == session.journal.head()
-        assert [] == list(session.journal.read())
-        assert [] == list(session.pages.names())
-        assert session.pages.find("usr-1") is None
-        assert session.snapshots.find() is None
-        assert [] == list(session.snapshots.problems())
-
-    @capability("ids")
-    def test_hostile_ids_never_meet(self, store: Store) -> None:
-        """Each id is a session of its own, and the list of sessions gives every id back."""
-        for session_id in HOSTILE_IDS:
-            with_id = store.open(TENANT, session_id)
-            with_id.journal.append(0, [new_record(session_id)])
-            with_id.close()
-        assert sorted(HOSTILE_IDS) == sorted(store.sessions(TENANT))
-        for session_id in HOSTILE_IDS:
-            with_id = store.open(TENANT, session_id, read_only=True)
-            assert [session_id] == texts_of(with_id.journal)
-            with_id.close()
-
-    @given(ids=st.sets(st.text(min_size=1), min_size=1, max_size=8), tenant=st.text(min_size=1))
-    @each_example_cleans_up
-    @capability("ids")
-    def test_any_text_is_an_id(self, store: Store, ids: set[str], tenant: str) -> None:
-        """Any text that UTF-8 can encode is an id and a tenant, told from all others and given back."""
-        for session_id in ids:
-            session = store.open(tenant, session_id)
-            assert 1 == session.journal.append(0, [new_record(session_id)])
-            session.close()
-        assert sorted(ids) == sorted(store.sessions(tenant))
-        for session_id in ids:
-            store.delete(tenant, session_id)
-        assert [] == list(store.sessions(tenant))
-
-    @pytest.mark.parametrize("value", ["", "\ud800", "a\udfffb", None, 7, b"bytes"])
-    @capability("ids")
-    def test_what_is_no_id_is_refused(self, store: Store, value: str) -> None:
-        """Ids and tenants that are empty, not text, or that UTF-8 cannot encode are refused wherever they are given."""
-        calls: list[Callable[[], object]] = [
-            lambda: store.open(TENANT, value),
-            lambda: store.open(value, "session"),
-            lambda: store.delete(TENANT, value),
-            lambda: list(store.sessions(value)),
-        ]
-        for call in calls:
-            with pytest.raises(InvalidIdError) as caught:
-                call()
-            assert value == caught.value.value
-
-    @capability("tenants")
-    def test_tenants_are_apart(self, store: Store) -> None:
-        """The same id of two tenants is two sessions, and a tenant lists and deletes only its own."""
-        for tenant in ("one", "two"):
-            append_each(store.open(tenant, "session").journal, tenant)
-        append_each(store.open("one", "other").journal, "x")
-        assert ["other", "session"] == sorted(store.sessions("one"))
-        assert ["session"] == list(store.sessions("two"))
-        assert [] == list(store.sessions("three"))
-        store.delete("one", "session")
-        assert ["other"] == list(store.sessions("one"))
-        assert ["two"] == texts_of(store.open("two", "session").journal)
-
-    @capability("ids")
-    def test_opening_leaves_no_session(self, store: Store) -> None:
-        """A session that was opened and looked at, but not appended to, is not listed."""
-        session = store.open(TENANT, "looked at")
-        assert 0 == session.journal.head()
-        session.close()
-        assert [] == list(store.sessions(TENANT))
-
-    @capability("deletion")
-    def test_delete_removes_everything(self, store: Store, session: SessionStore) -> None:
-        """After a deletion the id can begin anew, with no record, page or snapshot of the old session."""
-        append_each(session.journal, "a", "b")
-        session.pages.put({"usr-1": b"{}"})
-        session.snapshots.put(2, b"{}")
-        session.close()
-        store.delete(TENANT, "session")
-        assert [] == list(store.sessions(TENANT))
-        again = store.open(TENANT, "session")
-        assert (0, [], None) == (again.journal.head(), list(again.pages.names()), again.snapshots.find())
-        assert 1 == append_each(again.journal, "new")
-        assert ["new"] == texts_of(again.journal)
-
-    @capability("deletion")
-    def test_deleting_nothing_is_fine(self, store: Store) -> None:
-        """A session that is not there can be deleted, any number of times."""
-        store.delete(TENANT, "nobody")
-        store.delete(TENANT, "nobody")
-        assert [] == list(store.sessions(TENANT))
-
-    @capability("deletion")
-    def test_a_deleted_session_takes_no_writes(self, store: Store, session: SessionStore) -> None:
-        """Who has a deleted session open is told at the next write, and the new session of that id stays untouched."""
-        append_each(session.journal, "old")
-        store.delete(TENANT, "session")
-        refuses(
-            UnavailableError,
-            lambda: session.journal.append(1, [new_record("late")]),
-            lambda: session.pages.put({"usr-1": b"late"}),
-            lambda: session.snapshots.put(1, b"late"),
-            match="deleted",
-        )
-        assert [] == list(store.sessions(TENANT))
-        again = store.open(TENANT, "session")
-        append_each(again.journal, "new")
-        with pytest.raises(UnavailableError, match="deleted"):
-            session.journal.append(1, [new_record("late")])
-        session.close()
-        assert ["new"] == texts_of(again.journal)
-        assert [] == list(again.pages.names())
-
-    @capability("deletion")
-    def test_a_deleted_session_is_not_read_on(self, store: Store, session: SessionStore) -> None:
-        """Who has a deleted session open is told when it looks at the journal, also where another began under the id."""
-        append_each(session.journal, "old")
-        reader = store.open(TENANT, "session", read_only=True)
-        assert ["old"] == texts_of(reader.journal)
-        store.delete(TENANT, "session")
-        looks = session.journal.head, reader.journal.head, lambda: texts_of(session.journal), lambda: texts_of(reader.journal)
-        refuses(UnavailableError, *looks, match="deleted")
-        append_each(store.open(TENANT, "session").journal, "new")
-        refuses(UnavailableError, session.journal.head, reader.journal.head, match="deleted")
-
-    @capability("deletion")
-    def test_a_reader_of_a_deleted_session_cannot_write_to_the_next(self, store: Store) -> None:
-        """An opening that has only read belongs to the session that it has read."""
-        append_each(store.open(TENANT, "session").journal, "old")
-        stale = store.open(TENANT, "session")
-        assert 1 == stale.journal.head()
-        store.delete(TENANT, "session")
-        append_each(store.open(TENANT, "session").journal, "new")
-        with pytest.raises(UnavailableError, match="deleted"):
-            stale.journal.append(1, [new_record("late")])
-        assert ["new"] == texts_of(store.open(TENANT, "session").journal)
-
-    @capability("pages")
-    def test_pages_come_back(self, store: Store, session: SessionStore) -> None:
-        """Page files are found by name with their bytes, listed, and still there for the next opening."""
+    def test_removed_pages_are_gone(self, store: Store, session: SessionStore) -> None:
+        """Pages are removed by name, and the next opening does not find them; names that are not there are passed over."""
+        session.pages.remove(["usr-1"])
         append_each(session.journal, "a")
+        session.pages.put({"usr-1": b"1", "usr-1.r1": b"1", "usr-2": b"2"})
+        session.pages.remove(["usr-1", "usr-1.r1", "usr-7"])
+        session.pages.remove([])
+        assert ["usr-2"] == list(session.pages.names())
+        assert store.open(TENANT, "session").pages.find("usr-1") is None
+        with pytest.raises(InvalidIdError):
+            session.pages.remove(["usr-2", "../usr-2"])
+        assert b"2" == session.pages.find("usr-2")
+
+    def test_pages_come_back(self, store: Store, begun: SessionStore) -> None:
+        """Page files are found by name with their bytes, listed, and still there for the next opening."""
         pages = {"usr-1": b'{"a":1}\n', "usr-2": b"", "sys-0": bytes(range(256)), "own_segment2-7.r12": b"x" * 100_000}
-        session.pages.put(pages)
-        session.close()
+        begun.pages.put(pages)
+        begun.close()
         again = store.open(TENANT, "session")
         assert sorted(pages) == sorted(again.pages.names())
         assert pages == {name: again.pages.find(name) for name in pages}
         assert again.pages.find("usr-3") is None
 
-    @capability("pages")
-    def test_pages_can_be_written_over(self, session: SessionStore) -> None:
+    def test_pages_can_be_written_over(self, begun: SessionStore) -> None:
         """A page file that is put again has the new bytes, once."""
-        append_each(session.journal, "a")
-        session.pages.put({"usr-1": b"a much longer text", "usr-2": b"two"})
-        session.pages.put({"usr-1": b"new"})
-        session.pages.put({})
-        assert b"new" == session.pages.find("usr-1")
-        assert ["usr-1", "usr-2"] == sorted(session.pages.names())
+        begun.pages.put({"usr-1": b"a much longer text", "usr-2": b"two"})
+        begun.pages.put({"usr-1": b"new"})
+        begun.pages.put({})
+        assert b"new" == begun.pages.find("usr-1")
+        assert ["usr-1", "usr-2"] == sorted(begun.pages.names())
 
     @pytest.mark.parametrize(
         "name",
@@ -219,7 +87,6 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
             "x" * 999 + "-1",
         ],
     )
-    @capability("pages")
     def test_other_names_are_no_pages(self, session: SessionStore, name: str) -> None:
         """A name that is not a segment, a number and perhaps a revision is refused, and with it the whole batch."""
         with pytest.raises(InvalidIdError):
@@ -228,7 +95,22 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
             session.pages.find(name)
         assert [] == list(session.pages.names())
 
-    @capability("snapshots")
+
+class SnapshotSuite(Suite, capability="snapshots"):
+    """The newest state is found, older ones are thinned out, all can be cleared."""
+
+    def test_snapshots_can_be_cleared(self, store: Store, session: SessionStore) -> None:
+        """After clearing there is no snapshot, and others can be put."""
+        session.snapshots.clear()
+        append_each(session.journal, *"abc")
+        session.snapshots.put(1, b"{}")
+        session.snapshots.put(3, b"{}")
+        session.snapshots.clear()
+        assert session.snapshots.find() is None
+        assert store.open(TENANT, "session").snapshots.find() is None
+        session.snapshots.put(2, b"{}")
+        assert (2, b"{}") == session.snapshots.find()
+
     def test_the_newest_snapshot_is_found(self, store: Store, session: SessionStore) -> None:
         """A snapshot is found by the highest sequence number that is allowed, also by the next opening."""
         append_each(session.journal, *"abc")
@@ -243,16 +125,14 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         assert (3, b'{"newer":true}') == again.snapshots.find(99)
         assert [] == list(again.snapshots.problems())
 
-    @capability("snapshots")
-    def test_snapshots_are_thinned(self, session: SessionStore) -> None:
+    def test_snapshots_are_thinned(self, begun: SessionStore) -> None:
         """Of 400 snapshots about log2 of the history stay, and none is older than twice the age that was asked for."""
-        append_each(session.journal, "a")
         newest = 400 * 50
         for seq in range(50, newest + 1, 50):
-            session.snapshots.put(seq, b"{}")
+            begun.snapshots.put(seq, b"{}")
         found = set()
         at_most: int | None = None
-        while (snapshot := session.snapshots.find(at_most)) is not None:
+        while (snapshot := begun.snapshots.find(at_most)) is not None:
             found.add(snapshot[0])
             at_most = snapshot[0] - 1
         assert {newest, newest - 50, newest - 100} <= found
@@ -260,23 +140,92 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         for age in (500, 1_000, 5_000, 10_000):
             assert any(age <= newest - seq <= 4 * age for seq in found)
 
-    @capability("read-only")
-    def test_read_only_refuses_to_write(self, store: Store, session: SessionStore) -> None:
-        """What was opened to be read can be read and follows the writer, and every write is refused."""
-        append_each(session.journal, "a")
+
+class IdSuite(Suite, capability="ids"):
+    """Any text is an id, and no two meet; what is no text is refused."""
+
+    def test_hostile_ids_never_meet(self, store: Store) -> None:
+        """Each id is a session of its own, and the list of sessions gives every id back."""
+        for session_id in HOSTILE_IDS:
+            with_id = store.open(TENANT, session_id)
+            with_id.journal.append(0, [new_record(session_id)])
+            with_id.close()
+        assert sorted(HOSTILE_IDS) == sorted(store.sessions(TENANT))
+        for session_id in HOSTILE_IDS:
+            with_id = store.open(TENANT, session_id, read_only=True)
+            assert [session_id] == texts_of(with_id.journal)
+            with_id.close()
+
+    @given(ids=st.sets(st.text(min_size=1), min_size=1, max_size=8), tenant=st.text(min_size=1))
+    @each_example_cleans_up
+    def test_any_text_is_an_id(self, store: Store, ids: set[str], tenant: str) -> None:
+        """Any text that UTF-8 can encode is an id and a tenant, told from all others and given back."""
+        for session_id in ids:
+            session = store.open(tenant, session_id)
+            assert 1 == session.journal.append(0, [new_record(session_id)])
+            session.close()
+        assert sorted(ids) == sorted(store.sessions(tenant))
+        for session_id in ids:
+            store.delete(tenant, session_id)
+        assert [] == list(store.sessions(tenant))
+
+    @pytest.mark.parametrize("value", ["", "\ud800", "a\udfffb", None, 7, b"bytes"])
+    def test_what_is_no_id_is_refused(self, store: Store, value: str) -> None:
+        """Ids and tenants that are empty, not text, or that UTF-8 cannot encode are refused wherever they are given."""
+        for call in (
+            lambda: store.open(TENANT, value),
+            lambda: store.open(value, "session"),
+            lambda: store.delete(TENANT, value),
+            lambda: list(store.sessions(value)),
+        ):
+            with pytest.raises(InvalidIdError) as caught:
+                call()
+            assert value == caught.value.value
+
+    def test_opening_leaves_no_session(self, store: Store) -> None:
+        """A session that was opened and looked at, but not appended to, is not listed."""
+        session = store.open(TENANT, "looked at")
+        assert 0 == session.journal.head()
+        session.close()
+        assert [] == list(store.sessions(TENANT))
+
+
+class TenantSuite(Suite, capability="tenants"):
+    """A tenant sees and deletes only its own sessions."""
+
+    def test_tenants_are_apart(self, store: Store) -> None:
+        """The same id of two tenants is two sessions, and a tenant lists and deletes only its own."""
+        for tenant in ("one", "two"):
+            append_each(store.open(tenant, "session").journal, tenant)
+        append_each(store.open("one", "other").journal, "x")
+        assert ["other", "session"] == sorted(store.sessions("one"))
+        assert ["session"] == list(store.sessions("two"))
+        assert [] == list(store.sessions("three"))
+        store.delete("one", "session")
+        assert ["other"] == list(store.sessions("one"))
+        assert ["two"] == texts_of(store.open("two", "session").journal)
+
+
+class ReadOnlySuite(Suite, capability="read-only"):
+    """What was opened to be read follows the writer and changes nothing."""
+
+    def test_read_only_refuses_to_write(self, store: Store, begun: SessionStore) -> None:
+        """What was opened to be read can be read and follows the writer, and every write and removal is refused."""
         reader = store.open(TENANT, "session", read_only=True)
         assert ["a"] == texts_of(reader.journal)
-        append_each(session.journal, "b")
+        append_each(begun.journal, "b")
         assert 2 == reader.journal.head()
         refuses(
             PermissionDeniedError,
             lambda: reader.journal.append(2, [new_record()]),
             lambda: reader.pages.put({"usr-1": b""}),
             lambda: reader.snapshots.put(1, b"{}"),
+            lambda: reader.journal.redact({1: GONE}),
+            lambda: reader.pages.remove(["usr-1"]),
+            reader.snapshots.clear,
         )
         assert ["a", "b"] == texts_of(reader.journal)
 
-    @capability("read-only")
     def test_read_only_sees_a_session_begin(self, store: Store, session: SessionStore) -> None:
         """A reader that came before the first record reads it once it is there."""
         reader = store.open(TENANT, "session", read_only=True)
@@ -284,19 +233,107 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
         append_each(session.journal, "a")
         assert ["a"] == texts_of(reader.journal)
 
-    @capability("closing")
-    def test_close_can_be_called_twice(self, store: Store, session: SessionStore) -> None:
-        """Closing again does nothing, whether or not something was written, for sessions and the store."""
+
+class DeletionSuite(Suite, capability="deletion"):
+    """A deleted session is gone whole, is not read or written on, and its id can begin anew."""
+
+    def test_delete_removes_everything(self, store: Store, session: SessionStore) -> None:
+        """After a deletion the id can begin anew, with no record, page or snapshot of the old session."""
+        append_each(session.journal, "a", "b")
+        session.pages.put({"usr-1": b"{}"})
+        session.snapshots.put(2, b"{}")
+        session.close()
+        store.delete(TENANT, "session")
+        assert [] == list(store.sessions(TENANT))
+        again = store.open(TENANT, "session")
+        assert (0, [], None) == (again.journal.head(), list(again.pages.names()), again.snapshots.find())
+        assert 1 == append_each(again.journal, "new")
+        assert ["new"] == texts_of(again.journal)
+
+    def test_deleting_nothing_is_fine(self, store: Store) -> None:
+        """A session that is not there can be deleted, any number of times."""
+        store.delete(TENANT, "nobody")
+        store.delete(TENANT, "nobody")
+        assert [] == list(store.sessions(TENANT))
+
+    def test_a_deleted_session_takes_no_writes(self, store: Store, session: SessionStore) -> None:
+        """Who has a deleted session open is told at the next write, and the new session of that id stays untouched."""
+        append_each(session.journal, "old")
+        store.delete(TENANT, "session")
+        refuses(
+            UnavailableError,
+            lambda: session.journal.append(1, [new_record("late")]),
+            lambda: session.pages.put({"usr-1": b"late"}),
+            lambda: session.snapshots.put(1, b"late"),
+            match="deleted",
+        )
+        assert [] == list(store.sessions(TENANT))
+        again = store.open(TENANT, "session")
+        append_each(again.journal, "new")
+        again.pages.put({"usr-1": b"new"})
+        refuses(
+            UnavailableError,
+            lambda: session.journal.append(1, [new_record("late")]),
+            lambda: session.journal.redact({1: GONE}),
+            lambda: session.pages.remove(["usr-1"]),
+            match="deleted",
+        )
+        session.close()
+        assert ["new"] == texts_of(again.journal)
+        assert b"new" == again.pages.find("usr-1")
+
+    def test_a_deleted_session_is_not_read_on(self, store: Store, session: SessionStore) -> None:
+        """Who has a deleted session open is told when it looks at the journal, also where another began under the id."""
+        append_each(session.journal, "old")
+        reader = store.open(TENANT, "session", read_only=True)
+        assert ["old"] == texts_of(reader.journal)
+        store.delete(TENANT, "session")
+        looks = session.journal.head, reader.journal.head, lambda: texts_of(session.journal), lambda: texts_of(reader.journal)
+        refuses(UnavailableError, *looks, match="deleted")
+        append_each(store.open(TENANT, "session").journal, "new")
+        refuses(UnavailableError, session.journal.head, reader.journal.head, match="deleted")
+
+    def test_a_reader_of_a_deleted_session_cannot_write_to_the_next(self, store: Store) -> None:
+        """An opening that has only read belongs to the session that it has read."""
+        append_each(store.open(TENANT, "session").journal, "old")
+        stale = store.open(TENANT, "session")
+        assert 1 == stale.journal.head()
+        store.delete(TENANT, "session")
+        append_each(store.open(TENANT, "session").journal, "new")
+        with pytest.raises(UnavailableError, match="deleted"):
+            stale.journal.append(1, [new_record("late")])
+        assert ["new"] == texts_of(store.open(TENANT, "session").journal)
+
+
+class IndexSuite(Suite, capability="index"):
+    """Page facts and search open for every session, and leave none behind."""
+
+    def test_the_index_is_there(self, store: Store, session: SessionStore) -> None:
+        """The index opens for a new session, one with records and one opened to be read, and leaves no session behind."""
+        assert session.index is session.index
+        assert [] == list(store.sessions(TENANT))
         append_each(session.journal, "a")
+        reader = store.open(TENANT, "session", read_only=True)
+        assert reader.index is reader.index
+        reader.close()
         session.close()
-        session.close()
+        store.delete(TENANT, "session")
+        assert [] == list(store.sessions(TENANT))
+
+
+class ClosingSuite(Suite, capability="closing"):
+    """What was closed refuses everything, and can be closed again."""
+
+    def test_close_can_be_called_twice(self, store: Store, begun: SessionStore) -> None:
+        """Closing again does nothing, whether or not something was written, for sessions and the store."""
+        begun.close()
+        begun.close()
         never_used = store.open(TENANT, "never used")
         never_used.close()
         never_used.close()
         store.close()
         store.close()
 
-    @capability("closing")
     def test_a_closed_session_refuses_everything(self, session: SessionStore) -> None:
         """After closing, every call says that the session was closed."""
         append_each(session.journal, "a", "b")
@@ -315,20 +352,29 @@ class StoreSuite(JournalSuite, RedactionSuite, BlobSuite):
             lambda: session.index,
         )
 
-    @capability("index")
-    def test_the_index_is_there(self, store: Store, session: SessionStore) -> None:
-        """The index opens for a new session, one with records and one opened to be read, and leaves no session behind."""
-        assert session.index is session.index
-        assert [] == list(store.sessions(TENANT))
-        append_each(session.journal, "a")
-        reader = store.open(TENANT, "session", read_only=True)
-        assert reader.index is reader.index
-        reader.close()
-        session.close()
-        store.delete(TENANT, "session")
-        assert [] == list(store.sessions(TENANT))
 
-    @capability("durability")
+class DurabilitySuite(Suite, capability="durability"):
+    """Store and session say by the same word what survives."""
+
     def test_durability_is_said(self, store: Store, session: SessionStore) -> None:
         """Store and session say by the same word what survives."""
         assert store.durability == session.durability != ""
+
+
+class StoreSuite(
+    JournalSuite,
+    CompareAndSetSuite,
+    OpeningsSuite,
+    PageSuite,
+    SnapshotSuite,
+    IdSuite,
+    TenantSuite,
+    ReadOnlySuite,
+    DeletionSuite,
+    RedactionSuite,
+    BlobSuite,
+    IndexSuite,
+    ClosingSuite,
+    DurabilitySuite,
+):
+    """All tests. Each works on sessions of its own in a store that may be used before and after."""

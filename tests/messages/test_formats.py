@@ -12,8 +12,8 @@ from memci.messages.formats import anthropic, responses
 from memci.messages.message import Message
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
-from memci.testing.counters import WordCounter
 from tests.messages import format_strategies
+from tests.word_counter import WordCounter
 
 Value = dict[str, Any]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memci.messages.formats import format as formats
 from memci.messages.tokens.message_tokens import count_message
 from memci.messages.validation import validate
-from memci.testing.counters import WordCounter
+from tests.word_counter import WordCounter
 
 Value = dict[str, Any]
 

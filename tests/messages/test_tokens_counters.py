@@ -18,7 +18,7 @@ from memci.errors import ConfigError
 from memci.messages.tokens.approximate import ApproximateCounter
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS, TiktokenCounter, Vocabulary
-from memci.testing.counters import WordCounter
+from tests.word_counter import WordCounter
 
 ADDRESSES = {name: f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken" for name in ENCODINGS}
 

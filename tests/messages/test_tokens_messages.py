@@ -13,7 +13,7 @@ from memci.messages.formats.openai import ROLES
 from memci.messages.parts import text_of
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools
-from memci.testing.counters import WordCounter
+from tests.word_counter import WordCounter
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "find_order", "arguments": '{"order": 7}'}}
 WEATHER = {

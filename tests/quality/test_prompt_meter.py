@@ -8,7 +8,7 @@ from memci.messages.formats import format as formats
 from memci.messages.tokens.approximate import ApproximateCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.prompt_meter import PromptMeter
-from memci.testing.counters import WordCounter
+from tests.word_counter import WordCounter
 
 USER = {"role": "user", "content": "one two three"}
 ANSWER = {"role": "assistant", "content": "four five"}

@@ -15,7 +15,7 @@ from memci.archive.stores.blobs import BlobSession, with_blobs
 from memci.archive.stores.contract import NewRecord, Store
 from memci.archive.stores.file.store import FileStore
 from memci.errors import MemciError, UnavailableError
-from memci.testing.faulty_io import FaultyIo
+from tests.faulty_io import FaultyIo
 from tests.torture.memory_disk import ROOT, Killed, MemoryIo, Tree
 from tests.torture.promise import Journal, Promise, Recovered
 

@@ -15,11 +15,11 @@ from memci.archive.stores.sql.postgres import PostgresStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import UnavailableError
-from memci.testing.faulty_io import FaultyIo
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.sql.postgres_server import PostgresServer
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import user
+from tests.faulty_io import FaultyIo
 
 CONFIG = config_of(active={"min_pages": 2, "max_pages": 4}, snapshot_every=10, durability="fsync")
 LONG = "long " * 60

@@ -28,10 +28,10 @@ from memci.errors import (
     SessionClosedError,
     UnavailableError,
 )
-from memci.testing.faulty_io import FaultyIo
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, turn
 from tests.engine.wire import Value, system, user
+from tests.faulty_io import FaultyIo
 
 if TYPE_CHECKING:
     from memci.engine.core.monitor import Notice

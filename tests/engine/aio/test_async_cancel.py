@@ -16,10 +16,10 @@ from memci.engine.aio.engine import AsyncEngine
 from memci.engine.aio.session import AsyncSession
 from memci.engine.engine import Engine
 from memci.errors import SessionClosedError, UnavailableError
-from memci.testing.faulty_io import FaultyIo
 from tests.engine.counting_store import CountingStore, Hold
 from tests.engine.sessions import config_of, turn
 from tests.engine.wire import Value, user
+from tests.faulty_io import FaultyIo
 
 
 class HoldingIo(FaultyIo):

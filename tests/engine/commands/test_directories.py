@@ -14,7 +14,7 @@ from memci.engine.reading.listing import MOST_LINES
 from memci.engine.session import Session
 from memci.engine.tools.recall_tools import read_messages
 from memci.errors import InvalidIdError, PageNotFoundError
-from memci.testing.counters import WordCounter
+from tests.word_counter import WordCounter
 
 TURNS = 300
 

@@ -21,9 +21,9 @@ from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
 from memci.messages.message import Message
-from memci.testing.faulty_io import FaultyIo
 from tests.engine.sessions import config_of, heard, indexes, talk, turn
 from tests.engine.wire import Value, assistant, user
+from tests.faulty_io import FaultyIo
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from memci.engine.engine import Engine
 from memci.engine.history import state_codec
 from memci.engine.session import Session
 from memci.messages import codec
-from memci.testing.counters import WordCounter
-from memci.testing.faulty_io import FaultyIo
 from tests.engine.counting_store import CountingStore
+from tests.faulty_io import FaultyIo
+from tests.word_counter import WordCounter
 
 CONFIG: dict[str, Any] = {
     "budget": {"window": 1_800, "reserve": 0},

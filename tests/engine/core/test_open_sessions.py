@@ -11,10 +11,10 @@ from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import SessionClosedError, UnavailableError
-from memci.testing.faulty_io import FaultyIo
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, heard, talk, turn
 from tests.engine.wire import assistant, user
+from tests.faulty_io import FaultyIo
 
 
 @pytest.fixture(params=["file", "memory"])

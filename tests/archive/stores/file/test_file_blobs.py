@@ -8,8 +8,8 @@ import pytest
 from memci.archive.stores.file.store import FileSession, FileStore
 from memci.errors import UnavailableError
 from memci.testing.blob_suite import blob
-from memci.testing.faulty_io import FaultyIo
 from memci.testing.journal_suite import TENANT, append_each
+from tests.faulty_io import FaultyIo
 
 NAME, DATA = blob(1)
 

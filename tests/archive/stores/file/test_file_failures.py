@@ -8,8 +8,8 @@ import pytest
 
 from memci.archive.stores.file.store import FileSession, FileStore
 from memci.errors import SessionClosedError, UnavailableError
-from memci.testing.faulty_io import FaultyIo
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
+from tests.faulty_io import FaultyIo
 
 
 @pytest.fixture
