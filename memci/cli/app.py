@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"the command line needs the package {error.name}: install memci with its extra cli", ExitCode.USAGE)
     try:
         code = run(arguments)
-        output.flush()
+        output.write("", through=True)
     except CommandError as error:
         return _failed(str(error), error.code)
     except MemciError as error:

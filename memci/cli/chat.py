@@ -15,8 +15,8 @@ from memci.chat.endpoint import Endpoint
 from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
-from memci.cli.opening import STORE, TENANT, Place, StoreOption, TenantOption, placed
 from memci.cli.output import breakdown, count
+from memci.cli.place import STORE, TENANT, Place, StoreOption, TenantOption, command
 from memci.engine.core.monitor import (
     Eviction,
     Fold,
@@ -90,7 +90,7 @@ def chat(  # noqa: PLR0913 (the options of a command)
     recalled and faded to standard error. A turn that was interrupted is finished first. On a terminal, an empty line tries
     again after a failure; elsewhere a failure ends the command.
     """
-    settings = _settings(config, Place(store, tenant, session), budget, protocol)
+    settings = _settings(config, Place(store, session, tenant), budget, protocol)
     with (
         Endpoint(
             base_url,
@@ -112,7 +112,7 @@ def chat(  # noqa: PLR0913 (the options of a command)
             _drive(talk, json=json)
 
 
-@placed
+@command
 def mcp(place: Place) -> None:
     """Serve a session's tools over MCP (recalls write).
 
@@ -159,7 +159,7 @@ def _converse(talk: Chat, *, json: bool) -> None:
         try:
             line = input("> ")
         except EOFError:
-            output.text("")
+            output.write("\n")
             return
 
 
@@ -209,10 +209,10 @@ def _show_answer(answer: Answer, *, json: bool) -> None:
     if json:
         output.document({"step": "answer", **attrs.asdict(answer)})
     else:
-        output.text(answer.text)
+        output.show([answer.text])
         if answer.ending in _REMARKS:
             output.note(_REMARKS[answer.ending])
-    output.flush()
+    output.write("", through=True)
 
 
 def _note(step: Step) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from memci.cli import changing, chat, looking, measuring, output
+from memci.cli import bench, changing, chat, looking, output, replay
 from memci.cli.exit_code import EXPLAINED, ExitCode
 from memci.errors import shortened
 from memci.version import VERSION
@@ -17,9 +17,11 @@ No command writes but chat, recall, fork, copy, erase, delete, repair --apply, c
 client recalls, and replay into a new session; the others can be used while another process writes.
 """
 
+_BENCH_HELP = "Measure what memci does on conversations of yours."
+
 _COMMANDS: dict[str, Callable[..., None]] = {
     "chat": chat.chat,
-    "replay": measuring.replay_files,
+    "replay": replay.replay,
     "sessions": looking.sessions,
     "pages": looking.pages,
     "contents": looking.contents,
@@ -79,21 +81,21 @@ def _app() -> typer.Typer:
     for name, command in _COMMANDS.items():
         app.command(name)(command)
         if name == "replay":  # so that both stand together in the help
-            bench = typer.Typer(help="Measure what memci does on conversations of yours.", no_args_is_help=True)
-            bench.callback()(_no_options)
-            bench.command("quality")(measuring.quality)
-            app.add_typer(bench, name="bench")
+            group = typer.Typer(help=_BENCH_HELP, no_args_is_help=True)
+            group.callback()(_no_options)
+            group.command()(bench.quality)
+            app.add_typer(group, name="bench")
     return app
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 (the signature of an option's callback)
     if asked:
-        output.text(f"memci {VERSION}")
+        output.write(f"memci {VERSION}\n")
         raise typer.Exit(ExitCode.OK)
 
 
 def _no_options() -> None:
-    """Measure what memci does on conversations of yours."""
+    """Make ``bench`` a group, of one command as yet."""
 
 
 def _options(

@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TextIO
 
-from memci.cli.exit_code import CommandError, ExitCode
+import attrs
+
+from memci.cli.exit_code import ExitCode, refuse
+from memci.errors import MemciError
 from memci.messages import codec
 
 # Control characters but line feed and tab, line and paragraph separators, embeddings, overrides and isolates of direction, and
@@ -40,55 +43,93 @@ def json_text(value: object) -> str:
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", codec.encode(value).decode())
 
 
+class Heading(str):
+    """A line that stands out on a terminal."""
+
+    __slots__ = ()
+
+
+@attrs.frozen
+class Table:
+    """Rows of cells under columns; a column whose heading ends with ``#`` holds numbers, which stand on the right."""
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[str]]
+
+
+@attrs.frozen
+class Answer:
+    """What a command found: once for machines, and once for people.
+
+    Attributes:
+        value: The JSON document; objects of attrs stand in it as JSON objects, and iterators as lists.
+        parts: The same in texts, headings and tables. An iterator may be that of *value*, as only one of them is written.
+        remark: A line to standard error, for people.
+        ok: Whether the command exits with 0.
+        error: What is raised once the answer is written.
+    """
+
+    value: object
+    parts: Iterable[str | Table]
+    remark: str = ""
+    ok: bool = attrs.field(default=True, kw_only=True)
+    error: MemciError | None = attrs.field(default=None, kw_only=True)
+
+    def write(self, *, json: bool) -> None:
+        """Write it to standard output."""
+        if json:
+            document(self.value)
+            return
+        show(self.parts)
+        if self.remark:
+            note(self.remark)
+
+
+def show(parts: Iterable[str | Table]) -> None:
+    """Write texts that may come from a store, headings and tables."""
+    for part in parts:
+        if isinstance(part, Table):
+            _table(part)
+        elif isinstance(part, Heading) and sys.stdout.isatty():
+            from rich.text import Text  # noqa: PLC0415 (40 ms, for terminals only)
+
+            _print(Text(one_line(part), style="bold"))
+        else:
+            write((one_line(part) if isinstance(part, Heading) else safe(part)) + "\n")
+
+
 def document(value: object) -> None:
     """Write a JSON document to standard output, in UTF-8 whatever the terminal has."""
     _reconfigure(sys.stdout, encoding="utf-8")
-    write(json_text(value) + "\n")
+    write(json_text(_plain(value)) + "\n")
 
 
-def text(words: str) -> None:
-    """Write text that may come from a store."""
-    write(safe(words) + "\n")
+def _plain(value: object) -> object:
+    """Return a JSON value, made of attrs' objects and of iterators too."""
+    if attrs.has(kind := type(value)):
+        return {name: _plain(getattr(value, name)) for name in attrs.fields_dict(kind)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return list(map(_plain, value)) if isinstance(value, list | tuple | Iterator) else value
 
 
-def tell(value: object, words: str, *, json: bool) -> None:
-    """Write a JSON document, or what stands in it in words."""
-    if json:
-        document(value)
-    else:
-        text(words)
-
-
-def heading(words: str) -> None:
-    """Write a line that stands out on a terminal."""
-    if not sys.stdout.isatty():
-        text(one_line(words))
-        return
-    from rich.text import Text  # noqa: PLC0415 (40 ms, for terminals only)
-
-    _print(Text(one_line(words), style="bold"))
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a table: drawn and folded to the width of a terminal, and elsewhere in plain columns, whole, a row a line.
-
-    A column whose heading ends with ``#`` holds numbers, which stand on the right.
-    """
-    headings = [name.removesuffix("#") for name in columns]
-    on_right = [name.endswith("#") for name in columns]
-    lines = [[one_line(cell) for cell in row] for row in rows]
+def _table(table: Table) -> None:
+    """Draw it, folded to the width of a terminal; elsewhere write plain columns, whole, a row a line."""
+    headings = [name.removesuffix("#") for name in table.columns]
+    on_right = [name.endswith("#") for name in table.columns]
+    lines = [[one_line(cell) for cell in row] for row in table.rows]
     if not sys.stdout.isatty():
         lines.insert(0, headings)
-        widths = [max(len(line[number]) for line in lines) for number in range(len(columns))]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
             cells = zip(line, widths, on_right, strict=True)
             write("  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells).rstrip() + "\n")
         return
     from rich import box  # noqa: PLC0415 (40 ms, for terminals only)
-    from rich.table import Table  # noqa: PLC0415 (as above)
+    from rich.table import Table as Drawn  # noqa: PLC0415 (as above)
     from rich.text import Text  # noqa: PLC0415 (as above)
 
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading, right in zip(headings, on_right, strict=True):
         drawn.add_column(heading, justify="right" if right else "left", no_wrap=right)
     for line in lines:
@@ -131,34 +172,26 @@ def note(words: str) -> None:
     sys.stderr.write(one_line(words) + "\n")
 
 
-def write(words: str) -> None:
-    """Write to standard output as it is.
-
-    Raises:
-        CommandError: Whoever read it has closed it, or it cannot be written.
-    """
+def write(words: str, *, through: bool = False) -> None:
+    """Write to standard output as it is, with *through* all that is still in the buffer; raises CommandError where that fails."""
     try:
         sys.stdout.write(words)
+        if through:
+            sys.stdout.flush()
     except OSError as error:
-        raise _lost(error) from error
+        # What is still in the buffer goes nowhere, so that the interpreter ends quietly.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        if isinstance(error, BrokenPipeError):
+            refuse("the output was closed", ExitCode.PIPE_CLOSED)
+        refuse(f"the output cannot be written: {error.strerror}", ExitCode.STORE)
 
 
 def prepare() -> None:
     """Let standard output and error write out what their encoding has no character for, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         _reconfigure(stream, errors="backslashreplace")
-
-
-def flush() -> None:
-    """Write out what is still in the buffer.
-
-    Raises:
-        CommandError: As for ``write``.
-    """
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        raise _lost(error) from error
 
 
 def _escaped(character: str) -> str:
@@ -170,16 +203,6 @@ def _print(renderable: object) -> None:
     from rich.console import Console  # noqa: PLC0415 (40 ms, for terminals only)
 
     Console(markup=False, highlight=False, emoji=False).print(renderable)
-
-
-def _lost(error: OSError) -> CommandError:
-    """Let what is still in the buffer go nowhere, so that the interpreter ends quietly, and return the error to raise."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-    if isinstance(error, BrokenPipeError):
-        return CommandError("the output was closed", ExitCode.PIPE_CLOSED)
-    return CommandError(f"the output cannot be written: {error.strerror}", ExitCode.STORE)
 
 
 def _reconfigure(stream: TextIO, *, encoding: str | None = None, errors: str | None = None) -> None:

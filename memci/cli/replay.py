@@ -1,217 +1,177 @@
-"""Feeding a conversation to a session as a chat backend would, and measuring every call."""
+"""``memci replay``: what a model would see of a conversation from files, measured."""
 
-import json
-import math
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
 
 import attrs
+import typer
 
 import memci
-from memci.cli.conversation import Said
-from memci.cli.exit_code import refuse
-from memci.engine.core.monitor import Eviction, Fold, FoldFailed, Notice, Recall
-from memci.engine.settings.config import Config, Prices
-from memci.errors import BudgetError, ConfigError, InvalidMessageError, shown
-from memci.messages.formats import format as formats
-from memci.messages.tokens.counter import get_counter
-from memci.messages.tokens.message_tokens import REPLY_TOKENS
-from memci.quality.money import Traffic
-from memci.quality.played import Calls
-from memci.quality.prompt_meter import PromptMeter, encoder
+from memci.archive.stores.url import shown_url
+from memci.cli import output
+from memci.cli.output import Answer, Table, breakdown, count, share
+from memci.cli.place import TENANT, ConfigOption, TenantOption, command
+from memci.engine.settings.config import Budget, Config
+from memci.quality.replay import Measurement, read_conversation, spill
+from memci.quality.replay import replay as measure
 
-SPILL_HIGH_WATER, SPILL_LOW_WATER = 1.0, 0.999
-"""Marks that are so near to each other that a fold takes about one page."""
+_SESSION = "replay"
+
+_ROWS = {
+    "messages": "messages",
+    "turns": "turns",
+    "calls": "calls",
+    "folds": "folds",
+    "evictions": "entries evicted",
+    "recalls": "recalls",
+    "over_budget": "windows over budget",
+    "broken_pairs": "broken call/result pairs",
+    "unequal_messages": "messages that came back unequal",
+    "failed_folds": "folds that failed and were tried again",
+    "problems": "problems found by verify",
+    "reopened_equal": "equal when opened again",
+    "budget_errors": "calls for which no window fits",
+    "tokens_sent": "tokens sent",
+    "tokens_per_call": "tokens a call",
+    "prefix_reuse": "prefix reuse",
+    "cost_per_call": "cost a call",
+    "verbatim_tokens": "verbatim tokens a call, once outgrown",
+    "verbatim_share": "the same as a share of the budget",
+    "contents_tokens": "contents page at the end, tokens",
+    "pages": "pages at the end",
+}
+"""The rows of the table: keys of the JSON document, and what people read."""
+
+_SHARES = ("prefix_reuse", "verbatim_share")
+
+Policy = Literal["config", "spill"]
+Durability = Literal["fsync", "flush"]
 
 
-@attrs.frozen(kw_only=True)
-class BudgetFailure:
-    """A call, by its number from 1, for which no window fitted: the smallest that could be made, and its parts."""
+@command
+def replay(  # noqa: PLR0913 (the options of a command)
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON or JSONL; several make one conversation.")],
+    *,
+    budget: Annotated[int | None, typer.Option(metavar="N", help="Tokens of the model's window.")] = None,
+    reserve: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens of it kept free for the reply; 0 where --budget is given.")
+    ] = None,
+    config: ConfigOption = None,
+    policy: Annotated[Policy, typer.Option(help="How pages fold: as configured, or one page at a time.")] = "config",
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Keep the session in this store; else it is made in a temporary one.")
+    ] = None,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="Id of the new session.")] = _SESSION,
+    tenant: TenantOption = TENANT,
+    durability: Annotated[
+        Durability | None, typer.Option(help="When an append returns; flush in a temporary store, else as configured.")
+    ] = None,
+) -> Answer:
+    """Measure the windows of a conversation.
 
-    call: int
-    tokens: int
-    budget: int
-    breakdown: dict[str, int]
+    It is fed to a new session. FILE holds {"messages": […], "timestamps": […], "format": "openai"} (timestamps and format may
+    be left out; Anthropic's system prompt may stand under "system"), a list of messages, or a message a line. The format is the
+    first file's, else the one of the settings: openai, responses or anthropic. Of several files only the first one's system
+    messages are kept. Before each answer of the assistant a window is asked for: a call.
 
+    Beside the session stand the same conversation with one page spilled a turn (marks at 1.0 and 0.999 of the budget) and the
+    whole history sent at every call. Prefix reuse is the share of the sent tokens that are, from the beginning on, those of
+    the call before. The cost of a call, in tokens of plain input, is its mean tokens × (reuse × prices.read + (1 - reuse) ×
+    prices.write), at 0.1 and 1.25 by default.
 
-@attrs.define(kw_only=True, eq=False)
-class Measurement:
-    """What a replay found; the first fields have their names in the JSON document.
-
-    Attributes:
-        calls: Windows that were asked for, one before each assistant message.
-        pages: Pages at the end, by state.
-        over_budget: Windows above their budget, counted anew from what was rendered; a promise is that there is none.
-        broken_pairs: Calls not followed at once by their result, and results without a call, over all windows.
-        unequal_messages: Places at which the session gives back another message than went in.
-        reopened_equal: Whether the session opened again shows the same window, contents page and pages.
-        problems: What verification found.
-        contents_tokens: Size of the contents page at the end.
-        budget: What a window may hold.
-        sent: What the windows sent; since the history outgrew the budget, also the tokens of messages shown word for word:
-            those of active, open and recalled pages.
-        whole: What sending all messages so far at every call would have sent.
+    Fails (exit code 1) when a window was over its budget, a call was parted from its result, a message came back unequal,
+    the session was another one when opened again, or verify found a problem. A call for which no window fits is listed,
+    and does not fail.
     """
-
-    messages: int = 0
-    turns: int = 0
-    calls: int = 0
-    pages: dict[str, int] = attrs.field(factory=dict)
-    folds: int = 0
-    failed_folds: int = 0
-    evictions: int = 0
-    recalls: int = 0
-    over_budget: int = 0
-    broken_pairs: int = 0
-    unequal_messages: int = 0
-    reopened_equal: bool = False
-    problems: tuple[str, ...] = ()
-    budget_errors: tuple[BudgetFailure, ...] = ()
-    contents_tokens: int = 0
-    budget: int
-    prices: Prices
-    sent: Calls = attrs.field(factory=Calls)
-    whole: Calls = attrs.field(factory=Calls)
-
-    @property
-    def traffic(self) -> Traffic:
-        """What the windows sent."""
-        return self.sent.traffic(self.prices)
-
-    @property
-    def whole_history(self) -> Traffic:
-        """What sending the whole history would have sent."""
-        return self.whole.traffic(self.prices)
-
-    @property
-    def verbatim_tokens(self) -> float | None:
-        """Mean tokens shown word for word since the history outgrew the budget; ``None`` when it never did."""
-        return self.sent.verbatim / self.sent.outgrown if self.sent.outgrown else None
-
-    @property
-    def verbatim_share(self) -> float | None:
-        """``verbatim_tokens`` as a share of the budget."""
-        return None if self.verbatim_tokens is None else self.verbatim_tokens / self.budget
-
-    @property
-    def ok(self) -> bool:
-        """Whether every promise held."""
-        return self.reopened_equal and not (self.over_budget or self.broken_pairs or self.unequal_messages or self.problems)
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return it as a JSON value, without the whole history."""
-        counts = attrs.asdict(self, filter=attrs.filters.exclude("budget", "prices", "sent", "whole"))
-        verbatim = None if self.verbatim_tokens is None else round(self.verbatim_tokens, 1)
-        share = None if self.verbatim_share is None else round(self.verbatim_share, 4)
-        return {"ok": self.ok, **counts, **self.traffic.to_mapping(), "verbatim_tokens": verbatim, "verbatim_share": share}
+    settings = _settings(config, budget, reserve)
+    chosen = durability or ("flush" if store is None else settings.durability)
+    settings = attrs.evolve(spill(settings) if policy == "spill" else settings, durability=chosen)
+    conversation, wire = read_conversation(files)
+    if wire is not None:
+        settings = Config.from_mapping({**settings.to_mapping(), "format": wire})
+    with output.progress("replay") as hear, _store(store) as url:
+        runs = [(url, settings), ("memory:", spill(settings))][: 1 if policy == "spill" else 2]
+        steps, total = itertools.count(1), len(runs) * len(conversation)
+        measured: list[Measurement] = []
+        for place, used in runs:
+            with memci.Engine(place, used, tenant) as engine:
+                measured.append(measure(engine, session, conversation, lambda: hear(next(steps), total)))
+    found, *beside = measured
+    whole = found.traffic(found.whole)
+    columns = [*(each.to_mapping() for each in measured), whole]
+    shown = None if store is None else shown_url(store)
+    value = {
+        "files": [str(path) for path in files],
+        "store": shown,
+        "session": session,
+        "durability": chosen,
+        "counter": settings.counter,
+        "budget": found.budget,
+        "prices": settings.prices,
+        **_rounded(columns[0]),
+        "one_page_a_turn": _rounded(columns[1]) if beside else None,
+        "whole_history": _rounded(whole),
+    }
+    kept = f"kept in {shown}" if shown is not None else "removed with its temporary store; --store keeps it"
+    remark = f"the session {session!r} ({chosen}) is {kept}"
+    return Answer(value, _told(found, columns), remark, ok=all(each.ok for each in measured))
 
 
-def spill(config: Config) -> Config:
-    """Return the settings with marks that let one page spill at a time, as soon as the window is full."""
-    return attrs.evolve(config, active=attrs.evolve(config.active, high_water=SPILL_HIGH_WATER, low_water=SPILL_LOW_WATER))
+def _settings(path: Path | None, budget: int | None, reserve: int | None) -> Config:
+    settings = Config() if path is None else Config.from_file(path)
+    if budget is None and reserve is None:
+        return settings
+    window = settings.budget.window if budget is None else budget
+    kept = (settings.budget.reserve if budget is None else 0) if reserve is None else reserve
+    return attrs.evolve(settings, budget=Budget(window=window, reserve=kept))
 
 
-def replay(
-    engine: memci.Engine, session_id: str, conversation: Sequence[Said], advance: Callable[[], None] = lambda: None
-) -> Measurement:
-    """Append a conversation to a new session, asking for a window before each assistant message, and measure it.
-
-    *advance* is called after each message.
-
-    Raises:
-        CommandError: A message is refused, or the session exists already.
-    """
-    run = _Run(engine.config)
-    found, notices = run.found, list[Notice]()
-    with engine.session(session_id) as session:
-        if session.seq:
-            refuse(f"session {shown(session_id)} has messages already: name a new one with --session")
-        session.observe(notices.append)
-        for said in conversation:
-            if run.opens_answer(said.message):
-                run.call(session)
-            try:
-                session.append(said.message, at=said.at)
-            except (InvalidMessageError, ConfigError) as error:
-                refuse(f"{said.place}: {error}")
-            run.appended(said.message)
-            advance()
-        found.problems = session.verify().problems
-        before = _shown(session)
-    with engine.session(session_id) as session:
-        found.reopened_equal = before == _shown(session)
-        found.messages, found.turns = len(conversation), session.turn
-        found.contents_tokens = session.contents.tokens
-        found.pages = dict(sorted(Counter(str(facts.state) for facts in session.pages()).items()))
-        found.unequal_messages = _unequal([said.message for said in conversation], session)
-    found.folds = sum(isinstance(notice, Fold) for notice in notices)
-    found.failed_folds = sum(isinstance(notice, FoldFailed) for notice in notices)
-    found.evictions = sum(len(notice.pages) for notice in notices if isinstance(notice, Eviction))
-    found.recalls = sum(isinstance(notice, Recall) for notice in notices)
-    return found
+@contextmanager
+def _store(url: str | None) -> Iterator[str]:
+    """Give the store that was named, or one in a temporary directory that is removed afterwards."""
+    if url is not None:
+        yield url
+        return
+    with TemporaryDirectory(prefix="memci-replay-") as directory:
+        yield f"file:{directory}"
 
 
-class _Run:
-    """Counts what the calls of one replay send."""
-
-    def __init__(self, config: Config) -> None:
-        counter = get_counter(config.counter)
-        self.found = Measurement(budget=config.budget.tokens, prices=config.prices)
-        self._wire = formats.get(config.format)
-        self._meter = PromptMeter(counter, self._wire, encoder(counter))
-        self._margin = counter.margin
-        self._history = self._last_history = Calls()
-        self._in_answer = False
-
-    def opens_answer(self, message: dict[str, Any]) -> bool:
-        """Return whether the model was called for a message, and not for one before it of which it is a part."""
-        try:
-            facts = self._wire.read(message)
-        except InvalidMessageError:
-            return False  # the session says what is wrong with it
-        goes_on, self._in_answer = self._in_answer, facts.partial
-        return facts.role == "assistant" and not (facts.partial and goes_on)
-
-    def appended(self, message: dict[str, Any]) -> None:
-        known = self._meter.message(message)
-        self._history += Calls(tokens=known.tokens, length=len(known.sequence))
-
-    def call(self, session: memci.Session) -> None:
-        found, history = self.found, self._history
-        found.calls += 1
-        tokens = math.ceil((history.tokens + REPLY_TOKENS) * self._margin)
-        found.whole += Calls(calls=1, tokens=tokens, length=history.length, prefix=self._last_history.length)
-        self._last_history = history
-        try:
-            window = session.window()
-        except BudgetError as error:
-            failure = BudgetFailure(call=found.calls, tokens=error.tokens, budget=error.budget, breakdown=error.breakdown)
-            found.budget_errors += (failure,)
-            return
-        system = [] if window.system is None else [{"role": "system", "content": window.system}]
-        prompt = self._meter.call([*system, *window.messages])
-        found.sent += Calls(calls=1, tokens=window.tokens, length=prompt.length, prefix=prompt.prefix)
-        found.over_budget += max(prompt.tokens, window.tokens) > window.budget
-        found.broken_pairs += prompt.broken_pairs
-        if tokens > found.budget:
-            verbatim = sum(window.breakdown[part] for part in ("active", "open", "recalled"))
-            found.sent += Calls(outgrown=1, verbatim=verbatim)
+def _rounded(column: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: round(value, 4 if key in _SHARES else 1) if isinstance(value, float) else value for key, value in column.items()}
 
 
-def _shown(session: memci.Session) -> tuple[object, ...]:
-    window = session.render(at=session.seq)
-    return window.to_json(), window.breakdown, session.turn, session.contents, session.pages()
+def _told(found: Measurement, columns: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
+    beside = ["one page a turn#"][: len(columns) - 2]
+    yield Table(["", f"window of {count(found.budget)}#", *beside, "whole history#"], _rows(columns))
+    for failure in found.budget_errors:
+        yield (
+            f"call {failure.call}: no window fits {count(failure.budget)} tokens; the smallest has "
+            f"{count(failure.tokens)} ({breakdown(failure.breakdown)})"
+        )
+    for problem in found.problems:
+        yield f"verify: {problem}"
 
 
-def _unequal(given: Sequence[object], session: memci.Session) -> int:
-    """Count the messages that are not stored as they came, and in their order: a late result stands with its call in the page."""
-    nodes = [node for facts in session.pages() for node in session.page(facts.index).nodes()]
-    stored = [node.message.value() for node in sorted(nodes, key=lambda node: node.seq)]
-    pairs = zip(map(_canonical, given), map(_canonical, stored), strict=False)
-    return sum(one != other for one, other in pairs) + abs(len(given) - len(stored))
+def _rows(columns: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """Yield the rows of the table: what happened, what must be 0, what was sent."""
+    for key, label in _ROWS.items():
+        if key != "failed_folds" or any(column.get(key) for column in columns):
+            yield [label, *(_cell(key, column.get(key)) for column in columns)]
+    for state in sorted({state for column in columns for state in column.get("pages", ())}):
+        yield [f"of them {state}", *(count(column["pages"].get(state, 0)) if "pages" in column else "" for column in columns)]
 
 
-def _canonical(value: object) -> str:
-    """Return JSON in which the order of keys does not matter, and 1, 1.0 and true are not the same."""
-    return json.dumps(value, sort_keys=True)
+def _cell(key: str, value: Any) -> str:  # noqa: ANN401 (a JSON value)
+    match value:
+        case bool():
+            return "yes" if value else "NO"
+        case tuple() | list():
+            return count(len(value))
+        case dict():
+            return count(sum(value.values()))
+        case _:
+            return share(value) if key in _SHARES else count(value)

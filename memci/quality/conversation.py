@@ -172,27 +172,48 @@ def read_set(path: Path, counter: TokenCounter, join: int | None = None) -> Conv
     return ConversationSet(name=path.resolve().name if path.is_dir() else path.stem, conversations=prepared, files=len(files))
 
 
-def read_conversation(path: Path) -> Conversation:
-    """Read one conversation: a JSON object with ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``.
-
-    Raises:
-        ConfigError: It cannot be read, or is none, or a message or a question in it is not good, or its messages are in another
-            format; ``path`` is the file, and the text names the place in it, counted from 0.
-    """
+def read_document(path: Path) -> dict[str, Any]:
+    """Read a file: a JSON object, a list of messages, or a message a line; ``ConfigError`` where it is not JSON."""
     try:
-        value = codec.decode_foreign(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
-    except (OSError, ValueError) as error:
-        message = f"cannot be read as JSON: {error}"
+        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
         raise ConfigError(message, path=str(path)) from error
     try:
-        return _conversation(value, path.stem)
+        value = codec.decode_foreign(data)
+    except ValueError:
+        value = list(_lines(path, data))
+    if isinstance(value, dict) and ("role" in value or "type" in value) and "messages" not in value:
+        value = [value]  # a file of one line
+    return value if isinstance(value, dict) else {"messages": value}
+
+
+def _lines(path: Path, data: bytes) -> Iterator[Any]:
+    for number, line in enumerate(data.splitlines(), start=1):
+        if line.strip():
+            try:
+                yield codec.decode_foreign(line)
+            except ValueError as error:
+                message = f"cannot be read as JSON: line {number}: {error}"
+                raise ConfigError(message, path=str(path)) from error
+
+
+def read_conversation(path: Path) -> Conversation:
+    """Read one conversation: ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``.
+
+    Raises ConfigError if it cannot be read, is none, a message or a question in it is not good, or its messages are in another
+    format; ``path`` is the file, and the text names the place in it, counted from 0.
+    """
+    document = read_document(path)
+    try:
+        return _conversation(document, path.stem)
     except ValueError as error:
         message = f"it is no conversation that can be measured: {error}"
         raise ConfigError(message, path=str(path)) from error
 
 
-def _conversation(value: object, name: str) -> Conversation:
-    if not isinstance(value, dict) or not _is_list(value.get("messages"), dict):
+def _conversation(value: dict[str, Any], name: str) -> Conversation:
+    if not _is_list(value.get("messages"), dict):
         _refuse(
             'give {"messages": […], "timestamps": […], "questions": […]}, of which only the messages, each an object, are needed'
         )

@@ -8,7 +8,6 @@ from typing import Any, Self
 import attrs
 
 from memci.engine.settings.config import Prices
-from memci.quality.money import Traffic
 
 
 @attrs.frozen
@@ -36,10 +35,19 @@ class Calls(Sums):
     outgrown: int = 0  # calls since the history outgrew the budget
     verbatim: int = 0  # tokens of the conversation's own messages in these, word for word, the leading system messages left out
 
-    def traffic(self, prices: Prices) -> Traffic:
-        """Return what the calls sent, at some prices."""
-        reuse = self.prefix / self.length if self.length else 0.0
-        return Traffic(calls=self.calls, tokens=self.tokens, prefix_reuse=reuse, prices=prices)
+    @property
+    def prefix_reuse(self) -> float:
+        """Share of the tokens that stood at the same place in the call before, from the beginning on."""
+        return self.prefix / self.length if self.length else 0.0
+
+    @property
+    def tokens_per_call(self) -> float:
+        """Mean size of a call."""
+        return self.tokens / self.calls if self.calls else 0.0
+
+    def cost_per_call(self, prices: Prices) -> float:
+        """Return the mean cost of a call in tokens of plain input: what is reused costs a cache read, the rest a cache write."""
+        return self.tokens_per_call * (self.prefix_reuse * prices.read + (1 - self.prefix_reuse) * prices.write)
 
 
 @attrs.frozen
@@ -48,9 +56,7 @@ class Evidence(Sums):
 
     questions: int = 0  # those of whose answer something stands in the evidence pages; only these count in the shares
     anchored: float = 0.0  # of each answer, the share anywhere in the window but in the conversation's system messages
-    at_page: float = (
-        0.0  # the share where the evidence pages are shown: word for word, or in what stands for them in the contents
-    )
+    at_page: float = 0.0  # the share where the evidence pages are shown: word for word, or in their place in the contents
     pages: int = 0  # evidence pages, a page counted once for each question
     verbatim: int = 0  # of these, the pages whose evidence stands in the window word for word
     indexed: int = 0  # of these, the pages that the window's contents page lists by themselves

@@ -24,7 +24,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 16, 40, 46
 _LEGEND_LINE = 18
 _FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 _RADII = (3.0, 7.0)
-_MARGIN = 1.15  # a little room behind the outermost points
+_MARGIN = 1.15  # a little room around the outermost points
 
 
 def _mean(total: float, number: int) -> float | None:
@@ -59,9 +59,9 @@ FIGURES = (
     Figure("recall_10", "R@10 %", _share, lambda row: _mean(row.all_recall.ten, row.all_recall.questions)),
     Figure("recall_1000_tokens", "R@1k tokens %", _share, lambda row: _mean(row.all_recall.within, row.all_recall.questions)),
     Figure("answer_in_snippets", "in snippets %", _share, lambda row: _mean(row.all_recall.told, row.all_recall.asked)),
-    Figure("tokens_per_call", "tokens a call", _count, lambda row: row.calls.traffic(PRICES).tokens_per_call),
-    Figure("prefix_reuse", "reuse %", _share, lambda row: row.calls.traffic(PRICES).prefix_reuse),
-    Figure("cost_per_call", "cost a call", _count, lambda row: row.calls.traffic(PRICES).cost_per_call),
+    Figure("tokens_per_call", "tokens a call", _count, lambda row: row.calls.tokens_per_call),
+    Figure("prefix_reuse", "reuse %", _share, lambda row: row.calls.prefix_reuse),
+    Figure("cost_per_call", "cost a call", _count, lambda row: row.calls.cost_per_call(PRICES)),
     Figure("verbatim_tokens", "verbatim tokens", _count, lambda row: _mean(row.calls.verbatim, row.calls.outgrown)),
     Figure("over_budget", "over budget", _count, lambda row: row.faults.over_budget),
     Figure("no_window", "no window", _count, lambda row: row.faults.no_window),

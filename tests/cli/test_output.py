@@ -55,7 +55,7 @@ def test_json_says_the_same(value: Any) -> None:  # noqa: ANN401 (any JSON value
 
 def test_plain_tables_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
     """Where no terminal is, each row is one line, nothing is cut, and numbers stand on the right."""
-    output.table(["page", "tokens#", "title"], [["usr-1", "7", "x" * 300], ["usr-10", "1,234", "y"]])
+    output.show([output.Table(["page", "tokens#", "title"], [["usr-1", "7", "x" * 300], ["usr-10", "1,234", "y"]])])
     assert capsys.readouterr().out.splitlines() == [
         "page    tokens  title",
         f"usr-1        7  {'x' * 300}",

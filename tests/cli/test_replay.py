@@ -9,11 +9,10 @@ import attrs
 import pytest
 
 import memci
-from memci.cli.conversation import Said
 from memci.cli.exit_code import ExitCode
-from memci.cli.replay import Measurement, replay, spill
 from memci.engine.settings.config import Config, Prices
-from memci.quality.money import Traffic
+from memci.quality.played import Calls
+from memci.quality.replay import Measurement, Said, replay, spill
 from tests.cli.stored import CONFIG, Run, chat
 
 BUDGET = ("--budget", 700)
@@ -81,15 +80,15 @@ def test_calls_that_fit_nothing_are_listed() -> None:
     assert [2] == [failure.call for failure in found.budget_errors]
     assert all(sum(failure.breakdown.values()) == failure.tokens > failure.budget for failure in found.budget_errors)
     assert 0 == found.unequal_messages
-    assert len(found.budget_errors) == found.calls - found.traffic.calls
+    assert len(found.budget_errors) == found.calls - found.sent.calls
 
 
 def test_whole_history_is_what_was_said() -> None:
     """Beside the windows stands what sending everything so far would have sent: more tokens, and all of them again."""
     found = measured(chat(40))
-    assert found.calls == found.whole_history.calls
-    assert found.whole_history.tokens > found.traffic.tokens
-    assert found.whole_history.prefix_reuse > 0.9
+    assert found.calls == found.whole.calls
+    assert found.whole.tokens > found.sent.tokens
+    assert found.whole.prefix_reuse > 0.9
 
 
 def test_nothing_is_measured_before_the_history_outgrows_the_budget() -> None:
@@ -97,7 +96,7 @@ def test_nothing_is_measured_before_the_history_outgrows_the_budget() -> None:
     found = measured(chat(3), {"counter": "o200k_base"})
     assert found.verbatim_tokens is None
     assert found.verbatim_share is None
-    assert (found.whole_history.tokens_per_call, 0) == (found.traffic.tokens_per_call, found.folds)
+    assert (found.whole.tokens_per_call, 0) == (found.sent.tokens_per_call, found.folds)
 
 
 def test_verbatim_tokens_are_a_share_of_the_budget() -> None:
@@ -110,15 +109,15 @@ def test_verbatim_tokens_are_a_share_of_the_budget() -> None:
 
 def test_cost_follows_its_formula() -> None:
     """What is reused costs a cache read, the rest a cache write."""
-    traffic = Traffic(calls=10, tokens=10_000, prefix_reuse=0.75, prices=Prices(write=2.0, read=0.5))
-    assert pytest.approx(1_000 * (0.75 * 0.5 + 0.25 * 2.0)) == traffic.cost_per_call
+    calls = Calls(calls=10, tokens=10_000, length=8_000, prefix=6_000)
+    assert pytest.approx(1_000 * (0.75 * 0.5 + 0.25 * 2.0)) == calls.cost_per_call(Prices(write=2.0, read=0.5))
 
 
 def test_spilling_folds_a_page_at_a_time() -> None:
     """Marks that are next to each other fold more often, and break the prefix more often."""
     batches, spilled = measured(chat(40)), measured(chat(40), {"active": attrs.asdict(spill(Config()).active)})
     assert spilled.folds > batches.folds
-    assert spilled.traffic.prefix_reuse < batches.traffic.prefix_reuse
+    assert spilled.sent.prefix_reuse < batches.sent.prefix_reuse
 
 
 def test_document(run: Run, file: Path, settings: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memci.cli.exit_code import ExitCode
-from memci.cli.opening import Place
+from memci.cli.place import Place
 from tests.cli.stored import Run
 
 URLS = [
@@ -37,4 +37,4 @@ def test_a_replay_that_is_kept(run: Run, tmp_path: Path) -> None:
 
 def test_a_place_has_no_secret_in_its_repr() -> None:
     """What is shown of a command's place names the store without its password."""
-    assert "store=postgresql://…@host/chats" in repr(Place("postgresql://user:secret@host/chats", "default", None))
+    assert "store=postgresql://…@host/chats" in repr(Place("postgresql://user:secret@host/chats"))

@@ -20,9 +20,9 @@ import attrs
 import memci
 from memci.attp.document import CodeCall
 from memci.chapters.address import last_number, page_number, segment_of
-from memci.cli.conversation import read_conversation
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.tools.recall_tools import read_messages
+from memci.quality.replay import read_conversation
 from tests.attp.replies import call_toml
 from tests.mcp.serving import served
 
@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path, help="conversations, as memci replay takes them")
     parser.add_argument("--budget", type=int, default=8_000)
     given = parser.parse_args()
-    messages = [said.message for said in read_conversation(given.files).said]
+    messages = [said.message for said in read_conversation(given.files)[0]]
     with tempfile.TemporaryDirectory() as work:
         found = recall_everything(messages, Path(work), budget=given.budget)
     print(f"{len(messages)} messages, {found.contents_pages} contents pages, {found.indexes} indexes shown in them")  # noqa: T201

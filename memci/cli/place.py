@@ -1,11 +1,12 @@
-"""The options that commands share, and opening the session that they name."""
+"""The session that a command is about, and the options that commands share."""
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_type_hints
+from typing import Annotated, Any, TypeAlias
 
 import attrs
 import typer
@@ -13,44 +14,47 @@ import typer
 import memci
 from memci.archive.stores.url import shown_url
 from memci.cli.exit_code import ExitCode, refuse
+from memci.cli.output import Answer
+from memci.engine.history.state import USER
 from memci.errors import shown
 
 _LISTED_SESSIONS = 10
 
 StoreOption: TypeAlias = Annotated[str, typer.Option("--store", metavar="URL", envvar="MEMCI_STORE", help="Where sessions live.")]
 TenantOption: TypeAlias = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose sessions.")]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Write one JSON document, for machines.")]
 ConfigOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="Settings, as `memci config` prints them.")]
-IndexArgument: TypeAlias = Annotated[str, typer.Argument(metavar="INDEX", help="Such as usr-12, or the number alone.")]
 
 STORE = memci.Config().store
 TENANT = "default"
 
 
+def page_argument(text: str) -> str:
+    """Return a page index as the library takes it: a bare number, or two as in ``12..40``, is one of the common segment."""
+    bare = re.fullmatch(r"0*([0-9]+(?:\.\.[0-9]+)?)", text)
+    return f"{USER}-{bare[1]}" if bare else text
+
+
+IndexArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="INDEX", help="Such as usr-12, or the number alone.", parser=page_argument)
+]
+
+
 @attrs.frozen
 class Place:
-    """Which session a command is about.
+    """Which session a command is about; the fields are options of each command with a parameter ``place``."""
 
-    Attributes:
-        store: URL of the store.
-        tenant: Whose session.
-        session: Its id; ``None`` for the only one.
-    """
-
-    store: str = attrs.field(repr=shown_url)
-    tenant: str
-    session: str | None
+    store: StoreOption = attrs.field(default=STORE, repr=shown_url)
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Which session; not needed where there is only one.")
+    ] = None
+    tenant: TenantOption = TENANT
 
     def __str__(self) -> str:
         """Return the store and the tenant, as errors show them."""
         return f"the store {shown_url(self.store)} of tenant {shown(self.tenant)}"
 
     def sessions(self) -> list[str]:
-        """Return the ids of all sessions, sorted.
-
-        Raises:
-            CommandError: There is none.
-        """
+        """Return the ids of all sessions, sorted; raises CommandError if there is none."""
         with memci.Engine(self.store, tenant=self.tenant, read_only=True) as engine:
             found = sorted(engine.sessions())
         if not found:
@@ -64,8 +68,7 @@ class Place:
     def known(self) -> tuple[str, memci.Config]:
         """Return the id of the session and the settings that are in force in it.
 
-        Raises:
-            CommandError: There is no such session, or there are several and none was named.
+        Raises CommandError if there is no such session, or there are several and none was named.
         """
         session_id = self.session
         if session_id is None:
@@ -80,45 +83,39 @@ class Place:
 
     @contextmanager
     def opened(self, *, write: bool = False) -> Iterator[memci.Session]:
-        """Open an existing session with the settings that are in force in it.
-
-        Without *write* nothing is written: no event, no file, no directory.
-
-        Raises:
-            CommandError: As for ``known``.
-        """
+        """Open a session that ``known`` finds; without *write* nothing is written: no event, no file, no directory."""
         session_id, config = self.known()
         with self.engine(config, write=write) as engine, engine.session(session_id) as session:
             yield session
 
 
-def placed(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options --store, --session and --tenant, which its parameter ``place`` gets."""
+def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
+    """Return a function as a command: ``place`` stands for the options of ``Place``; its answer is written, as --json says."""
+    own = inspect.signature(function)
+    places, answers = "place" in own.parameters, own.return_annotation is Answer
 
-    @functools.wraps(command)
-    def run(*, store: str, session: str | None, tenant: str, **given: Any) -> None:  # noqa: ANN401 (what the command takes)
-        command(place=Place(store, tenant, session), **given)
+    @functools.wraps(function)
+    def run(*, json: bool = False, **given: Any) -> None:  # noqa: ANN401 (what the command takes)
+        if places:
+            given["place"] = Place(**{name: given.pop(name) for name in attrs.fields_dict(Place)})
+        answer = function(**given)
+        if answer is not None:
+            answer.write(json=json)
+            if answer.error is not None:
+                raise answer.error
+            if not answer.ok:
+                raise typer.Exit(ExitCode.FAILED)
 
-    hints = get_type_hints(_options, include_extras=True) | get_type_hints(command, include_extras=True)
-    own = inspect.signature(command).parameters
-    parameters = [parameter for parameter in own.values() if parameter.name not in {"place", "json"}]
-    parameters += inspect.signature(_options).parameters.values()
-    parameters += [own["json"]] if "json" in own else []
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # typer reads it
-        [each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-    )
-    run.__annotations__ = {each.name: hints[each.name] for each in parameters}
+    options = {name: option for name, option in own.parameters.items() if name != "place"}
+    options |= inspect.signature(Place).parameters if places else {}
+    options |= inspect.signature(_json).parameters if answers else {}
+    keywords = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options.values()]
+    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # typer reads it
     return run
 
 
-def _options(
-    store: StoreOption = STORE,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Which session; not needed where there is only one.")
-    ] = None,
-    tenant: TenantOption = TENANT,
-) -> None:
-    """Hold the options of ``placed``."""
+def _json(*, json: Annotated[bool, typer.Option("--json", help="Write one JSON document, for machines.")] = False) -> None:
+    """Hold the option of commands that give an answer."""
 
 
 def _listed(sessions: list[str]) -> str:

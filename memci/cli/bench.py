@@ -1,0 +1,123 @@
+"""``memci bench quality``: how good windows are on conversations of yours."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memci.cli import output
+from memci.cli.exit_code import ExitCode, refuse
+from memci.cli.output import Heading, Table
+from memci.cli.place import ConfigOption
+from memci.engine.settings.config import Config
+from memci.errors import shown
+from memci.messages import codec
+from memci.messages.tokens.counter import get_counter
+
+if TYPE_CHECKING:
+    from memci.quality.engines import EngineSpec
+    from memci.quality.measuring import Row
+
+_TEXT_COLUMNS = ("set", "engine", "category")
+
+
+def quality(  # noqa: PLR0913 (the options of a command)
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Conversations: a file, or a directory, which is a set.")
+    ],
+    *,
+    budget: Annotated[list[int] | None, typer.Option(metavar="N", min=1, help="Tokens that a window may hold.")] = None,
+    engine: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Measure this engine; without it, all.")] = None,
+    config: ConfigOption = None,
+    join: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Join so many conversations without questions to one; all by default.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures as JSON, too.")] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw cost against evidence, as SVG.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one for each core.")] = None,
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use what was measured before, and keep results.")] = True,
+) -> None:
+    """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked.
+
+    PATH holds conversations in OpenAI's chat format: {"messages": […]}, and perhaps "timestamps", "lang" and "questions", each
+    with question, answer, category and evidence (numbers of the messages that hold the answer, from 0). Before each assistant
+    message a window is asked for: a call. At the end the window is searched for the answers.
+
+    Fails (exit code 1) when a window of memci was over its budget, a call was parted from its result, or a message did not
+    come back. docs/quality.md says how each figure is made.
+    """
+    # These load a database and what makes processes.
+    from memci.quality.catalogue import MEMCI, engines  # noqa: PLC0415 (as said)
+    from memci.quality.conversation import read_set  # noqa: PLC0415 (as said)
+    from memci.quality.measuring import BUDGETS, Cache, measure  # noqa: PLC0415 (as said)
+    from memci.quality.playing import COUNTER  # noqa: PLC0415 (as said)
+    from memci.quality.report import draw, to_mapping  # noqa: PLC0415 (as said)
+
+    _check_outputs({"--json": json, "--picture": picture}, paths if config is None else [*paths, config])
+    known = engines(Config() if config is None else Config.from_file(config))
+    chosen = _chosen(known, engine or list(known))
+    budgets = sorted(set(budget or BUDGETS))
+    sets = [read_set(path, get_counter(COUNTER), join) for path in paths]
+    kept = Cache(_cache_directory()) if cache else None
+    with output.progress("measuring") as advance:
+        rows = measure(sets, chosen, budgets, cache=kept, jobs=jobs or os.cpu_count() or 1, advance=advance)
+    if json is not None:
+        settings = {"counter": COUNTER, "paths": [str(path) for path in paths], "budgets": budgets}
+        _write(json, codec.encode(to_mapping(rows, settings)) + b"\n")
+    if picture is not None:
+        _write(picture, draw(rows).encode())
+    output.show(_told(rows))
+    if not all(row.played.faults.ok for row in rows if row.engine == MEMCI):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _chosen(known: "dict[str, EngineSpec]", names: list[str]) -> "list[EngineSpec]":
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        refuse(f"there is no engine {shown(unknown[0])}: name one of {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _cache_directory() -> Path:
+    """Return where results are kept: below the user's directory for what can be made again (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "memci" / "quality"
+
+
+def _check_outputs(outputs: dict[str, Path | None], read: list[Path]) -> None:
+    """Refuse files that cannot be written, or would be written over what is read or over each other."""
+    files = [file for path in read for file in (path, *path.glob("*.json"))]
+    taken = {file.resolve(): f"{file} is read" for file in files}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if not path.parent.is_dir() or path.is_dir():
+            reason = f"{path} is a directory" if path.is_dir() else f"there is no directory {path.parent}"
+            refuse(f"{path}: cannot be written: {reason}", ExitCode.STORE)
+        if path.resolve() in taken:
+            refuse(f"{option} {path}: {taken[path.resolve()]}: name another file")
+        taken[path.resolve()] = f"{option} writes to the same file"
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        refuse(f"{path}: cannot be written: {error.strerror}", ExitCode.STORE)
+
+
+def _told(rows: "list[Row]") -> Iterator[str | Table]:
+    from memci.quality import report  # noqa: PLC0415 (as above)
+
+    yield _table(report.COLUMNS, report.table_rows(rows))
+    least = min(row.budget for row in rows)  # what is found hardly depends on the budget
+    found = list(report.category_rows(row for row in rows if row.budget == least))
+    if found:
+        yield from ("", Heading(f"search, by category of question, at a budget of {least:,}"))
+        yield _table(report.CATEGORY_COLUMNS, found)
+
+
+def _table(names: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
+    return Table([name if name in _TEXT_COLUMNS else f"{name}#" for name in names], rows)
