@@ -14,7 +14,7 @@ import memci
 from memci.chat.endpoint import Endpoint
 from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
 from memci.cli import output
-from memci.cli.exit_code import ExitCode, refuse
+from memci.cli.exit_code import ExitCode, refuse, refuse_without
 from memci.cli.output import breakdown, count
 from memci.cli.place import STORE, TENANT, Place, StoreOption, TenantOption, command
 from memci.engine.core.monitor import (
@@ -122,9 +122,7 @@ def mcp(place: Place) -> None:
     try:
         from memci.mcp.server import Conversation, serve  # noqa: PLC0415 (an extra, and 700 ms)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("memci"):
-            raise
-        refuse(f"memci mcp needs the package {error.name}: install memci with its extra mcp")
+        refuse_without(error, "memci mcp", "mcp")
     conversation = Conversation(place.store, place.tenant, *place.known())
     match serve(conversation):
         case signal.SIGINT:

@@ -1,13 +1,13 @@
 """All commands. Loads typer, and rich only where something is drawn on a terminal; no other package of memci does."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
 from memci.cli import bench, changing, chat, looking, output, replay
-from memci.cli.exit_code import EXPLAINED, ExitCode
+from memci.cli.exit_code import ExitCode
 from memci.errors import shortened
 from memci.version import VERSION
 
@@ -17,31 +17,12 @@ No command writes but chat, recall, fork, copy, erase, delete, repair --apply, c
 client recalls, and replay into a new session; the others can be used while another process writes.
 """
 
-_BENCH_HELP = "Measure what memci does on conversations of yours."
-
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "chat": chat.chat,
-    "replay": replay.replay,
-    "sessions": looking.sessions,
-    "pages": looking.pages,
-    "contents": looking.contents,
-    "search": looking.search,
-    "show": looking.show,
-    "recall": changing.recall,
-    "window": looking.window,
-    "render": looking.render,
-    "explain": looking.explain,
-    "verify": looking.verify,
-    "export": looking.export,
-    "checkpoints": changing.checkpoints,
-    "fork": changing.fork,
-    "copy": changing.copy,
-    "mcp": chat.mcp,
-    "repair": changing.repair,
-    "erase": changing.erase,
-    "delete": changing.delete,
-    "config": looking.config,
-}
+_COMMANDS = (
+    *(looking.sessions, looking.pages, looking.contents, looking.search, looking.show, changing.recall, looking.window),
+    *(looking.render, looking.explain, looking.verify, looking.export, changing.checkpoints, changing.fork, changing.copy),
+    *(chat.mcp, changing.repair, changing.erase, changing.delete, looking.config),
+)
+"""Those after chat, replay and bench, in the order of the help; each has its function's name."""
 
 _REFUSED: Any = typer.BadParameter.__mro__[2]
 """Whatever the parser of the command line refuses; typer does not export it."""
@@ -67,7 +48,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def _app() -> typer.Typer:
-    codes = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXPLAINED.items())
+    codes = "\n".join(f"  {code:<4} {code.meaning}" for code in ExitCode)
     app = typer.Typer(
         help=_HELP,
         epilog=f"\b\nExit codes:\n{codes}",
@@ -78,13 +59,14 @@ def _app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    for name, command in _COMMANDS.items():
-        app.command(name)(command)
-        if name == "replay":  # so that both stand together in the help
-            group = typer.Typer(help=_BENCH_HELP, no_args_is_help=True)
-            group.callback()(_no_options)
-            group.command()(bench.quality)
-            app.add_typer(group, name="bench")
+    app.command()(chat.chat)
+    app.command()(replay.replay)
+    benches = typer.Typer(help="Measure what memci does on conversations of yours.", no_args_is_help=True)
+    benches.command()(bench.quality)
+    benches.callback()(lambda: None)  # a group, though of one command as yet
+    app.add_typer(benches, name="bench")
+    for command in _COMMANDS:
+        app.command()(command)
     return app
 
 
@@ -92,10 +74,6 @@ def _version(asked: bool) -> None:  # noqa: FBT001 (the signature of an option's
     if asked:
         output.write(f"memci {VERSION}\n")
         raise typer.Exit(ExitCode.OK)
-
-
-def _no_options() -> None:
-    """Make ``bench`` a group, of one command as yet."""
 
 
 def _options(

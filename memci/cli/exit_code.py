@@ -1,7 +1,7 @@
 """What the command tells its caller by its exit code."""
 
 from enum import IntEnum
-from typing import NoReturn
+from typing import NoReturn, Self
 
 from memci.errors import (
     ArgumentError,
@@ -18,36 +18,30 @@ from memci.errors import (
 
 
 class ExitCode(IntEnum):
-    """The exit codes; ``EXPLAINED`` has their meaning in words."""
+    """The exit codes, each with its ``meaning`` in words."""
 
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    NOT_FOUND = 3
-    STORE = 4
-    INTERRUPTED = 130
-    PIPE_CLOSED = 141
+    meaning: str
 
+    def __new__(cls, code: int, meaning: str = "") -> Self:
+        """Make one of them."""
+        made = int.__new__(cls, code)
+        made._value_, made.meaning = code, meaning
+        return made
 
-EXPLAINED = {
-    ExitCode.OK: "all went well",
-    ExitCode.FAILED: (
-        "a check failed: verify found a problem, a promise was broken (replay, bench), no window fits, or a model gave no reply"
-    ),
-    ExitCode.USAGE: "wrong usage, a configuration or a conversation that cannot be used",
-    ExitCode.NOT_FOUND: "there is no such store, session, page, entry or checkpoint",
-    ExitCode.STORE: "the store is damaged, or it or the output cannot be read or written",
-    ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
-    ExitCode.PIPE_CLOSED: "whoever read the output closed it",
-}
+    OK = 0, "all went well"
+    FAILED = (
+        1,
+        "a check failed: verify found a problem, a promise was broken (replay, bench), no window fits, or a model gave no reply",
+    )
+    USAGE = 2, "wrong usage, a configuration or a conversation that cannot be used"
+    NOT_FOUND = 3, "there is no such store, session, page, entry or checkpoint"
+    STORE = 4, "the store is damaged, or it or the output cannot be read or written"
+    INTERRUPTED = 130, "interrupted with Ctrl-C"
+    PIPE_CLOSED = 141, "whoever read the output closed it"
 
 
 class CommandError(PicklableError):
-    """A command cannot go on; its text is one line for people.
-
-    Attributes:
-        code: What the process exits with.
-    """
+    """A command cannot go on; its text is one line for people, ``code`` is what the process exits with."""
 
     def __init__(self, message: str, code: ExitCode) -> None:
         super().__init__(shortened(message))
@@ -55,12 +49,15 @@ class CommandError(PicklableError):
 
 
 def refuse(message: str, code: ExitCode = ExitCode.USAGE) -> NoReturn:
-    """End the command with a line for people.
-
-    Raises:
-        CommandError: Always.
-    """
+    """End the command with a line for people."""
     raise CommandError(message, code)
+
+
+def refuse_without(error: ModuleNotFoundError, what: str, extra: str) -> NoReturn:
+    """End the command where a package is missing that an extra brings; one of memci's own is an error of memci."""
+    if error.name is None or error.name.startswith("memci"):
+        raise error
+    refuse(f"{what} needs the package {error.name}: install memci with its extra {extra}")
 
 
 def code_of(error: MemciError) -> ExitCode:

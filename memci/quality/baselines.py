@@ -34,33 +34,34 @@ _RANKED = "SELECT name, text FROM page WHERE page MATCH ? ORDER BY bm25(page), r
 class WholeHistory:
     """Sends every message at every call, whether or not it fits. It has no search: there is nothing that it does not show."""
 
-    _first = 0  # the first turn that is in the window
-
     def __init__(self, budget: int, counter: TokenCounter) -> None:
-        self._room = budget - REPLY_TOKENS
-        self._counter = counter
+        self._room, self._counter = budget - REPLY_TOKENS, counter
         self._messages: list[dict[str, Any]] = []
-        self._tokens: list[int] = []
+        self._sums = [0]  # the tokens of the first messages: of none, of one, of two …
         self._turns = Turns()
+        self._start = 0  # the first message that the window shows, the leading system messages aside
 
     def add(self, message: Mapping[str, Any], at: str | None = None) -> None:
         """Take a message in."""
         del at
         self._turns.add(len(self._messages), message)
         self._messages.append(dict(message))
-        self._tokens.append(count_message(self._messages[-1], self._counter))
+        self._sums.append(self._sums[-1] + count_message(self._messages[-1], self._counter))
 
     def window(self) -> list[dict[str, Any]]:
-        """Return all messages."""
-        return list(self._messages)
+        """Return the system messages, what stands for messages that left, and the last messages."""
+        system = len(self._turns.system)
+        self._start = max(self._start, system)
+        self._make_room(self._room - self._sums[system])
+        return [*self._messages[:system], *self._contents(), *self._messages[self._start :]]
 
     def pages(self) -> list[HeldPage]:
         """Return the system messages as a page, and every turn."""
-        system = [HeldPage(page="system", messages=tuple(self._turns.system), verbatim=True, indexed=False)]
-        named = [(f"turn-{number}", number > self._first, page) for number, page in enumerate(self._turns.pages, start=1)]
-        return (system if self._turns.system else []) + [
-            HeldPage(page=name, messages=tuple(page), verbatim=verbatim, indexed=bool(self.entry(name)))
-            for name, verbatim, page in named
+        named = [(f"turn-{number}", tuple(page)) for number, page in enumerate(self._turns.pages, start=1)]
+        system = HeldPage(page="system", messages=tuple(self._turns.system), verbatim=True, indexed=False)
+        return [system][: len(self._turns.system)] + [
+            HeldPage(page=name, messages=numbers, verbatim=numbers[0] >= self._start, indexed=bool(self.entry(name)))
+            for name, numbers in named
         ]
 
     def entry(self, page: str) -> str:
@@ -78,52 +79,35 @@ class WholeHistory:
         numbers = self._turns.system if page == "system" else self._turns.pages[int(page.removeprefix("turn-")) - 1]
         return [self._messages[number] for number in numbers]
 
-    def _drop_turns(self, room: float) -> None:
-        while self._first < len(self._turns.pages) - 1 and self._verbatim() > room:
-            self._first += 1
+    def _make_room(self, room: int) -> None:
+        """Let messages leave the window, where they have to."""
+
+    def _contents(self) -> list[dict[str, Any]]:
+        return []
 
     def _verbatim(self) -> int:
-        return self._sum(self._recent())
-
-    def _recent(self) -> list[int]:
-        return [number for page in self._turns.pages[self._first :] for number in page]
-
-    def _chosen(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        return [self._messages[number] for number in (*self._turns.system, *numbers)]
-
-    def _sum(self, numbers: Sequence[int]) -> int:
-        return sum(self._tokens[number] for number in numbers)
+        return self._sums[-1] - self._sums[self._start]
 
 
 class SlidingMessages(WholeHistory):
     """Keeps the system messages and as many of the last messages as fit. What slides out is gone."""
 
-    _start = 0
-
-    def window(self) -> list[dict[str, Any]]:
-        """Return system messages and last messages."""
-        self._start = max(self._start, len(self._turns.system))
-        room = self._room - self._sum(self._turns.system)
-        while self._start < len(self._messages) and self._sum(range(self._start, len(self._messages))) > room:
-            self._start += 1
-        return self._chosen(range(self._start, len(self._messages)))
-
     def pages(self) -> list[HeldPage]:
         """Return the system messages and the turns that are whole in the window."""
-        return [page for page in super().pages() if page.page == "system" or page.messages[0] >= self._start]
+        return [page for page in super().pages() if page.verbatim]
+
+    def _make_room(self, room: int) -> None:
+        while self._start < len(self._messages) and self._verbatim() > room:
+            self._start += 1
 
 
-class SlidingPages(WholeHistory):
+class SlidingPages(SlidingMessages):
     """Keeps the system messages and as many of the last turns as fit, the open one always. What slides out is gone."""
 
-    def window(self) -> list[dict[str, Any]]:
-        """Return system messages and last turns."""
-        self._drop_turns(self._room - self._sum(self._turns.system))
-        return self._chosen(self._recent())
-
-    def pages(self) -> list[HeldPage]:
-        """Return the system messages and the turns in the window."""
-        return [page for page in super().pages() if page.verbatim]
+    def _make_room(self, room: float) -> None:
+        for page in self._turns.pages:
+            if self._verbatim() > room:
+                self._start = max(self._start, page[0])
 
 
 class FullTextSearch:
@@ -175,19 +159,11 @@ class AppendedLeads(WholeHistory):
     def __init__(self, budget: int, counter: TokenCounter) -> None:
         super().__init__(budget, counter)
         self._contents_room = int(budget * CONTENTS_SHARE)
-        self._first = self._listed_from = 0
+        self._first = self._listed_from = 0  # the first turn in the window, and the first with a line
         self._characters = LEAD_CHARACTERS
         self._heading_tokens = count_message({"role": "user", "content": _HEADING}, counter)
         self._lines: dict[tuple[int, int], tuple[str, int]] = {}
         self._search: tuple[int, FullTextSearch] | None = None
-
-    def window(self) -> list[dict[str, Any]]:
-        """Return system messages, the contents page and the last turns."""
-        self._make_room(self._room - self._sum(self._turns.system))
-        lines = [self._line(number)[0] for number in range(self._listed_from, self._first)]
-        contents = [{"role": "user", "content": "\n".join([_HEADING, *lines])}] if lines else []
-        system = self._chosen(())
-        return [*system, *contents, *self._chosen(self._recent())[len(system) :]]
 
     def entry(self, page: str) -> str:
         """Return the turn's line in the contents page."""
@@ -204,12 +180,21 @@ class AppendedLeads(WholeHistory):
             self._search = len(self._messages), FullTextSearch(texts)
         return self._search[1].search(query, limit)
 
+    def _contents(self) -> list[dict[str, Any]]:
+        lines = [self._line(number)[0] for number in range(self._listed_from, self._first)]
+        return [{"role": "user", "content": "\n".join([_HEADING, *lines])}] if lines else []
+
     def _make_room(self, room: int) -> None:
         if self._verbatim() + self._listed() > room:
             self._drop_turns(LOW_SHARE * (room - self._contents_room))
             if self._listed() > self._contents_room:
                 self._drop_lines(LOW_SHARE * self._contents_room)
             self._drop_lines(room - self._verbatim())
+
+    def _drop_turns(self, room: float) -> None:
+        while self._first < len(self._turns.pages) - 1 and self._verbatim() > room:
+            self._first += 1
+            self._start = self._turns.pages[self._first][0]
 
     def _drop_lines(self, room: float) -> None:
         while self._listed_from < self._first and self._listed() > room:

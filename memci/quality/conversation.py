@@ -1,5 +1,6 @@
 """Conversations to measure with, read from files: messages, times and questions with the places of their answers."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
@@ -47,8 +48,8 @@ _MARKS = {
 class Question:
     """A question about a conversation."""
 
-    question: str  # what is asked; the query of the search
-    answer: str  # the answer
+    question: str  # the query of the search
+    answer: str
     category: str  # the kind of question
     evidence: tuple[int, ...]  # which messages hold the answer, counted from 0
 
@@ -57,8 +58,8 @@ class Question:
 class Conversation:
     """A conversation."""
 
-    id: str  # its name
-    lang: str  # its language, as ISO 639 has it
+    id: str
+    lang: str  # as ISO 639 has it
     messages: tuple[dict[str, Any], ...]  # in OpenAI's chat format, oldest first
     times: tuple[str | None, ...]  # when each was said, in ISO 8601; ``None`` where that is not known
     questions: tuple[Question, ...] = ()  # what is asked at its end
@@ -72,10 +73,12 @@ def leading_system(messages: Sequence[dict[str, Any]]) -> int:
 def joined(conversations: Sequence[Conversation]) -> Conversation:
     """Return conversations without questions as one, with the system messages that begin the first and no others."""
     first = conversations[0]
-    kept = [pair for pair in zip(first.messages, first.times, strict=True) if pair[0].get("role") in SYSTEM_ROLES]
-    for conversation in conversations:
-        pairs = zip(conversation.messages, conversation.times, strict=True)
-        kept += [pair for pair in pairs if pair[0].get("role") not in SYSTEM_ROLES]
+    kept = [
+        pair
+        for conversation in conversations
+        for pair in zip(conversation.messages, conversation.times, strict=True)
+        if conversation is first or pair[0].get("role") not in SYSTEM_ROLES
+    ]
     messages, times = zip(*kept, strict=True)
     name = first.id if len(conversations) == 1 else f"{first.id} and {len(conversations) - 1} more"
     return Conversation(id=name, lang=first.lang, messages=messages, times=times)
@@ -91,16 +94,13 @@ def with_system(conversation: Conversation, counter: TokenCounter) -> Conversati
     if missing <= 0:
         return conversation
     message = {"role": "system", "content": "You are an assistant that helps people. These rules hold for every answer:"}
-    number = 0
-    while count_message(message, counter) < missing:
-        message["content"] += f"\n{number + 1}. {_RULES[number % len(_RULES)]}"
-        number += 1
-    questions = tuple(
-        attrs.evolve(question, evidence=tuple(place + 1 for place in question.evidence)) for question in conversation.questions
-    )
-    return attrs.evolve(
-        conversation, messages=(message, *conversation.messages), times=(None, *conversation.times), questions=questions
-    )
+    for number, rule in enumerate(itertools.cycle(_RULES), start=1):
+        if count_message(message, counter) >= missing:
+            break
+        message["content"] += f"\n{number}. {rule}"
+    moved = (attrs.evolve(each, evidence=tuple(place + 1 for place in each.evidence)) for each in conversation.questions)
+    messages, times = (message, *conversation.messages), (None, *conversation.times)
+    return attrs.evolve(conversation, messages=messages, times=times, questions=tuple(moved))
 
 
 @attrs.define(eq=False)
@@ -148,17 +148,14 @@ class ConversationSet:
 
     name: str  # of the file or directory
     conversations: tuple[Conversation, ...]  # in the order of their files' names
-    files: int  # how many files they were read from
 
 
 def read_set(path: Path, counter: TokenCounter, join: int | None = None) -> ConversationSet:
     """Read a file, or all ``.json`` files of a directory, as one set; each conversation gets 1,000 tokens of system messages.
 
     The conversations of a directory in which nobody asks a question are short ones of agents and assistants, as they are found;
-    they are joined, *join* to one (all by default), so that there is something to leave out of a window.
-
-    Raises:
-        ConfigError: A file cannot be read, or is no conversation.
+    they are joined, *join* to one (all by default), so that there is something to leave out of a window. Raises ConfigError if
+    a file cannot be read, or is no conversation.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
@@ -169,7 +166,7 @@ def read_set(path: Path, counter: TokenCounter, join: int | None = None) -> Conv
         step = join or len(conversations)
         conversations = [joined(conversations[start : start + step]) for start in range(0, len(conversations), step)]
     prepared = tuple(with_system(conversation, counter) for conversation in conversations)
-    return ConversationSet(name=path.resolve().name if path.is_dir() else path.stem, conversations=prepared, files=len(files))
+    return ConversationSet(name=path.resolve().name if path.is_dir() else path.stem, conversations=prepared)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -284,16 +281,15 @@ def _question(place: str, value: dict[str, Any], messages: int) -> Question:
     if missing:
         _refuse(f"{place} has no {' and no '.join(missing)}: give {_QUESTION}")
     asked, answer, category, evidence = value["question"], value["answer"], value.get("category"), value["evidence"]
-    if not isinstance(asked, str) or not asked.strip():
-        _refuse(f"{place}.question: {shown(asked)} asks nothing: give it as text")
-    if not _is_word(answer):
-        _refuse(f'{place}.answer: {shown(answer)} is neither text nor a number: give "" where there is no answer to look for')
-    if category is not None and not _is_word(category):
-        _refuse(f"{place}.category: {shown(category)} is neither text nor a number: give its name, or leave it out")
-    if not isinstance(evidence, list) or not all(type(number) is int and 0 <= number < messages for number in evidence):
-        _refuse(
-            f"{place}.evidence: {shown(evidence)} is no list of numbers of messages: they are whole, from 0 to {messages - 1}"
-        )
+    numbers = isinstance(evidence, list) and all(type(number) is int and 0 <= number < messages for number in evidence)
+    for key, good, told in (
+        ("question", isinstance(asked, str) and asked.strip(), "asks nothing: give it as text"),
+        ("answer", _is_word(answer), 'is neither text nor a number: give "" where there is no answer to look for'),
+        ("category", category is None or _is_word(category), "is neither text nor a number: give its name, or leave it out"),
+        ("evidence", numbers, f"is no list of numbers of messages: they are whole, from 0 to {messages - 1}"),
+    ):
+        if not good:
+            _refuse(f"{place}.{key}: {shown(value.get(key))} {told}")
     kind = "" if category is None else str(category)
     return Question(question=asked, answer=str(answer), category=kind, evidence=tuple(evidence))
 

@@ -1,12 +1,12 @@
 """Measuring engines on sets of conversations, at several budgets: by several processes, and no figure twice."""
 
+import functools
 import hashlib
 import os
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
-from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -33,14 +33,13 @@ _TELLING = {"quality/report.py"}  # it says what was measured, and decides nothi
 
 
 class Cache:
-    """Results in files, each named by the hash of all that decides it: conversation, engine, its settings and code, and budget.
+    """Results in files, each named by the hash of all that decides it: conversation, engine, its settings, budget and our code.
 
     Several processes may share it. What cannot be read is measured again. The directory is made when the first one is written.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._code: dict[tuple[str, ...], str] = {}
 
     def find(self, conversation: Conversation, spec: EngineSpec, budget: int) -> Played | None:
         """Return what was measured, or ``None``. O(size of the conversation)."""
@@ -62,9 +61,7 @@ class Cache:
             raise UnavailableError(message) from error
 
     def _path(self, conversation: Conversation, spec: EngineSpec, budget: int) -> Path:
-        if spec.code not in self._code:
-            self._code[spec.code] = code_hash(_PACKAGE, spec.code)
-        decides = [attrs.asdict(conversation), COUNTER, spec.name, spec.settings, self._code[spec.code], budget]
+        decides = [attrs.asdict(conversation), COUNTER, spec.name, spec.settings, _hash(_PACKAGE, spec.code), budget]
         return self._directory / f"{hashlib.sha256(codec.encode(decides)).hexdigest()}.json"
 
 
@@ -73,18 +70,20 @@ def code_hash(root: Path, patterns: Iterable[str]) -> str:
     found = {path.relative_to(root).as_posix(): path for pattern in patterns for path in root.glob(pattern)}
     digest = hashlib.sha256()
     for name in sorted(found.keys() - _TELLING):
-        digest.update(f"{name}\n".encode())
-        digest.update(hashlib.sha256(found[name].read_bytes()).digest())
+        digest.update(f"{name}\n".encode() + hashlib.sha256(found[name].read_bytes()).digest())
     return digest.hexdigest()
+
+
+_hash = functools.cache(code_hash)
 
 
 @attrs.frozen(kw_only=True)
 class Row:
     """One engine on one set at one budget."""
 
-    set: str  # name of the set
-    conversations: int  # how many conversations were played
-    engine: str  # name of the engine
+    set: str  # its name
+    conversations: int  # how many were played
+    engine: str  # its name
     budget: int  # tokens that a window may hold
     played: Played  # what was measured, over all conversations
 
@@ -118,20 +117,17 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
         for spec in engines
         for budget in budgets
     }
-    found: dict[_Key, Played] = {}
-    if cache is not None:
-        known = {key: cache.find(*task) for key, task in tasks.items()}
-        found = {key: played for key, played in known.items() if played is not None}
+    kept = {} if cache is None else {key: cache.find(*task) for key, task in tasks.items()}
+    found = {key: played for key, played in kept.items() if played is not None}
     missing = {key: task for key, task in tasks.items() if key not in found}
-    total_messages = sum(len(conversation.messages) for conversation, _, _ in missing.values())
-    messages = 0
-    with closing(done({key: partial(_played, *task) for key, task in missing.items()}, jobs)) as results:
+    messages, total = 0, sum(len(conversation.messages) for conversation, _, _ in missing.values())
+    with closing(done({key: functools.partial(_played, *task) for key, task in missing.items()}, jobs)) as results:
         for key, played in results:
             found[key] = played
             if cache is not None:
                 cache.put(*missing[key], played)
             messages += len(missing[key][0].messages)
-            advance(messages, total_messages)
+            advance(messages, total)
     return [
         Row(
             set=chosen.name,
@@ -158,17 +154,19 @@ def done(tasks: Mapping[_Name, Callable[[], _Result]], jobs: int) -> Generator[t
         return
     context = get_context("spawn")  # new interpreters, as a fork of a process with threads may hang
     leash, end = context.Pipe(duplex=False)
-    with closing(leash), closing(end):
-        pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(leash,))
-        with pool:
-            try:
-                with _no_interrupts():  # submitting starts the processes, which take this over
-                    futures = {pool.submit(task): key for key, task in tasks.items()}
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-            except BaseException:
-                end.close()  # leaving the pool waits for its processes
-                raise
+    with (
+        closing(leash),
+        closing(end),
+        ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(leash,)) as pool,
+    ):
+        try:
+            with _no_interrupts():  # submitting starts the processes, which take this over
+                futures = {pool.submit(task): key for key, task in tasks.items()}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            end.close()  # leaving the pool waits for its processes
+            raise
 
 
 @contextmanager

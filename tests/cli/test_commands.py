@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import memci
-from memci.cli.exit_code import EXPLAINED, ExitCode
+from memci.cli.exit_code import ExitCode
 from memci.version import VERSION
 from tests.cli.stored import CONFIG, Run, chat, store_chat
 from tests.engine.pictures import picture, png, shown
@@ -26,7 +26,7 @@ def test_version(run: Run) -> None:
 def test_help_tells_the_exit_codes(run: Run) -> None:
     """--help lists every exit code with its meaning."""
     lines = run("--help").out.splitlines()
-    assert all(any(line.split() == [str(int(code)), *meaning.split()] for line in lines) for code, meaning in EXPLAINED.items())
+    assert all(any(line.split() == [str(int(code)), *code.meaning.split()] for line in lines) for code in ExitCode)
 
 
 def test_config_is_a_configuration_file(run: Run, tmp_path: Path) -> None:

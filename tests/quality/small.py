@@ -57,7 +57,7 @@ class Noting(WholeHistory):
 
     def window(self) -> list[dict[str, Any]]:
         rest = [number for page in self._turns.pages[1:] for number in page]
-        return [SYSTEM, user(f"Contents\n{self.shown}"), *self._chosen(rest)[1:]]
+        return [SYSTEM, user(f"Contents\n{self.shown}"), *(self._messages[number] for number in rest)]
 
     def pages(self) -> list[HeldPage]:
         pages = super().pages()

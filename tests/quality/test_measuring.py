@@ -16,7 +16,7 @@ from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
 TALK = conversation(question("What does Tango weigh?", "nine pounds", 1), messages=MESSAGES * 2)
-SET = ConversationSet(name="pets", conversations=(TALK,), files=1)
+SET = ConversationSet(name="pets", conversations=(TALK,))
 
 
 def spec(name: str) -> EngineSpec:
