@@ -125,46 +125,36 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AsyncEngine": "memci.engine.aio.engine",
-    "AsyncSession": "memci.engine.aio.session",
-    "Calibration": "memci.engine.commands.calibrating",
-    "Checkpoint": "memci.archive.catalogue.checkpoint",
-    "CheckpointKind": "memci.archive.catalogue.checkpoint",
-    "Config": "memci.engine.settings.config",
-    "ContentsPage": "memci.archive.contents.contents_page",
-    "Conversion": "memci.messages.conversion.convert",
-    "Engine": "memci.engine.engine",
-    "Entry": "memci.chapters.page",
-    "Eviction": "memci.engine.core.monitor",
-    "Explanation": "memci.engine.commands.explain",
-    "Fold": "memci.engine.core.monitor",
-    "FoldFailed": "memci.engine.core.monitor",
-    "Hit": "memci.engine.reading.searching",
-    "Notice": "memci.engine.core.monitor",
-    "Page": "memci.chapters.page",
-    "PageFacts": "memci.archive.catalogue.page_facts",
-    "PageRebuilt": "memci.engine.core.monitor",
-    "PageState": "memci.archive.catalogue.page_facts",
-    "Problem": "memci.messages.validation",
-    "Prefetch": "memci.engine.core.monitor",
-    "PrefetchFailed": "memci.engine.core.monitor",
-    "Recall": "memci.engine.core.monitor",
-    "Report": "memci.engine.upkeep.verify",
-    "Session": "memci.engine.session",
-    "SummaryFailed": "memci.engine.core.monitor",
-    "Window": "memci.engine.commands.window",
-    "Zone": "memci.engine.core.monitor",
-    "ZoneChange": "memci.engine.core.monitor",
-    "convert": "memci.messages.conversion.convert",
-    "validate": "memci.messages.validation",
+    "memci.archive.catalogue.checkpoint": ("Checkpoint", "CheckpointKind"),
+    "memci.archive.catalogue.page_facts": ("PageFacts", "PageState"),
+    "memci.archive.contents.contents_page": ("ContentsPage",),
+    "memci.chapters.page": ("Entry", "Page"),
+    "memci.engine.aio.engine": ("AsyncEngine",),
+    "memci.engine.aio.session": ("AsyncSession",),
+    "memci.engine.commands.calibrating": ("Calibration",),
+    "memci.engine.commands.explain": ("Explanation",),
+    "memci.engine.commands.window": ("Window",),
+    "memci.engine.core.monitor": (
+        *("Eviction", "Fold", "FoldFailed", "Notice", "PageRebuilt", "Prefetch", "PrefetchFailed", "Recall"),
+        *("SummaryFailed", "Zone", "ZoneChange"),
+    ),
+    "memci.engine.engine": ("Engine",),
+    "memci.engine.reading.searching": ("Hit",),
+    "memci.engine.session": ("Session",),
+    "memci.engine.settings.config": ("Config",),
+    "memci.engine.upkeep.verify": ("Report",),
+    "memci.messages.conversion.convert": ("Conversion", "convert"),
+    "memci.messages.validation": ("Problem", "validate"),
 }
+"""Where each name is defined; all others are errors."""
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         message = f"module 'memci' has no attribute {name!r}"
         raise AttributeError(message)
-    value: object = getattr(import_module(_MODULES.get(name, "memci.errors")), name)
+    module = next((module for module, names in _MODULES.items() if name in names), "memci.errors")
+    value: object = getattr(import_module(module), name)
     globals()[name] = value
     return value
 

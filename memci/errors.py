@@ -117,21 +117,17 @@ class InvalidIdError(MemciError):
 
 
 class BudgetError(MemciError):
-    """No window fits, whatever is folded, shortened or faded for it.
+    """No window of ``budget`` tokens fits, whatever is folded, shortened or faded for it.
 
-    Attributes:
-        budget: Tokens the window was to hold.
-        tokens: Tokens of the smallest window that could be made.
-        breakdown: Tokens by part of that window; they add up to ``tokens``.
+    ``tokens`` has the smallest window that could be made; ``breakdown``, its tokens by part, adds up to them.
     """
 
     def __init__(self, *, budget: int, tokens: int, breakdown: Mapping[str, int]) -> None:
         parts = ", ".join(f"{part} {count}" for part, count in breakdown.items() if count)
-        message = (
+        super().__init__(
             f"the smallest window holds {tokens} tokens and the budget is {budget} ({parts}): "
             "raise the budget, or shorten the largest part; nothing is lost and the session goes on"
         )
-        super().__init__(message)
         self.budget, self.tokens, self.breakdown = budget, tokens, dict(breakdown)
 
 
@@ -147,11 +143,10 @@ class PageEvictedError(MemciError):
     """The page with this ``index`` left the contents page; ``search`` finds it, and ``restore`` puts it back."""
 
     def __init__(self, index: str) -> None:
-        message = (
+        super().__init__(
             f"page {index} was evicted from the contents page: a search (tool: search_pages) finds it by its words, read_page "
             "reads it, and the application can restore it"
         )
-        super().__init__(message)
         self.index = index
 
 
@@ -166,9 +161,7 @@ class StoreError(MemciError):
 class ConflictError(StoreError):
     """Somebody else wrote first, or a key was used for something else; nothing was written.
 
-    Attributes:
-        expected: The sequence number that the writer believed to be the head.
-        head: The sequence number that is the head.
+    ``head`` is the sequence number of the last record, ``expected`` the one that the writer believed to be it.
     """
 
     def __init__(self, message: str, *, expected: int, head: int) -> None:
@@ -177,37 +170,30 @@ class ConflictError(StoreError):
 
 
 class CorruptError(StoreError):
-    """Stored bytes are not what was written.
+    """Stored bytes are not what was written: those at ``place``, which is a file or key, and where in it.
 
-    Attributes:
-        session: The session they belong to; empty where they belong to all of a store, or that is not known.
-        place: The file or key, and where in it.
-        seq: The sequence number of the damaged record; ``None`` where it is not known.
+    ``session`` is the one they belong to, empty where that is not known or is all of a store; ``seq`` is the sequence number of
+    the damaged record, ``None`` where it is not known.
     """
 
     def __init__(self, message: str, *, session: str, place: str, seq: int | None = None) -> None:
-        text = f"session {shown(session)}, {place}: {message}" if session else f"{place}: {message}"
-        super().__init__(text)
+        super().__init__(f"session {shown(session)}, {place}: {message}" if session else f"{place}: {message}")
         self.session, self.place, self.seq = session, place, seq
 
 
 class ErasureError(StoreError):
-    """A page was erased in a session and in some of its forks, and in others it could not be: these may still hold it.
+    """A ``page`` was erased in a session and in some of its forks, and in others it could not be: these may still hold it.
 
-    Attributes:
-        page: The page's index.
-        receipts: What was done: what ``Session.erase`` returned, for each session that the page was erased in.
-        failed: What could not be done: by session, the error that it was refused with.
+    ``receipts`` are what ``Session.erase`` returned where it was erased; ``failed`` are the errors elsewhere, by session.
     """
 
     def __init__(self, page: str, receipts: Sequence[Any], failed: Mapping[str, MemciError]) -> None:
         done = ", ".join(shown(receipt.session) for receipt in receipts)
         reasons = "; ".join(f"{shown(session)}: {error}" for session, error in failed.items())
-        message = (
+        super().__init__(
             f"page {page} is erased in {done}, and may still be held by others: mend or delete them, and erase it again with "
             f"its forks ({reasons})"
         )
-        super().__init__(message)
         self.page, self.receipts, self.failed = page, tuple(receipts), dict(failed)
 
 
@@ -252,16 +238,11 @@ class AttpError(MemciError):
 class AttpSyntaxError(AttpError):
     """A reply tries to call a tool and cannot be read; nothing was run.
 
-    Attributes:
-        problem: What is wrong.
-        line: Where in the reply, from 1.
-        column: The character in that line, from 1.
-        hint: What to write instead.
+    ``problem`` is what is wrong, ``line`` and ``column`` where (both from 1), ``hint`` what to write instead.
     """
 
     def __init__(self, problem: str, *, line: int, column: int, hint: str) -> None:
-        message = f"line {line}, column {column}: {problem}; {hint}"
-        super().__init__(message)
+        super().__init__(f"line {line}, column {column}: {problem}; {hint}")
         self.problem, self.line, self.column, self.hint = problem, line, column, hint
 
 
@@ -272,8 +253,7 @@ class ToolDefinitionError(AttpError):
     """
 
     def __init__(self, problem: str, *, tool: str, parameter: str = "") -> None:
-        message = f"{tool}: {parameter}: {problem}" if parameter else f"{tool}: {problem}"
-        super().__init__(message)
+        super().__init__(f"{tool}: {parameter}: {problem}" if parameter else f"{tool}: {problem}")
         self.tool, self.parameter = tool, parameter
 
 
@@ -293,8 +273,7 @@ class ToolArgumentError(AttpError):
     """
 
     def __init__(self, problem: str, *, tool: str, parameter: str = "", signature: str = "") -> None:
-        message = f"{tool}: {problem}; call it as {signature}" if signature else f"{tool}: {problem}"
-        super().__init__(message)
+        super().__init__(f"{tool}: {problem}; call it as {signature}" if signature else f"{tool}: {problem}")
         self.tool, self.parameter, self.signature = tool, parameter, signature
 
 

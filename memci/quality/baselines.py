@@ -14,17 +14,10 @@ from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.conversation import Turns, full_text
 from memci.quality.engines import FoundPage, HeldPage
 
-CONTENTS_SHARE = 0.25
-"""How much of the budget the contents page may take."""
-
-LOW_SHARE = 0.5
-"""What a batch leaves of the turns and of the contents page, where only batches leave."""
-
-LEAD_CHARACTERS = 160
-"""The longest lead of a message in an append-only contents page."""
-
-REWRITTEN_CHARACTERS = (480, 320, 240, 160, 120, 80, 60, 40)
-"""The longest leads in one that is rewritten: the first of these that fits."""
+CONTENTS_SHARE = 0.25  # how much of the budget the contents page may take
+LOW_SHARE = 0.5  # what a batch leaves of the turns and of the contents page, where only batches leave
+LEAD_CHARACTERS = 160  # the longest lead of a message in an append-only contents page
+REWRITTEN_CHARACTERS = (480, 320, 240, 160, 120, 80, 60, 40)  # the longest in one that is rewritten: the first that fits
 
 _HEADING = "Earlier turns, by their first sentences:"
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")

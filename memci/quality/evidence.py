@@ -10,28 +10,21 @@ from memci.quality.conversation import UNSPACED, Conversation, Question, content
 from memci.quality.engines import ContextEngine, HeldPage
 from memci.quality.played import Evidence, Recall
 
-PLACES = (1, 5, 10)
-"""Among how many of the first pages the evidence is looked for."""
-
-PASSAGES = 5
-"""In the passages of how many of the first pages the answer is looked for."""
-
-MOST_PAGES = 50
-"""How many pages a search is asked for."""
-
-RETURNED_TOKENS = 1_000
-"""How much returned text a model is willing to read."""
+PLACES = (1, 5, 10)  # among how many of the first pages the evidence is looked for
+PASSAGES = 5  # in the passages of how many of the first pages the answer is looked for
+MOST_PAGES = 50  # how many pages a search is asked for
+RETURNED_TOKENS = 1_000  # how much returned text a model is willing to read
 
 
 class Text:
-    """A text of a language, in which answers are looked for."""
+    """A text of a language, in which answers are looked for: by content words, or as written in languages without spaces."""
 
     def __init__(self, text: str, lang: str) -> None:
         self._text = text
         self._words = None if lang in UNSPACED else content_words(text)
 
     def answer(self, answer: str) -> set[str]:
-        """Return what of an answer stands here: its content words, or in languages without spaces the answer as it is written."""
+        """Return what of an answer stands here."""
         return self.shown(content_words(answer) if self._words is not None else {answer.strip()} - {""})
 
     def shown(self, wanted: set[str]) -> set[str]:

@@ -39,17 +39,14 @@ class Prompt:
     tokens: int  # its size by the counter, the start of the reply included
     length: int  # its size in tokens of the sequence that prefixes are compared on
     prefix: int  # how many of these are the same as at the beginning of the call before
-    broken_pairs: int  # calls without a result directly behind them, and results without a call
+    broken_pairs: int  # calls without a result directly after them, and results without a call
     sent: Sequence[SentMessage] = attrs.field(repr=False)  # its messages, in order
 
 
 class PromptMeter:
     """Measures the calls of one conversation, one after the other. Keeps what it found out of the last call's messages.
 
-    Args:
-        counter: What the budget is compared with.
-        wire: The wire format of the messages.
-        encode: Cuts text into tokens; see ``encoder``.
+    *counter* is what the budget is compared with, *encode* cuts text into tokens (see ``encoder``).
     """
 
     def __init__(self, counter: TokenCounter, wire: Format, encode: Callable[[str], list[int]]) -> None:
@@ -60,18 +57,11 @@ class PromptMeter:
     def message(self, value: Mapping[str, Any]) -> SentMessage:
         """Return what is known of one message. O(its size), and O(1) when it was in the last call."""
         raw = codec.encode(value)
-        known = self._known.get(raw)
-        if known is None:
+        if raw not in self._known:
             facts = self._wire.facts(dict(value))
-            known = self._known[raw] = SentMessage(
-                raw,
-                count_message(dict(value), self._counter),
-                tuple(self._sequence(value)),
-                tuple(call.id for call in facts.calls),
-                facts.answers,
-                facts.partial,
-            )
-        return known
+            tokens, calls = count_message(dict(value), self._counter), tuple(call.id for call in facts.calls)
+            self._known[raw] = SentMessage(raw, tokens, self._sequence(value), calls, facts.answers, facts.partial)
+        return self._known[raw]
 
     def call(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
         """Measure a call, and remember it for the next one. O(messages, and the size of those that are new)."""
@@ -83,12 +73,10 @@ class PromptMeter:
             broken_pairs=_broken_pairs(sent),
             sent=sent,
         )
-        visible = set(map(id, sent))
-        self._known = {raw: message for raw, message in self._known.items() if id(message) in visible}
-        self._last = sent
+        self._known, self._last = {message.raw: message for message in sent}, sent
         return prompt
 
-    def _sequence(self, value: Mapping[str, Any]) -> list[int]:
+    def _sequence(self, value: Mapping[str, Any]) -> tuple[int, ...]:
         """Return role, content, and the JSON of the rest (calls, ids, names) as tokens."""
         content = value.get("content")
         rest = {key: item for key, item in value.items() if key not in ("role", "content")}
@@ -96,7 +84,7 @@ class PromptMeter:
         if rest:
             texts.append(codec.encode(rest).decode())
         starts = ((text, start) for text in texts for start in range(0, len(text), _CHUNK_CHARACTERS))
-        return [token for text, start in starts for token in self._encode(text[start : start + _CHUNK_CHARACTERS])]
+        return tuple(token for text, start in starts for token in self._encode(text[start : start + _CHUNK_CHARACTERS]))
 
 
 def encoder(counter: TokenCounter) -> Callable[[str], list[int]]:

@@ -1,7 +1,8 @@
 """What was measured, as rows of tables, as JSON, and as a picture in SVG: what a call costs, against what it shows."""
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -44,29 +45,32 @@ class Figure:
     """A figure of one engine on one set at one budget; docs/quality.md says what each is."""
 
     name: str  # in JSON
-    heading: str  # in a table
-    write: Callable[[float | None], str]  # writes it in a table
+    heading: str  # in a table, where a share has ``%``
     of: Callable[[Played], float | None]  # takes it from what was measured; ``None`` where there is nothing to measure
+
+    def write(self, played: Played) -> str:
+        """Return it as a table shows it."""
+        return (_share if self.heading.endswith("%") else _count)(self.of(played))
 
 
 FIGURES = (
-    Figure("anchored", "anchored %", _share, lambda row: _mean(row.evidence.anchored, row.evidence.questions)),
-    Figure("at_page", "at page %", _share, lambda row: _mean(row.evidence.at_page, row.evidence.questions)),
-    Figure("verbatim", "verbatim %", _share, lambda row: _mean(row.evidence.verbatim, row.evidence.pages)),
-    Figure("indexed", "indexed %", _share, lambda row: _mean(row.evidence.indexed, row.evidence.pages)),
-    Figure("recall_1", "R@1 %", _share, lambda row: _mean(row.all_recall.first, row.all_recall.questions)),
-    Figure("recall_5", "R@5 %", _share, lambda row: _mean(row.all_recall.five, row.all_recall.questions)),
-    Figure("recall_10", "R@10 %", _share, lambda row: _mean(row.all_recall.ten, row.all_recall.questions)),
-    Figure("recall_1000_tokens", "R@1k tokens %", _share, lambda row: _mean(row.all_recall.within, row.all_recall.questions)),
-    Figure("answer_in_snippets", "in snippets %", _share, lambda row: _mean(row.all_recall.told, row.all_recall.asked)),
-    Figure("tokens_per_call", "tokens a call", _count, lambda row: row.calls.tokens_per_call),
-    Figure("prefix_reuse", "reuse %", _share, lambda row: row.calls.prefix_reuse),
-    Figure("cost_per_call", "cost a call", _count, lambda row: row.calls.cost_per_call(PRICES)),
-    Figure("verbatim_tokens", "verbatim tokens", _count, lambda row: _mean(row.calls.verbatim, row.calls.outgrown)),
-    Figure("over_budget", "over budget", _count, lambda row: row.faults.over_budget),
-    Figure("no_window", "no window", _count, lambda row: row.faults.no_window),
-    Figure("broken_pairs", "broken pairs", _count, lambda row: row.faults.broken_pairs),
-    Figure("lost", "lost", _count, lambda row: row.faults.lost),
+    Figure("anchored", "anchored %", lambda row: _mean(row.evidence.anchored, row.evidence.questions)),
+    Figure("at_page", "at page %", lambda row: _mean(row.evidence.at_page, row.evidence.questions)),
+    Figure("verbatim", "verbatim %", lambda row: _mean(row.evidence.verbatim, row.evidence.pages)),
+    Figure("indexed", "indexed %", lambda row: _mean(row.evidence.indexed, row.evidence.pages)),
+    Figure("recall_1", "R@1 %", lambda row: _mean(row.all_recall.first, row.all_recall.questions)),
+    Figure("recall_5", "R@5 %", lambda row: _mean(row.all_recall.five, row.all_recall.questions)),
+    Figure("recall_10", "R@10 %", lambda row: _mean(row.all_recall.ten, row.all_recall.questions)),
+    Figure("recall_1000_tokens", "R@1k tokens %", lambda row: _mean(row.all_recall.within, row.all_recall.questions)),
+    Figure("answer_in_snippets", "in snippets %", lambda row: _mean(row.all_recall.told, row.all_recall.asked)),
+    Figure("tokens_per_call", "tokens a call", lambda row: row.calls.tokens_per_call),
+    Figure("prefix_reuse", "reuse %", lambda row: row.calls.prefix_reuse),
+    Figure("cost_per_call", "cost a call", lambda row: row.calls.cost_per_call(PRICES)),
+    Figure("verbatim_tokens", "verbatim tokens", lambda row: _mean(row.calls.verbatim, row.calls.outgrown)),
+    Figure("over_budget", "over budget", lambda row: row.faults.over_budget),
+    Figure("no_window", "no window", lambda row: row.faults.no_window),
+    Figure("broken_pairs", "broken pairs", lambda row: row.faults.broken_pairs),
+    Figure("lost", "lost", lambda row: row.faults.lost),
 )
 """In the order of the tables."""
 
@@ -84,29 +88,24 @@ def figures(row: Row) -> dict[str, float | None]:
 
 def to_mapping(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
     """Return everything as a JSON value: what was asked for, and of each row the figures, and the sums they are made of."""
-    return {**settings, "prices": attrs.asdict(PRICES), "rows": [_row_mapping(row) for row in rows]}
-
-
-def _row_mapping(row: Row) -> dict[str, Any]:
-    shown = {name: round(value, 4) if isinstance(value, float) else value for name, value in figures(row).items()}
-    categories = {name: attrs.asdict(recall) for name, recall in row.played.recall.items()}
-    return {
-        "set": row.set,
-        "conversations": row.conversations,
-        "engine": row.engine,
-        "budget": row.budget,
-        "ok": row.played.faults.ok,
-        **shown,
-        "questions": row.played.evidence.questions,
-        "calls": row.played.calls.calls,
-        "recall_by_category": categories,
-    }
+    mapped = [
+        {
+            **attrs.asdict(row, filter=attrs.filters.exclude("played")),
+            "ok": row.played.faults.ok,
+            **{name: round(value, 4) if isinstance(value, float) else value for name, value in figures(row).items()},
+            "questions": row.played.evidence.questions,
+            "calls": row.played.calls.calls,
+            "recall_by_category": {name: attrs.asdict(recall) for name, recall in row.played.recall.items()},
+        }
+        for row in rows
+    ]
+    return {**settings, "prices": attrs.asdict(PRICES), "rows": mapped}
 
 
 def table_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
     """Yield set, budget and engine of each row, and its figures."""
     for row in rows:
-        yield [row.set, f"{row.budget:,}", row.engine, *(figure.write(figure.of(row.played)) for figure in FIGURES)]
+        yield [row.set, f"{row.budget:,}", row.engine, *(figure.write(row.played) for figure in FIGURES)]
 
 
 def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
@@ -128,49 +127,29 @@ def draw(rows: Sequence[Row]) -> str:
     were over their budget; one that is higher than all others stands at the upper edge.
     """
     panels = list(dict.fromkeys(row.set for row in rows))
-    engines = list(dict.fromkeys(row.engine for row in rows))
+    colours = dict(zip(dict.fromkeys(row.engine for row in rows), itertools.cycle(_COLOURS), strict=False))
     budgets = sorted({row.budget for row in rows})
     columns = min(len(panels), 2)
-    lines = _legend_lines(engines, columns * _WIDTH)
-    above = _LEGEND_LINE * (len(lines) + 1) + 8
+    above = _LEGEND_LINE * (len(colours) + 1) + 8
     width, height = columns * _WIDTH, above + math.ceil(len(panels) / columns) * _HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f'<g font-family="{_FONT}" font-size="11">',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        *_legend(lines, engines, budgets),
     ]
+    for number, (engine, colour) in enumerate(colours.items(), start=1):
+        parts.append(f'<circle cx="{_LEFT}" cy="{number * _LEGEND_LINE}" r="5" fill="{colour}"/>')
+        parts.append(_text(_LEFT + 10, number * _LEGEND_LINE + 4, engine, _INK))
+    words = f"budgets of {budgets[0]:,} (small dots) to {budgets[-1]:,} tokens (large); hollow: over budget"
+    parts.append(_text(_LEFT - 5, above - 4, words))
     for number, name in enumerate(panels):
         left, top = number % columns * _WIDTH, above + number // columns * _HEIGHT
-        panel = _panel(name, [row for row in rows if row.set == name], engines, budgets)
+        panel = _panel(name, [row for row in rows if row.set == name], colours, budgets)
         parts += [f'<g transform="translate({left} {top})">', *panel, "</g>"]
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
-def _legend_lines(engines: Sequence[str], width: int) -> list[list[tuple[int, str]]]:
-    lines: list[list[tuple[int, str]]] = [[]]
-    x = _LEFT
-    for name in engines:
-        step = 28 + 7 * len(name)
-        if lines[-1] and x + step > width:
-            lines.append([])
-            x = _LEFT
-        lines[-1].append((x, name))
-        x += step
-    return lines
-
-
-def _legend(lines: Sequence[Sequence[tuple[int, str]]], engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        y = number * _LEGEND_LINE
-        for x, name in line:
-            yield f'<circle cx="{x}" cy="{y}" r="5" fill="{_COLOURS[engines.index(name) % len(_COLOURS)]}"/>'
-            yield _text(x + 10, y + 4, name, _INK)
-    words = f"budgets of {budgets[0]:,} (small dots) to {budgets[-1]:,} tokens (large); hollow: over budget"
-    yield _text(_LEFT - 5, (len(lines) + 1) * _LEGEND_LINE + 4, words)
-
-
-def _panel(name: str, rows: Sequence[Row], engines: Sequence[str], budgets: Sequence[int]) -> Iterator[str]:
+def _panel(name: str, rows: Sequence[Row], colours: Mapping[str, str], budgets: Sequence[int]) -> Iterator[str]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     shown = [(row, figures(row)) for row in rows]
     share = any(found["at_page"] is not None for _, found in shown)
@@ -195,13 +174,13 @@ def _panel(name: str, rows: Sequence[Row], engines: Sequence[str], budgets: Sequ
         yield f'<line x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{_GRID}"/>'
         yield _text(x, bottom + 16, f"{value:,.0f}", anchor="middle")
     yield _text((_LEFT + right) / 2, bottom + 34, "cost a call, in tokens of plain input", anchor="middle")
-    for number, engine in enumerate(engines):
+    for engine, colour in colours.items():
         places = [
             (_across(x, low, high), bottom - (bottom - _TOP) * min(y / top, 1.0), row)
             for x, y, row in points
             if row.engine == engine
         ]
-        yield from _line(places, _COLOURS[number % len(_COLOURS)], budgets)
+        yield from _line(places, colour, budgets)
 
 
 def _text(x: float, y: float, words: str, colour: str = _FAINT, *, anchor: str = "start", more: str = "") -> str:  # noqa: PLR0913 (of one element)

@@ -96,18 +96,14 @@ class Suite:
 class JournalSuite(Suite, capability="journal"):
     """Records come back dense, in order and byte for byte, from any place, whatever their size."""
 
-    def test_sequence_numbers_are_dense(self, session: SessionStore) -> None:
-        """Records are numbered from 1 without a gap, across commits of any size."""
-        assert 1 == session.journal.append(0, [new_record("one")])
+    def test_records_come_back_as_they_were(self, session: SessionStore) -> None:
+        """Records are numbered from 1 without a gap, across commits; kind, version and bytes are those that were given."""
+        body = '{"text":"quote \\" and \\u2028, ünïcödé, \\"body\\":{","sum":"x"}'.encode()
+        assert 1 == session.journal.append(0, [NewRecord("page_folded", 3, body)])
         assert 3 == session.journal.append(1, [new_record("two"), new_record("three")])
         assert 3 == session.journal.head()
         assert [1, 2, 3] == [record.seq for record in session.journal.read()]
-
-    def test_a_record_comes_back_as_it_was(self, session: SessionStore) -> None:
-        """Kind, version and the bytes of the body are those that were given."""
-        body = '{"text":"quote \\" and \\u2028, ünïcödé, \\"body\\":{","sum":"x"}'.encode()
-        session.journal.append(0, [NewRecord("page_folded", 3, body)])
-        assert [Record(1, "page_folded", 3, body)] == list(session.journal.read())
+        assert Record(1, "page_folded", 3, body) == next(session.journal.read())
 
     @given(commits=_commits)
     @each_example_cleans_up
@@ -129,14 +125,11 @@ class JournalSuite(Suite, capability="journal"):
     def test_read_takes_a_range(self, session: SessionStore) -> None:
         """``after`` is not in the range and ``until`` is; a range beyond the ends is cut to them."""
         append_each(session.journal, *"abcdef")
-        assert ["c", "d"] == texts_of(session.journal, 2, 4)
-        assert ["e", "f"] == texts_of(session.journal, 4)
-        assert ["a"] == texts_of(session.journal, 0, 1)
-        assert ["f"] == texts_of(session.journal, 5, 99)
-        assert [] == texts_of(session.journal, 6)
-        assert [] == texts_of(session.journal, 99)
-        assert [] == texts_of(session.journal, 3, 3)
-        assert [] == texts_of(session.journal, 3, 0)
+        for texts, bounds in (
+            *(("cd", (2, 4)), ("ef", (4,)), ("a", (0, 1)), ("f", (5, 99))),
+            *(("", (6,)), ("", (99,)), ("", (3, 3)), ("", (3, 0))),
+        ):
+            assert list(texts) == texts_of(session.journal, *bounds)
 
     def test_every_start_of_a_long_journal_is_found(self, session: SessionStore) -> None:
         """Reading from any place of a journal with small and large records begins at that place."""
@@ -157,12 +150,8 @@ class JournalSuite(Suite, capability="journal"):
         "records",
         [
             [],
-            [NewRecord("appended", 1, b"")],
-            [NewRecord("appended", 1, b'{"a":\n1}')],
-            [NewRecord("appended", 1, b'"\0"')],
-            [NewRecord("Appended", 1, b"{}")],
-            [NewRecord('a"b', 1, b"{}")],
-            [NewRecord("", 1, b"{}")],
+            *([NewRecord("appended", 1, body)] for body in (b"", b'{"a":\n1}', b'"\0"')),
+            *([NewRecord(kind, 1, b"{}")] for kind in ("Appended", 'a"b', "")),
             [NewRecord("appended", -1, b"{}")],
             [NewRecord("appended", 1, b"{}"), NewRecord("appended", 1, b"\n")],
         ],
@@ -173,34 +162,30 @@ class JournalSuite(Suite, capability="journal"):
             session.journal.append(0, records)
         assert 0 == session.journal.head()
 
-    def test_a_new_session_is_empty(self, session: SessionStore) -> None:
-        """A session that nobody wrote to has head 0, no record, no page and no snapshot."""
+    def test_a_new_session_is_empty(self, store: Store, session: SessionStore) -> None:
+        """A session that nobody wrote to has head 0, no record, no page and no snapshot, and looking at it does not list it."""
         assert 0 == session.journal.head()
         assert [] == list(session.journal.read())
         assert [] == list(session.pages.names())
         assert session.pages.find("usr-1") is None
         assert session.snapshots.find() is None
         assert [] == list(session.snapshots.problems())
+        session.close()
+        assert [] == list(store.sessions(TENANT))
 
 
 class CompareAndSetSuite(Suite, capability="compare-and-set"):
     """An append at any place but the head is a conflict that names the head, and writes nothing."""
 
-    @pytest.mark.parametrize("expected", [0, 1, 3, 99])
-    def test_a_wrong_expectation_writes_nothing(self, session: SessionStore, expected: int) -> None:
-        """An append at any place but the head is a conflict that names both."""
-        append_each(session.journal, "a", "b")
+    @pytest.mark.parametrize(("texts", "expected"), [("ab", 0), ("ab", 1), ("ab", 3), ("ab", 99), ("", 1)])
+    def test_a_wrong_expectation_writes_nothing(self, store: Store, session: SessionStore, texts: str, expected: int) -> None:
+        """An append at any place but the head is a conflict that names both, and begins no session."""
+        append_each(session.journal, *texts)
         with pytest.raises(ConflictError) as caught:
             session.journal.append(expected, [new_record("lost")])
-        assert (expected, 2) == (caught.value.expected, caught.value.head)
-        assert ["a", "b"] == texts_of(session.journal)
-
-    def test_a_conflict_does_not_begin_a_session(self, store: Store, session: SessionStore) -> None:
-        """An append to an empty journal at a place other than 0 leaves no session behind."""
-        with pytest.raises(ConflictError) as caught:
-            session.journal.append(1, [new_record()])
-        assert 0 == caught.value.head
-        assert [] == list(store.sessions(TENANT))
+        assert (expected, len(texts)) == (caught.value.expected, caught.value.head)
+        assert list(texts) == texts_of(session.journal)
+        assert (["session"] if texts else []) == list(store.sessions(TENANT))
 
 
 class OpeningsSuite(Suite, capability="many openings"):
@@ -263,7 +248,7 @@ class RedactionSuite(Suite, capability="redaction"):
             assert ["[erased]", "b", "c", "d", "e"] == texts_of(journal)
 
     def test_reading_goes_on_beside_a_redaction(self, store: Store, session: SessionStore) -> None:
-        """Who reads while others redact, and looks at the journal meanwhile, reads on, and reads later what comes behind."""
+        """Who reads while others redact, and looks at the journal meanwhile, reads on, and reads later what comes after."""
         append_each(session.journal, "a" * 1_000, *"bcd")
         other = store.open(TENANT, "session")
         reading = other.journal.read(1)
