@@ -1,11 +1,12 @@
 """``memci bench quality``: how good windows are on conversations of yours."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
@@ -20,24 +21,20 @@ if TYPE_CHECKING:
     from memci.quality.engines import EngineSpec
     from memci.quality.measuring import Row
 
-_TEXT_COLUMNS = ("set", "engine", "category")
-
 
 def quality(  # noqa: PLR0913 (the options of a command)
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Conversations: a file, or a directory, which is a set.")
-    ],
+    paths: Annotated[list[Path], Argument(metavar="PATH...", help="Conversations: a file, or a directory, which is a set.")],
     *,
-    budget: Annotated[list[int] | None, typer.Option(metavar="N", min=1, help="Tokens that a window may hold.")] = None,
-    engine: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Measure this engine; without it, all.")] = None,
+    budget: Annotated[list[int] | None, Option(metavar="N", min=1, help="Tokens that a window may hold.")] = None,
+    engine: Annotated[list[str] | None, Option(metavar="NAME", help="Measure this engine; without it, all.")] = None,
     config: ConfigOption = None,
     join: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Join so many conversations without questions to one; all by default.")
+        int | None, Option(metavar="N", min=1, help="Join so many conversations without questions to one; all by default.")
     ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures as JSON, too.")] = None,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw cost against evidence, as SVG.")] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one for each core.")] = None,
-    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use what was measured before, and keep results.")] = True,
+    json: Annotated[Path | None, Option(metavar="FILE", help="Write the figures as JSON, too.")] = None,
+    picture: Annotated[Path | None, Option(metavar="FILE", help="Draw cost against evidence, as SVG.")] = None,
+    jobs: Annotated[int | None, Option(metavar="N", min=1, help="Processes; by default one for each core.")] = None,
+    cache: Annotated[bool, Option("--cache/--no-cache", help="Use what was measured before, and keep results.")] = True,
 ) -> None:
     """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked.
 
@@ -111,13 +108,9 @@ def _write(path: Path, data: bytes) -> None:
 def _told(rows: "list[Row]") -> Iterator[str | Table]:
     from memci.quality import report  # noqa: PLC0415 (as above)
 
-    yield _table(report.COLUMNS, report.table_rows(rows))
+    yield Table(report.COLUMNS, report.table_rows(rows))
     least = min(row.budget for row in rows)  # what is found hardly depends on the budget
     found = list(report.category_rows(row for row in rows if row.budget == least))
     if found:
         yield from ("", Heading(f"search, by category of question, at a budget of {least:,}"))
-        yield _table(report.CATEGORY_COLUMNS, found)
-
-
-def _table(names: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
-    return Table([name if name in _TEXT_COLUMNS else f"{name}#" for name in names], rows)
+        yield Table(report.CATEGORY_COLUMNS, found)

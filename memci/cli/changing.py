@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import attrs
-import typer
+from typer import Argument, Option
 
 from memci.archive.stores.url import open_store, place_of
 from memci.cli import output
@@ -37,9 +37,9 @@ def recall(place: Place, index: IndexArgument) -> Answer:
 def checkpoints(
     place: Place,
     *,
-    add: Annotated[str | None, typer.Option(metavar="LABEL", help="Make one here first (writes).")] = None,
-    kind: Annotated[str, typer.Option(help="Of the one to make: manual, milestone, mode_switch, approval, recovery.")] = "manual",
-    restore: Annotated[str | None, typer.Option(metavar="ID", help="Go back to this one first (writes).")] = None,
+    add: Annotated[str | None, Option(metavar="LABEL", help="Make one here first (writes).")] = None,
+    kind: Annotated[str, Option(help="Of the one to make: manual, milestone, mode_switch, approval, recovery.")] = "manual",
+    restore: Annotated[str | None, Option(metavar="ID", help="Go back to this one first (writes).")] = None,
 ) -> Answer:
     """List the checkpoints of a session, oldest first.
 
@@ -67,9 +67,9 @@ def checkpoints(
 @command
 def fork(
     place: Place,
-    new_id: Annotated[str, typer.Argument(metavar="NEW_ID", help="The id of the fork.")],
+    new_id: Annotated[str, Argument(metavar="NEW_ID", help="The id of the fork.")],
     *,
-    at: Annotated[int | None, typer.Option(metavar="SEQ", help="The last event that it has; now by default.")] = None,
+    at: Annotated[int | None, Option(metavar="SEQ", help="The last event that it has; now by default.")] = None,
 ) -> Answer:
     """Make a session that begins as another one (writes).
 
@@ -86,9 +86,9 @@ def fork(
 def copy(
     place: Place,
     *,
-    to_store: Annotated[str, typer.Option("--to-store", metavar="URL", help="Where the copy goes.")],
-    to_session: Annotated[str | None, typer.Option("--to-session", metavar="ID", help="Its id; the same by default.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Copy all sessions.")] = False,
+    to_store: Annotated[str, Option(metavar="URL", help="Where the copy goes.")],
+    to_session: Annotated[str | None, Option(metavar="ID", help="Its id; the same by default.")] = None,
+    every: Annotated[bool, Option("--all", help="Copy all sessions.")] = False,
 ) -> Answer:
     """Copy a session to another store (writes there).
 
@@ -119,7 +119,7 @@ def _copies(place: Place, to_store: str, chosen: Sequence[str], to_session: str 
 def repair(
     place: Place,
     *,
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would be done.")] = False,
+    apply: Annotated[bool, Option("--apply", help="Do it; without this, only say what would be done.")] = False,
 ) -> Answer:
     """Make good what differs from a session's journal.
 
@@ -140,8 +140,8 @@ def erase(
     place: Place,
     index: IndexArgument,
     *,
-    forks: Annotated[bool, typer.Option("--forks", help="In all forks too that took the page over.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="It is meant: nothing brings it back.")] = False,
+    forks: Annotated[bool, Option("--forks", help="In all forks too that took the page over.")] = False,
+    yes: Annotated[bool, Option("--yes", help="It is meant: nothing brings it back.")] = False,
 ) -> Answer:
     """Take what a page holds out of everything that is stored of a session, for good."""
     if not yes:
@@ -158,9 +158,7 @@ def erase(
 
 
 @command
-def delete(
-    place: Place, *, yes: Annotated[bool, typer.Option("--yes", help="It is meant: nothing brings it back.")] = False
-) -> None:
+def delete(place: Place, *, yes: Annotated[bool, Option("--yes", help="It is meant: nothing brings it back.")] = False) -> None:
     """Delete a session with all that is stored of it; its forks and copies stay.
 
     It need not be one that can be opened: a damaged one goes, too. Its id has to be given.

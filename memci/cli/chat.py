@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 import attrs
 import typer
+from typer import Option
 
 import memci
 from memci.chat.endpoint import Endpoint
@@ -50,39 +51,29 @@ Protocol = Literal["native", "attp"]
 
 def chat(  # noqa: PLR0913 (the options of a command)
     *,
-    base_url: Annotated[
-        str, typer.Option("--base-url", metavar="URL", help="Where chat completions are, such as http://localhost:8080/v1.")
-    ],
-    model: Annotated[str, typer.Option(metavar="NAME", help="The model's name there.")],
+    base_url: Annotated[str, Option(metavar="URL", help="Where chat completions are, such as http://localhost:8080/v1.")],
+    model: Annotated[str, Option(metavar="NAME", help="The model's name there.")],
     store: StoreOption = STORE,
-    session: Annotated[
-        str, typer.Option("--session", metavar="ID", help="Which session; made where it is not there.")
-    ] = _SESSION,
+    session: Annotated[str, Option(metavar="ID", help="Which session; made where it is not there.")] = _SESSION,
     tenant: TenantOption = TENANT,
     protocol: Annotated[
-        Protocol | None, typer.Option(help="How the model calls tools; without it as in force in the session, else native.")
+        Protocol | None, Option(help="How the model calls tools; without it as in force in the session, else native.")
     ] = None,
-    budget: Annotated[
-        int | None, typer.Option(metavar="N", help="Tokens that a window may hold, the reply not among them.")
-    ] = None,
+    budget: Annotated[int | None, Option(metavar="N", help="Tokens that a window may hold, the reply not among them.")] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings, as `memci config` prints them; else those in force.")
+        Path | None, Option(metavar="FILE", help="Settings, as `memci config` prints them; else those in force.")
     ] = None,
     system: Annotated[
-        str | None, typer.Option(metavar="FILE|TEXT", help="System prompt: the text of a file of this name, else this text.")
+        str | None, Option(metavar="FILE|TEXT", help="System prompt: the text of a file of this name, else this text.")
     ] = None,
-    api_key_env: Annotated[
-        str, typer.Option("--api-key-env", metavar="NAME", help="The environment variable that holds the API key.")
-    ] = _KEY,
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long to wait for the endpoint, in each attempt.")
-    ] = 120.0,
-    retries: Annotated[int, typer.Option(metavar="N", min=0, help="Attempts after the first, where a request fails.")] = 2,
+    api_key_env: Annotated[str, Option(metavar="NAME", help="The environment variable that holds the API key.")] = _KEY,
+    timeout: Annotated[float, Option(metavar="SECONDS", help="How long to wait for the endpoint, in each attempt.")] = 120.0,
+    retries: Annotated[int, Option(metavar="N", min=0, help="Attempts after the first, where a request fails.")] = 2,
     option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="One more key of the requests; the value is JSON, or text.")
+        list[str] | None, Option(metavar="NAME=VALUE", help="One more key of the requests; the value is JSON, or text.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the replies alone.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Write every step as a JSON document on a line, for machines.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Write the replies alone.")] = False,
+    json: Annotated[bool, Option("--json", help="Write every step as a JSON document on a line, for machines.")] = False,
 ) -> None:
     """Talk with a model (writes).
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.main import get_command
 
 from memci.cli import bench, changing, chat, looking, output, replay
@@ -77,7 +78,7 @@ def _version(asked: bool) -> None:  # noqa: FBT001 (the signature of an option's
 
 
 def _options(
-    *, version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False
+    *, version: Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False
 ) -> None:
     """Take the options that stand before a command; each acts by its callback."""
     del version

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 import attrs
-import typer
+from typer import Argument, Option
 
 import memci
 from memci.archive.catalogue.page_facts import PageFacts, PageState
@@ -31,7 +31,7 @@ def sessions(*, store: StoreOption = STORE, tenant: TenantOption = TENANT) -> An
 
 
 @command
-def pages(place: Place, *, state: Annotated[PageState | None, typer.Option(help="Only pages in this state.")] = None) -> Answer:
+def pages(place: Place, *, state: Annotated[PageState | None, Option(help="Only pages in this state.")] = None) -> Answer:
     """List the pages of a session, oldest first.
 
     Archived pages have an entry of their own in the contents page; those that it groups in directories are hidden.
@@ -61,14 +61,14 @@ def contents(place: Place) -> Answer:
 @command
 def search(  # noqa: PLR0913 (the options of a command)
     place: Place,
-    query: Annotated[list[str], typer.Argument(metavar="WORDS...", help="Any text; none of it is syntax.")],
+    query: Annotated[list[str], Argument(metavar="WORDS...", help="Any text; none of it is syntax.")],
     *,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many pages.")] = 10,
-    include_visible: Annotated[bool, typer.Option("--all", help="Search the pages that stand in the window, too.")] = False,
-    role: Annotated[list[str] | None, typer.Option(help="Only what this role said; may be given several times.")] = None,
-    state: Annotated[list[str] | None, typer.Option(help="Only pages in this state; may be given several times.")] = None,
-    from_turn: Annotated[int, typer.Option(metavar="N", min=0, help="Only pages opened in this turn or later.")] = 0,
-    to_turn: Annotated[int | None, typer.Option(metavar="N", min=0, help="Only pages opened in this turn or earlier.")] = None,
+    limit: Annotated[int, Option(metavar="N", min=1, help="At most so many pages.")] = 10,
+    include_visible: Annotated[bool, Option("--all", help="Search the pages that stand in the window, too.")] = False,
+    role: Annotated[list[str] | None, Option(help="Only what this role said; may be given several times.")] = None,
+    state: Annotated[list[str] | None, Option(help="Only pages in this state; may be given several times.")] = None,
+    from_turn: Annotated[int, Option(metavar="N", min=0, help="Only pages opened in this turn or later.")] = 0,
+    to_turn: Annotated[int | None, Option(metavar="N", min=0, help="Only pages opened in this turn or earlier.")] = None,
 ) -> Answer:
     """Search pages that left the window.
 
@@ -89,7 +89,7 @@ def show(
     place: Place,
     address: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="INDEX", help="A page such as usr-12 or 12, one entry of it: usr-12/3, or a range: usr-12..40 or 12..40."
         ),
     ],
@@ -121,7 +121,7 @@ def export(
     place: Place,
     *,
     file_format: Annotated[
-        Literal["jsonl", "json"], typer.Option("--format", help="A message a line, or one document with times.")
+        Literal["jsonl", "json"], Option("--format", help="A message a line, or one document with times.")
     ] = "jsonl",
 ) -> None:
     """Write all messages of a session.
@@ -143,7 +143,7 @@ def window(
     place: Place,
     *,
     budget: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Tokens to compare it with; by default those of the last call.")
+        int | None, Option(metavar="N", min=1, help="Tokens to compare it with; by default those of the last call.")
     ] = None,
 ) -> Answer:
     """Show the window as it stands now.
@@ -159,7 +159,7 @@ def window(
 def render(
     place: Place,
     *,
-    at: Annotated[int, typer.Option(metavar="SEQ", help="Sequence number of an event; `memci window` tells the last one.")],
+    at: Annotated[int, Option(metavar="SEQ", help="Sequence number of an event; `memci window` tells the last one.")],
 ) -> Answer:
     """Show the window as it was."""
     with place.opened() as session:

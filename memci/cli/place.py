@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import attrs
 import typer
+from typer import Argument, Option
 
 import memci
 from memci.archive.stores.url import shown_url
@@ -20,9 +21,9 @@ from memci.errors import shown
 
 _LISTED_SESSIONS = 10
 
-StoreOption: TypeAlias = Annotated[str, typer.Option("--store", metavar="URL", envvar="MEMCI_STORE", help="Where sessions live.")]
-TenantOption: TypeAlias = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose sessions.")]
-ConfigOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="Settings, as `memci config` prints them.")]
+StoreOption: TypeAlias = Annotated[str, Option(metavar="URL", envvar="MEMCI_STORE", help="Where sessions live.")]
+TenantOption: TypeAlias = Annotated[str, Option(metavar="NAME", help="Whose sessions.")]
+ConfigOption: TypeAlias = Annotated[Path | None, Option(metavar="FILE", help="Settings, as `memci config` prints them.")]
 
 STORE = memci.Config().store
 TENANT = "default"
@@ -35,7 +36,7 @@ def page_argument(text: str) -> str:
 
 
 IndexArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="INDEX", help="Such as usr-12, or the number alone.", parser=page_argument)
+    str, Argument(metavar="INDEX", help="Such as usr-12, or the number alone.", parser=page_argument)
 ]
 
 
@@ -44,9 +45,7 @@ class Place:
     """Which session a command is about; the fields are options of each command with a parameter ``place``."""
 
     store: StoreOption = attrs.field(default=STORE, repr=shown_url)
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Which session; not needed where there is only one.")
-    ] = None
+    session: Annotated[str | None, Option(metavar="ID", help="Which session; not needed where there is only one.")] = None
     tenant: TenantOption = TENANT
 
     def __str__(self) -> str:
@@ -55,7 +54,7 @@ class Place:
 
     def sessions(self) -> list[str]:
         """Return the ids of all sessions, sorted; raises CommandError if there is none."""
-        with memci.Engine(self.store, tenant=self.tenant, read_only=True) as engine:
+        with self.engine() as engine:
             found = sorted(engine.sessions())
         if not found:
             refuse(f"there is no session in {self}: name the store with --store or MEMCI_STORE", ExitCode.NOT_FOUND)
@@ -114,7 +113,7 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
     return run
 
 
-def _json(*, json: Annotated[bool, typer.Option("--json", help="Write one JSON document, for machines.")] = False) -> None:
+def _json(*, json: Annotated[bool, Option("--json", help="Write one JSON document, for machines.")] = False) -> None:
     """Hold the option of commands that give an answer."""
 
 

@@ -2,13 +2,12 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import attrs
-import typer
+from typer import Argument, Option
 
 import memci
 from memci.archive.stores.url import shown_url
@@ -54,21 +53,21 @@ Durability = Literal["fsync", "flush"]
 
 @command
 def replay(  # noqa: PLR0913 (the options of a command)
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON or JSONL; several make one conversation.")],
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="JSON or JSONL; several make one conversation.")],
     *,
-    budget: Annotated[int | None, typer.Option(metavar="N", help="Tokens of the model's window.")] = None,
+    budget: Annotated[int | None, Option(metavar="N", help="Tokens of the model's window.")] = None,
     reserve: Annotated[
-        int | None, typer.Option(metavar="N", help="Tokens of it kept free for the reply; 0 where --budget is given.")
+        int | None, Option(metavar="N", help="Tokens of it kept free for the reply; 0 where --budget is given.")
     ] = None,
     config: ConfigOption = None,
-    policy: Annotated[Policy, typer.Option(help="How pages fold: as configured, or one page at a time.")] = "config",
+    policy: Annotated[Policy, Option(help="How pages fold: as configured, or one page at a time.")] = "config",
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Keep the session in this store; else it is made in a temporary one.")
+        str | None, Option(metavar="URL", help="Keep the session in this store; else it is made in a temporary one.")
     ] = None,
-    session: Annotated[str, typer.Option("--session", metavar="ID", help="Id of the new session.")] = _SESSION,
+    session: Annotated[str, Option(metavar="ID", help="Id of the new session.")] = _SESSION,
     tenant: TenantOption = TENANT,
     durability: Annotated[
-        Durability | None, typer.Option(help="When an append returns; flush in a temporary store, else as configured.")
+        Durability | None, Option(help="When an append returns; flush in a temporary store, else as configured.")
     ] = None,
 ) -> Answer:
     """Measure the windows of a conversation.
@@ -93,7 +92,8 @@ def replay(  # noqa: PLR0913 (the options of a command)
     conversation, wire = read_conversation(files)
     if wire is not None:
         settings = Config.from_mapping({**settings.to_mapping(), "format": wire})
-    with output.progress("replay") as hear, _store(store) as url:
+    with output.progress("replay") as hear, TemporaryDirectory(prefix="memci-replay-") as directory:
+        url = f"file:{directory}" if store is None else store
         runs = [(url, settings), ("memory:", spill(settings))][: 1 if policy == "spill" else 2]
         steps, total = itertools.count(1), len(runs) * len(conversation)
         measured: list[Measurement] = []
@@ -128,16 +128,6 @@ def _settings(path: Path | None, budget: int | None, reserve: int | None) -> Con
     window = settings.budget.window if budget is None else budget
     kept = (settings.budget.reserve if budget is None else 0) if reserve is None else reserve
     return attrs.evolve(settings, budget=Budget(window=window, reserve=kept))
-
-
-@contextmanager
-def _store(url: str | None) -> Iterator[str]:
-    """Give the store that was named, or one in a temporary directory that is removed afterwards."""
-    if url is not None:
-        yield url
-        return
-    with TemporaryDirectory(prefix="memci-replay-") as directory:
-        yield f"file:{directory}"
 
 
 def _rounded(column: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import os
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -25,7 +26,6 @@ from memci.quality.playing import COUNTER, play
 BUDGETS = (4_000, 8_000, 16_000, 32_000)
 """The budgets that are measured by default, in tokens."""
 
-_Key: TypeAlias = tuple[int, int, str, int]  # set, conversation, engine, budget
 _Name = TypeVar("_Name")
 _Result = TypeVar("_Result")
 _PACKAGE = Path(__file__).parent.parent
@@ -88,9 +88,6 @@ class Row:
     played: Played  # what was measured, over all conversations
 
 
-_Task: TypeAlias = tuple[Conversation, EngineSpec, int]  # to be played, to which engine, at which budget
-
-
 def _played(conversation: Conversation, spec: EngineSpec, budget: int) -> Played:
     with spec.open(budget) as engine:
         return play(engine, conversation, budget)
@@ -110,12 +107,11 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     With several processes, the *jobs*, each engine must be one that can be pickled. *advance* is told how many messages were
     played, and of how many.
     """
-    tasks: dict[_Key, _Task] = {
-        (place, number, spec.name, budget): (conversation, spec, budget)
-        for place, chosen in enumerate(sets)
+    rows = list(itertools.product(sets, budgets, engines))
+    tasks = {
+        (row, number): (conversation, spec, budget)
+        for row, (chosen, budget, spec) in enumerate(rows)
         for number, conversation in enumerate(chosen.conversations)
-        for spec in engines
-        for budget in budgets
     }
     kept = {} if cache is None else {key: cache.find(*task) for key, task in tasks.items()}
     found = {key: played for key, played in kept.items() if played is not None}
@@ -134,11 +130,9 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
             conversations=len(chosen.conversations),
             engine=spec.name,
             budget=budget,
-            played=Played.of(found[place, number, spec.name, budget] for number in range(len(chosen.conversations))),
+            played=Played.of(found[row, number] for number in range(len(chosen.conversations))),
         )
-        for place, chosen in enumerate(sets)
-        for budget in budgets
-        for spec in engines
+        for row, (chosen, budget, spec) in enumerate(rows)
     ]
 
 
@@ -181,9 +175,9 @@ def _no_interrupts() -> Iterator[None]:
 
 def _begin(leash: Connection) -> None:
     """Let this process end when the other end of the leash is closed."""
-    Thread(target=_end_with, args=(leash,), daemon=True).start()
 
+    def end() -> None:
+        leash.poll(None)
+        os._exit(1)  # a task is not left in any other way, and nothing of it is wanted
 
-def _end_with(leash: Connection) -> None:
-    leash.poll(None)
-    os._exit(1)  # a task is not left in any other way, and nothing of it is wanted
+    Thread(target=end, daemon=True).start()

@@ -119,9 +119,6 @@ class Played:
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "Played":
         """Make it of what ``attrs.asdict`` gives."""
-        return cls(
-            calls=Calls(**value["calls"]),
-            evidence=Evidence(**value["evidence"]),
-            recall={category: Recall(**sums) for category, sums in value["recall"].items()},
-            faults=Faults(**value["faults"]),
-        )
+        recall = {category: Recall(**sums) for category, sums in value["recall"].items()}
+        calls, evidence, faults = Calls(**value["calls"]), Evidence(**value["evidence"]), Faults(**value["faults"])
+        return cls(calls=calls, evidence=evidence, recall=recall, faults=faults)

@@ -74,11 +74,11 @@ FIGURES = (
 )
 """In the order of the tables."""
 
-COLUMNS = ("set", "budget", "engine", *(figure.heading for figure in FIGURES))
-"""Names of the columns of ``table_rows``."""
+COLUMNS = ("set", "budget#", "engine", *(f"{figure.heading}#" for figure in FIGURES))
+"""Names of the columns of ``table_rows``; those of numbers end with ``#``."""
 
-CATEGORY_COLUMNS = ("set", "budget", "engine", "category", "questions", "R@1 %", "R@5 %", "R@10 %", "R@1k tokens %")
-"""Names of the columns of ``category_rows``."""
+CATEGORY_COLUMNS = ("set", "budget#", "engine", "category", "questions#", "R@1 %#", "R@5 %#", "R@10 %#", "R@1k tokens %#")
+"""Names of the columns of ``category_rows``, likewise."""
 
 
 def figures(row: Row) -> dict[str, float | None]:

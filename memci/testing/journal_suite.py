@@ -96,7 +96,7 @@ class Suite:
 class JournalSuite(Suite, capability="journal"):
     """Records come back dense, in order and byte for byte, from any place, whatever their size."""
 
-    def test_records_come_back_as_they_were(self, session: SessionStore) -> None:
+    def test_sequence_numbers_are_dense(self, session: SessionStore) -> None:
         """Records are numbered from 1 without a gap, across commits; kind, version and bytes are those that were given."""
         body = '{"text":"quote \\" and \\u2028, ünïcödé, \\"body\\":{","sum":"x"}'.encode()
         assert 1 == session.journal.append(0, [NewRecord("page_folded", 3, body)])
