@@ -8,11 +8,13 @@ from typing import Any
 
 import attrs
 
+from memci.errors import InvalidMessageError
 from memci.messages import codec
 from memci.messages.formats.format import Format
 from memci.messages.tokens import encodings
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
+from memci.quality.played import Calls, Faults
 
 FALLBACK_ENCODING = "o200k_base"
 """Cuts messages into tokens for the comparison of prefixes where the counter only estimates."""
@@ -46,15 +48,67 @@ class Prompt:
 class PromptMeter:
     """Measures the calls of one conversation, one after the other. Keeps what it found out of the last call's messages.
 
-    *counter* is what the budget is compared with, *encode* cuts text into tokens (see ``encoder``).
+    *counter* is what *budget* is compared with, *encode* cuts text into tokens (by default as ``encoder`` says). ``calls`` and
+    ``faults`` are of the windows; ``whole`` is what all messages so far would have sent at every call.
     """
 
-    def __init__(self, counter: TokenCounter, wire: Format, encode: Callable[[str], list[int]]) -> None:
-        self._counter, self._wire, self._encode = counter, wire, encode
+    def __init__(
+        self, counter: TokenCounter, wire: Format, budget: int, encode: Callable[[str], list[int]] | None = None
+    ) -> None:
+        self.calls, self.whole, self.faults = Calls(), Calls(), Faults()
+        self._counter, self._wire, self._budget, self._encode = counter, wire, budget, encode or encoder(counter)
         self._known: dict[bytes, SentMessage] = {}
         self._last: list[SentMessage] = []
+        self._history = self._last_history = Calls()
+        self._in_answer = False
 
-    def message(self, value: Mapping[str, Any]) -> SentMessage:
+    def opens_answer(self, message: dict[str, Any]) -> bool:
+        """Return whether the model was called for a message, and not for one before it of which it is a part."""
+        try:
+            facts = self._wire.read(message)
+        except InvalidMessageError:
+            return False  # the engine says what is wrong with it
+        goes_on, self._in_answer = self._in_answer, facts.partial
+        return facts.role == "assistant" and not (facts.partial and goes_on)
+
+    def added(self, message: Mapping[str, Any]) -> SentMessage:
+        """Take in that a message was added, and return what is known of it."""
+        known = self._message(message)
+        self._history += Calls(tokens=known.tokens, length=len(known.sequence))
+        return known
+
+    def begin_call(self) -> None:
+        """Take in that a call is made: count what all messages so far would send."""
+        length, before = self._history.length, self._last_history.length
+        self.whole += Calls(calls=1, tokens=self._size(self._history.tokens), length=length, prefix=before)
+        self._last_history = self._history
+
+    def call(self, messages: Sequence[Mapping[str, Any]], tokens: int = 0) -> Prompt:
+        """Measure a window, of so many *tokens* by its own count, note its faults, and remember it for the next one.
+
+        O(messages, and the size of those that are new).
+        """
+        sent = [self._message(value) for value in messages]
+        prompt = Prompt(
+            tokens=self._size(sum(message.tokens for message in sent)),
+            length=sum(len(message.sequence) for message in sent),
+            prefix=_common_prefix(self._last, sent),
+            broken_pairs=_broken_pairs(sent),
+            sent=sent,
+        )
+        self._known, self._last = {message.raw: message for message in sent}, sent
+        self.faults += Faults(over_budget=max(prompt.tokens, tokens) > self._budget, broken_pairs=prompt.broken_pairs)
+        return prompt
+
+    def sent(self, prompt: Prompt, tokens: int, verbatim: int) -> None:
+        """Take in that a call sent a window; *verbatim* tokens of it word for word, which count once the history is outgrown."""
+        outgrown = self._size(self._history.tokens) > self._budget
+        self.calls += Calls(1, tokens, prompt.length, prompt.prefix, outgrown, verbatim if outgrown else 0)
+
+    def _size(self, tokens: int) -> int:
+        return math.ceil((tokens + REPLY_TOKENS) * self._counter.margin)
+
+    def _message(self, value: Mapping[str, Any]) -> SentMessage:
         """Return what is known of one message. O(its size), and O(1) when it was in the last call."""
         raw = codec.encode(value)
         if raw not in self._known:
@@ -62,19 +116,6 @@ class PromptMeter:
             tokens, calls = count_message(dict(value), self._counter), tuple(call.id for call in facts.calls)
             self._known[raw] = SentMessage(raw, tokens, self._sequence(value), calls, facts.answers, facts.partial)
         return self._known[raw]
-
-    def call(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
-        """Measure a call, and remember it for the next one. O(messages, and the size of those that are new)."""
-        sent = [self.message(value) for value in messages]
-        prompt = Prompt(
-            tokens=math.ceil((sum(message.tokens for message in sent) + REPLY_TOKENS) * self._counter.margin),
-            length=sum(len(message.sequence) for message in sent),
-            prefix=_common_prefix(self._last, sent),
-            broken_pairs=_broken_pairs(sent),
-            sent=sent,
-        )
-        self._known, self._last = {message.raw: message for message in sent}, sent
-        return prompt
 
     def _sequence(self, value: Mapping[str, Any]) -> tuple[int, ...]:
         """Return role, content, and the JSON of the rest (calls, ids, names) as tokens."""

@@ -17,7 +17,8 @@ from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.quality.conversation import SYSTEM_ROLES, read_document
 from memci.quality.played import Calls
-from memci.quality.playing import Run, canonical
+from memci.quality.playing import canonical
+from memci.quality.prompt_meter import PromptMeter
 from memci.quality.timestamp import iso_time
 
 SPILL_HIGH_WATER, SPILL_LOW_WATER = 1.0, 0.999
@@ -159,7 +160,8 @@ def replay(
     and InvalidIdError if the session has messages already.
     """
     config = engine.config
-    run, notices = Run(config.format, get_counter(config.counter), config.budget.tokens), list[Notice]()
+    meter = PromptMeter(get_counter(config.counter), formats.get(config.format), config.budget.tokens)
+    notices: list[Notice] = []
     found = Measurement(budget=config.budget.tokens, prices=config.prices)
     with engine.session(session_id) as session:
         if session.seq:
@@ -167,14 +169,14 @@ def replay(
             raise InvalidIdError(message, value=session_id)
         session.observe(notices.append)
         for said in conversation:
-            if run.opens_answer(said.message):
+            if meter.opens_answer(said.message):
                 found.calls += 1
-                found.budget_errors += tuple(_call(session, run, found.calls))
+                found.budget_errors += tuple(_call(session, meter, found.calls))
             try:
                 session.append(said.message, at=said.at)
             except (InvalidMessageError, ConfigError) as error:
                 raise type(error)(str(error), path=said.place) from error
-            run.added(said.message)
+            meter.added(said.message)
             advance()
         found.problems = session.verify().problems
         before = _shown(session)
@@ -184,25 +186,25 @@ def replay(
         found.contents_tokens = session.contents.tokens
         found.pages = dict(sorted(Counter(str(facts.state) for facts in session.pages()).items()))
         found.unequal_messages = _unequal([said.message for said in conversation], session)
-    found.sent, found.whole = run.calls, run.whole
-    found.over_budget, found.broken_pairs = run.faults.over_budget, run.faults.broken_pairs
+    found.sent, found.whole = meter.calls, meter.whole
+    found.over_budget, found.broken_pairs = meter.faults.over_budget, meter.faults.broken_pairs
     kinds = Counter(map(type, notices))
     found.folds, found.failed_folds, found.recalls = kinds[Fold], kinds[FoldFailed], kinds[Recall]
     found.evictions = sum(len(notice.pages) for notice in notices if isinstance(notice, Eviction))
     return found
 
 
-def _call(session: Session, run: Run, number: int) -> Iterator[BudgetFailure]:
+def _call(session: Session, meter: PromptMeter, number: int) -> Iterator[BudgetFailure]:
     """Ask for a window and measure it; yield the failure where none fits."""
-    run.begin_call()
+    meter.begin_call()
     try:
         window = session.window()
     except BudgetError as error:
         yield BudgetFailure(call=number, tokens=error.tokens, budget=error.budget, breakdown=error.breakdown)
         return
     system = [] if window.system is None else [{"role": "system", "content": window.system}]
-    prompt = run.measured([*system, *window.messages], window.tokens)
-    run.sent(prompt, window.tokens, sum(window.breakdown[part] for part in ("active", "open", "recalled")))
+    prompt = meter.call([*system, *window.messages], window.tokens)
+    meter.sent(prompt, window.tokens, sum(window.breakdown[part] for part in ("active", "open", "recalled")))
 
 
 def _shown(session: Session) -> tuple[object, ...]:

@@ -36,7 +36,6 @@ class ConformanceReport:
     table: bool  # print the whole table, and not just a line
     ran: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # how many tests ran, by store and capability
     passed: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # how many of them passed, their fixtures included
-    _failed: set[str] = attrs.field(factory=set)
     _called: set[str] = attrs.field(factory=set)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
@@ -53,12 +52,10 @@ class ConformanceReport:
             return
         if report.when == "call" and report.passed:
             self._called.add(report.nodeid)
-        if report.failed:
-            self._failed.add(report.nodeid)
         if report.when == "teardown":
             store, capability = found
             self.ran[store, capability] += 1
-            self.passed[store, capability] += report.nodeid in self._called and report.nodeid not in self._failed
+            self.passed[store, capability] += report.passed and report.nodeid in self._called
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what was counted."""

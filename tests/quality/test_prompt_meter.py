@@ -20,7 +20,7 @@ def words(text: str) -> list[int]:
 
 
 def meter() -> PromptMeter:
-    return PromptMeter(WordCounter(), formats.get("openai"), words)
+    return PromptMeter(WordCounter(), formats.get("openai"), 1_000, words)
 
 
 def calling(*ids: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def test_estimates_keep_their_margin() -> None:
     """A counter that estimates counts with its margin, rounded up."""
     counter = ApproximateCounter()
     counted = (count_message(USER, counter) + REPLY_TOKENS) * counter.margin
-    tokens = PromptMeter(counter, formats.get("openai"), words).call([USER]).tokens
+    tokens = PromptMeter(counter, formats.get("openai"), 1_000, words).call([USER]).tokens
     assert counted <= tokens < counted + 1
 
 
