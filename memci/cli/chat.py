@@ -34,9 +34,7 @@ from memci.engine.settings.config import Budget, Config
 from memci.errors import BudgetError, ModelError
 from memci.messages import codec
 
-_SESSION = "chat"
-_KEY = "OPENAI_API_KEY"
-
+_SESSION, _KEY = "chat", "OPENAI_API_KEY"
 _MOST_SHOWN = 160
 
 _REMARKS = {
@@ -82,15 +80,9 @@ def chat(  # noqa: PLR0913 (the options of a command)
     again after a failure; elsewhere a failure ends the command.
     """
     settings = _settings(config, Place(store, session, tenant), budget, protocol)
+    key, options = os.environ.get(api_key_env), dict(map(_named, option or ()))
     with (
-        Endpoint(
-            base_url,
-            model,
-            api_key=os.environ.get(api_key_env),
-            timeout_s=timeout,
-            max_retries=retries,
-            options=dict(map(_named, option or ())),
-        ) as endpoint,
+        Endpoint(base_url, model, api_key=key, timeout_s=timeout, max_retries=retries, options=options) as endpoint,
         memci.Engine(store, settings, tenant) as engine,
         engine.session(session) as opened,
     ):
@@ -124,9 +116,7 @@ def mcp(place: Place) -> None:
 
 def _drive(talk: Chat, *, json: bool) -> None:
     """Finish what was interrupted, then carry each line through; an error ends it."""
-    resumed = talk.resume()
-    if resumed is not None:
-        _show_answer(resumed, json=json)
+    _show_answer(talk.resume(), json=json)
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     for line in sys.stdin:
@@ -143,8 +133,7 @@ def _converse(talk: Chat, *, json: bool) -> None:
         except (ModelError, BudgetError) as error:
             output.note(f"memci: {error}; an empty line tries again")
         else:
-            if answer is not None:
-                _show_answer(answer, json=json)
+            _show_answer(answer, json=json)
         try:
             line = input("> ")
         except EOFError:
@@ -194,7 +183,9 @@ def _named(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _show_answer(answer: Answer, *, json: bool) -> None:
+def _show_answer(answer: Answer | None, *, json: bool) -> None:
+    if answer is None:  # nothing was interrupted
+        return
     if json:
         output.document({"step": "answer", **attrs.asdict(answer)})
     else:
@@ -205,14 +196,14 @@ def _show_answer(answer: Answer, *, json: bool) -> None:
 
 
 def _note(step: Step) -> None:
-    for line in map(output.one_line, _told(step)[1]):
+    for line in map(output.one_line, _told(step)[1:]):
         output.note(line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…")
 
 
 def _document(step: Step) -> None:
     match step:
         case WindowSent(window=window):
-            facts = {"tokens": window.tokens, "budget": window.budget, "seq": window.seq, "breakdown": dict(window.breakdown)}
+            facts = {"tokens": window.tokens, "budget": window.budget, "seq": window.seq, "breakdown": window.breakdown}
         case FoldFailed(error=error) | SummaryFailed(error=error) | PrefetchFailed(error=error):
             facts = {"error": str(error)}
         case _:
@@ -220,37 +211,37 @@ def _document(step: Step) -> None:
     output.document({"step": _told(step)[0], **facts})
 
 
-def _told(step: Step) -> tuple[str, list[str]]:  # noqa: C901, PLR0911, PLR0912 (a case a step)
+def _told(step: Step) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 (a case a step)
     """Return the name of a step, for machines, and its lines, for people."""
     match step:
-        case WindowSent(window=window):
-            parts = breakdown(window.breakdown)
-            return "window", [f"window {count(window.tokens)} of {count(window.budget)} tokens ({parts})"]
+        case WindowSent(window=sent):
+            size = f"{count(sent.tokens)} of {count(sent.budget)} tokens ({breakdown(sent.breakdown)})"
+            return "window", f"window {size}"
         case ToolAnswered():
-            return "tool", [f"call   {step.name} {step.arguments}", f"result {step.answer}"]
+            return "tool", f"call   {step.name} {step.arguments}", f"result {step.answer}"
         case CodeAnswered():
-            return "code", [f"call   {step.reply}", f"result {step.answer}"]
+            return "code", f"call   {step.reply}", f"result {step.answer}"
         case Faded(pages=pages):
-            return "fade", [f"fade   {', '.join(pages)}"]
+            return "fade", f"fade   {', '.join(pages)}"
         case Fold(pages=pages):
             folded = f"{pages[0]} to {pages[-1]}, {len(pages)} pages" if pages else "the contents page alone"
             went = f"from {count(step.tokens_before)} to {count(step.tokens_after)} tokens"
-            return "fold", [f"fold   {folded}: the window goes {went}"]
+            return "fold", f"fold   {folded}: the window goes {went}"
         case FoldFailed(error=error):
-            return "fold_failed", [f"fold   failed, and is tried again later: {error}"]
+            return "fold_failed", f"fold   failed, and is tried again later: {error}"
         case Eviction(pages=evicted):
-            return "evict", [f"evict  {', '.join(index for index, _ in evicted)}"]
+            return "evict", f"evict  {', '.join(index for index, _ in evicted)}"
         case SummaryFailed(page=page, error=error):
-            return "summary_failed", [f"page   {page} could not be summarised, extracts are shown: {error}"]
+            return "summary_failed", f"page   {page} could not be summarised, extracts are shown: {error}"
         case Recall(page=page, refused=refused):
-            return "recall", [f"recall {page}{': too large to be attached' if refused else ''}"]
+            return "recall", f"recall {page}{': too large to be attached' if refused else ''}"
         case Prefetch(pages=pages):
-            return "prefetch", [f"prefetch {', '.join(pages)}: {count(step.tokens)} tokens"]
+            return "prefetch", f"prefetch {', '.join(pages)}: {count(step.tokens)} tokens"
         case PrefetchFailed(error=error):
-            return "prefetch_failed", [f"prefetch failed: {error}"]
+            return "prefetch_failed", f"prefetch failed: {error}"
         case PageRebuilt(page=page):
-            return "page_rebuilt", [f"page   {page} was made again from the journal"]
+            return "page_rebuilt", f"page   {page} was made again from the journal"
         case ZoneChange():
-            return "zone", []  # the line of the window tells
+            return ("zone",)  # the line of the window tells
         case _:
             assert_never(step)

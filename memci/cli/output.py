@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import TextIO
 
 import attrs
 
@@ -35,10 +34,7 @@ def one_line(text: str) -> str:
 
 
 def json_text(value: object) -> str:
-    """Return a JSON document on one line.
-
-    What could control a terminal is written as JSON escapes, which mean the same.
-    """
+    """Return a JSON document on one line; what could control a terminal is written as JSON escapes, which mean the same."""
     # In a JSON text such characters stand within strings only, and the control characters below a blank are escaped already.
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", codec.encode(value).decode())
 
@@ -59,21 +55,13 @@ class Table:
 
 @attrs.frozen
 class Answer:
-    """What a command found: once for machines, and once for people.
+    """What a command found, for machines and for people; only one of the two is written, so that both may share an iterator."""
 
-    Attributes:
-        value: The JSON document; objects of attrs stand in it as JSON objects, and iterators as lists.
-        parts: The same in texts, headings and tables. An iterator may be that of *value*, as only one of them is written.
-        remark: A line to standard error, for people.
-        ok: Whether the command exits with 0.
-        error: What is raised once the answer is written.
-    """
-
-    value: object
-    parts: Iterable[str | Table]
-    remark: str = ""
-    ok: bool = attrs.field(default=True, kw_only=True)
-    error: MemciError | None = attrs.field(default=None, kw_only=True)
+    value: object  # the JSON document; objects of attrs stand in it as JSON objects, and iterators as lists
+    parts: Iterable[str | Table]  # the same in texts, headings and tables
+    remark: str = ""  # a line to standard error, for people
+    ok: bool = attrs.field(default=True, kw_only=True)  # whether the command exits with 0
+    error: MemciError | None = attrs.field(default=None, kw_only=True)  # what is raised once the answer is written
 
     def write(self, *, json: bool) -> None:
         """Write it to standard output."""
@@ -100,7 +88,8 @@ def show(parts: Iterable[str | Table]) -> None:
 
 def document(value: object) -> None:
     """Write a JSON document to standard output, in UTF-8 whatever the terminal has."""
-    _reconfigure(sys.stdout, encoding="utf-8")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
     write(json_text(_plain(value)) + "\n")
 
 
@@ -191,7 +180,8 @@ def write(words: str, *, through: bool = False) -> None:
 def prepare() -> None:
     """Let standard output and error write out what their encoding has no character for, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
-        _reconfigure(stream, errors="backslashreplace")
+        if isinstance(stream, TextIOWrapper):  # what was put in the place of a standard stream may be another
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _escaped(character: str) -> str:
@@ -203,9 +193,3 @@ def _print(renderable: object) -> None:
     from rich.console import Console  # noqa: PLC0415 (40 ms, for terminals only)
 
     Console(markup=False, highlight=False, emoji=False).print(renderable)
-
-
-def _reconfigure(stream: TextIO, *, encoding: str | None = None, errors: str | None = None) -> None:
-    """Change how a stream writes; one that was put in the place of a standard stream may not be able to."""
-    if isinstance(stream, TextIOWrapper):
-        stream.reconfigure(encoding=encoding, errors=errors)

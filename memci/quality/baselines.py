@@ -50,11 +50,10 @@ class WholeHistory:
 
     def pages(self) -> list[HeldPage]:
         """Return the system messages as a page, and every turn."""
-        named = [(f"turn-{number}", tuple(page)) for number, page in enumerate(self._turns.pages, start=1)]
-        system = HeldPage(page="system", messages=tuple(self._turns.system), verbatim=True, indexed=False)
-        return [system][: len(self._turns.system)] + [
-            HeldPage(page=name, messages=numbers, verbatim=numbers[0] >= self._start, indexed=bool(self.entry(name)))
-            for name, numbers in named
+        held = [("system", self._turns.system)][: len(self._turns.system)]
+        held += [(f"turn-{number}", page) for number, page in enumerate(self._turns.pages, start=1)]
+        return [
+            HeldPage(page=name, messages=tuple(page), verbatim=name == "system" or page[0] >= self._start) for name, page in held
         ]
 
     def entry(self, page: str) -> str:

@@ -1,6 +1,6 @@
 """The engines that are measured, by name: memci, and what it is compared with."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.contents.contents_page import ContentsEntry, Directory
+from memci.archive.contents.contents_page import Directory
 from memci.chapters.address import page_number
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -78,42 +78,31 @@ class MemciEngine:
 
     def pages(self) -> list[HeldPage]:
         """Return all pages of the session. Reads each of them."""
-        entries = self._session.contents.entries
         return [
             HeldPage(
                 page=facts.index,
                 messages=tuple(self._numbers[node.seq] for node in self._session.page(facts.index).nodes()),
                 verbatim=facts.state in _VISIBLE,
-                indexed=bool(_said(entries, facts.index)),
             )
             for facts in self._session.pages()
         ]
 
     def entry(self, page: str) -> str:
         """Return what the contents page says of the page: its entry, or its line in the directory that groups it."""
-        return _said(self._session.contents.entries, page)
+        number = page_number(page)
+        for entry in self._session.contents.entries:
+            if isinstance(entry, Directory) and entry.holds(number):
+                return entry.line(number)
+            if entry.index == page:
+                return entry.render()
+        return ""
 
     def search(self, query: str, limit: int) -> list[FoundPage]:
         """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""
-        return [
-            FoundPage(
-                page=hit.index,
-                passage=hit.snippet,
-                text=codec.encode(attrs.asdict(hit, filter=attrs.filters.exclude("score"))).decode(),
-            )
-            for hit in self._session.search(query, limit, include_visible=True)
-        ]
+        hits = self._session.search(query, limit, include_visible=True)
+        texts = (codec.encode(attrs.asdict(hit, filter=attrs.filters.exclude("score"))).decode() for hit in hits)
+        return [FoundPage(page=hit.index, passage=hit.snippet, text=text) for hit, text in zip(hits, texts, strict=True)]
 
     def recall(self, page: str) -> list[dict[str, Any]]:
         """Return the messages of a page, those of one that is evicted too."""
         return self._session.page(page).messages
-
-
-def _said(entries: Iterable[ContentsEntry | Directory], page: str) -> str:
-    number = page_number(page)
-    for entry in entries:
-        if isinstance(entry, Directory) and entry.holds(number):
-            return entry.line(number)
-        if entry.index == page:
-            return entry.render()
-    return ""

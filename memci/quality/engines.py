@@ -14,7 +14,6 @@ class HeldPage:
     page: str  # the engine's name for it
     messages: tuple[int, ...]  # those it holds, in its order, counted from 0 in the order in which they were added
     verbatim: bool  # whether all of them stand in the window now, word for word
-    indexed: bool  # whether the window's contents page lists the page by itself
 
 
 @attrs.frozen(kw_only=True)

@@ -69,7 +69,7 @@ def find_evidence(
     rendered = {codec.encode(value): dict(value) for value in window}
     texts = [full_text(value) for raw, value in rendered.items() if raw not in system]
     everything = Text("\n".join(texts), conversation.lang)
-    lines = {line.strip() for text in texts for line in text.splitlines()}
+    lines = {line.strip() for text in texts for line in text.splitlines()} - {""}
     visible = {number for number, value in enumerate(conversation.messages) if codec.encode(value) in rendered}
     entries = {page.page: engine.entry(page.page) for page in pages}
     found = Evidence()
@@ -84,7 +84,7 @@ def find_evidence(
             at_page=places.share(wanted),
             pages=len(held),
             verbatim=sum(page.verbatim and set(page.messages) & evidence <= visible for page in kept),
-            indexed=sum(page.indexed and entries[page.page].partition("\n")[0].strip() in lines for page in kept),
+            indexed=sum(entries[page.page].partition("\n")[0].strip() in lines for page in kept),
         )
     return found
 

@@ -61,7 +61,7 @@ class Noting(WholeHistory):
 
     def pages(self) -> list[HeldPage]:
         pages = super().pages()
-        pages[1] = HeldPage(page="turn-1", messages=pages[1].messages, verbatim=False, indexed=True)
+        pages[1] = HeldPage(page="turn-1", messages=pages[1].messages, verbatim=False)
         return pages
 
     def entry(self, page: str) -> str:

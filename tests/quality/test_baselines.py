@@ -80,7 +80,7 @@ def test_older_turns_become_a_line() -> None:
     window = engine.window()
     first = "[turn-1] What is the price of part 0? I need it today. What is the price of part 0? I need it today."
     assert SYSTEM == window[0]
-    assert engine.entry("turn-1").startswith(first) or not engine.pages()[1].indexed
+    assert engine.entry("turn-1").startswith(first) or not engine.entry("turn-1")
     assert list(long_talk(12)[1:3]) == engine.recall("turn-1")
 
 
@@ -98,7 +98,7 @@ def test_rewritten_lines_get_shorter() -> None:
     for engine in (few, some, many):
         engine.window()
     assert len(few.entry("turn-4")) > len(some.entry("turn-4")) > len(many.entry("turn-4")) == 0
-    assert many.pages()[31].indexed
+    assert many.entry("turn-31")
 
 
 @pytest.mark.parametrize("make", [SlidingMessages, SlidingPages, *LEADS])
