@@ -13,8 +13,7 @@ from memci.archive.stores.blobs import BlobSession, with_blobs
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.archive.summarizers.summary import Summarizer
-from memci.engine.core.core import Core
-from memci.engine.core.kept_states import KeptState
+from memci.engine.core.core import Core, KeptState
 from memci.engine.core.open_sessions import OpenCores
 from memci.engine.erasure.erasing import Receipt, forget_erased
 from memci.engine.erasure.fork_erasing import erase_in_forks

@@ -11,7 +11,7 @@ from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsPage
 from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
-from memci.engine.commands import appending, boundary, calibrating, checkpointing, folding, recalling, rewinding
+from memci.engine.commands import appending, calibrating, checkpointing, folding, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
 from memci.engine.commands.explain import Explanation, explain
 from memci.engine.commands.window import Window, make_window, render_at
@@ -352,11 +352,11 @@ class Session:
     def set_system(self, messages: Sequence[MessageLike]) -> None:
         """Replace the system part by these system or developer messages."""
         several = as_list(messages)
-        self._run(lambda core: boundary.set_system(core, several))
+        self._run(lambda core: appending.set_system(core, several))
 
     def begin_page(self, name: str | None = None) -> str:
         """Open a page, which begins a turn, and return its index; an open page without entries only takes the name."""
-        return self._run(lambda core: boundary.begin_page(core, name))
+        return self._run(lambda core: appending.begin_page(core, name))
 
     @property
     def toolbox(self) -> "RecallToolbox":

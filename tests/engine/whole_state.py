@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 
 from memci.chapters.page import Chapter, MessageList, MessageNode, Page
-from memci.engine.history.state import OpenTurn
 
 _LINKED = (Chapter, MessageList, MessageNode, Page)
 """What others refer to; all else is a value, and may be shared or not."""
@@ -61,6 +60,4 @@ def _fields(value: object, met: dict[int, int], kept: list[object]) -> Iterator[
         item = given
         if name in _UNORDERED:
             item = dict(sorted(item.items()))
-        elif isinstance(value, OpenTurn) and name == "nodes":  # they stand in no list; whether they are linked means nothing
-            item = [attrs.evolve(node, previous=None, next=None) for node in item]
         yield name, _told(item, met, kept)

@@ -1,28 +1,32 @@
-"""How messages come in: which page each one joins, and what happens with it."""
+"""How messages come in: which page each one joins, and what happens with it; and pages that the application begins."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memci.archive.contents.contents_page import Item
 from memci.archive.contents.eviction import Stale, ZeroRecall, evictions
+from memci.archive.stores.names import check_identifier
 from memci.chapters.address import segment_of
 from memci.chapters.page import Entry, MessageNode, Opening, Page
-from memci.chapters.recalled import Attachment
 from memci.engine.commands import checkpointing, folding
-from memci.engine.core import counting
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction
-from memci.engine.history import state_codec
-from memci.engine.history.apply import apply
-from memci.engine.history.events import AnswerNoted, Event, MessageAppended, PageBegan, PagesEvicted, PagesFaded, from_record
+from memci.engine.history.events import (
+    AnswerNoted,
+    Event,
+    MessageAppended,
+    PageBegan,
+    PagesEvicted,
+    PagesFaded,
+    SystemSet,
+    from_record,
+)
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
-from memci.engine.history.time_events import CheckpointMade
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
 from memci.engine.view import planner
-from memci.errors import ConflictError, InvalidIdError, InvalidMessageError, shown
+from memci.errors import ConfigError, ConflictError, InvalidMessageError, shown
 from memci.messages.formats.reading import begins_as_answer
 from memci.messages.message import Message
 
@@ -38,43 +42,16 @@ class _Taken(NamedTuple):
     tokens: int
 
 
-class _Place(NamedTuple):
-    """Where a message goes: the page, the position in it, why the page is opened, the turn, and the calls it answers."""
-
-    page: str
-    position: int
-    opens: str | None
-    turn: int
-    answers: Sequence[tuple[str, int]] = ()
-
-
-class Cursor:
-    """The end of the conversation while messages are planned: the state, and what the planned events bring.
-
-    The state is not changed: pages that planned messages join are copied, each once.
-    """
+class _Cursor:
+    """The end of the conversation as planned messages move it. The state stays as it is: pages that they join are copied."""
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.seq = state.seq
         self.turn = state.turn
         self.next_number = dict(state.next_number)
-        self.next_checkpoint = state.next_checkpoint
         self.page = state.active.last_page
-        self._opened: dict[str, Page] = {}
-        self._copies: dict[str, Page] = {}
+        self._pages: dict[str, Page] = {}  # new ones, and copies
         self._late: dict[str, list[LateResult]] = {}
-        self._faded: set[str] = set()
-        self._evicted: set[str] = set()
-
-    def attachments(self) -> list[tuple[str, Attachment]]:
-        """Return what is attached then."""
-        return [item for item in self.state.recalled.attachments.items() if item[0] not in self._faded]
-
-    def entries(self) -> Sequence[Item]:
-        """Return what the contents page lists then."""
-        entries = self.state.archive.entries
-        return [entry for entry in entries if entry.index not in self._evicted] if self._evicted else entries
 
     def late(self, index: str) -> Sequence[LateResult]:
         """Return the late results of an archived page."""
@@ -82,79 +59,99 @@ class Cursor:
 
     def find_call(self, call_id: str) -> tuple[Page, MessageNode] | None:
         """Return the nearest open call of this id in view, with its page."""
-        for page in self._newest_first():
+        page = self.page
+        while page is not None:
+            page = self._pages.get(page.index, page)
             if call_id in page.open_calls:
                 return page, page.open_calls[call_id][-1]
+            page = page.previous
         return None
 
-    def take(self, events: Iterable[Event]) -> None:
-        """Go on after planned events."""
-        for event in events:
-            self.seq += 1
-            match event:
-                case MessageAppended():
-                    self._append(event)
-                case PagesFaded(pages=pages):
-                    self._faded.update(pages)
-                case PagesEvicted(pages=pairs):
-                    self._evicted.update(index for index, _ in pairs)
-                case CheckpointMade(number=number):
-                    self.next_checkpoint = number + 1
-
-    def _append(self, event: MessageAppended) -> None:
+    def take(self, event: MessageAppended, seq: int) -> None:
+        """Go on after a planned message."""
         assert event.read is not None
-        node = MessageNode(message=event.read, tokens=event.tokens, seq=self.seq, stub_tokens=event.stub_tokens, at=event.at)
+        node = MessageNode(message=event.read, tokens=event.tokens, seq=seq, stub_tokens=event.stub_tokens, at=event.at)
         self.turn = event.turn
         if event.opens is not None:
             self.next_number[segment_of(event.page)] += 1
             if event.opens == SYSTEM:
                 return
-            self.page = self._opened[event.page] = Page(index=event.page, turn=event.turn, opened_by=Opening(event.opens))
-        page = self._opened.get(event.page) or self._copied(event.page)
+            opened_by = Opening(event.opens)
+            self.page = self._pages[event.page] = Page(event.page, event.turn, opened_by, previous=self.page)
+        page = self._joined(event.page)
         if page is None:
             self._late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
         else:
-            page.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers] if event.answers else ())
+            page.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers])
 
-    def _newest_first(self) -> Iterator[Page]:
-        yield from reversed(self._opened.values())
-        page = self.state.active.last_page
-        while page is not None:
-            yield self._copies.get(page.index, page)
-            page = page.previous
-
-    def _copied(self, index: str) -> Page | None:
+    def _joined(self, index: str) -> Page | None:
         page = self.state.active.find_page(index)
-        if page is not None and index not in self._copies:
-            self._copies[index] = page.copy()
+        if page is not None and index not in self._pages:
+            copy = self._pages[index] = page.copy()
+            copy.previous = page.previous
             if page is self.page:
-                self.page = self._copies[index]
-        return self._copies.get(index)
+                self.page = copy
+        return self._pages.get(index)
 
 
 def append(core: Core, values: Sequence[object], *, at: object, key: str | None, on_conflict: str) -> list[Entry]:
     """Take messages in, all or none, and return their entries."""
     taken = [_taken(core, value, number, len(values)) for number, value in enumerate(values)]
     time = core.now() if at is None else utc_text(at)
-    seqs, events = core.run(lambda core: _committed(core, taken, time, key), on_conflict)
+    seqs: list[int] = []
+
+    def plan(state: State) -> list[Event]:
+        if key is not None:
+            seqs[:] = _first_answer(core, taken, key)
+        return [] if seqs else _events(core, state, taken, time, key)
+
+    events = core.write(plan, on_conflict)
+    first = core.state.seq - len(events) + 1
+    seqs += [seq for seq, event in enumerate(events, start=first) if isinstance(event, MessageAppended)]
     last = core.state.active.last_page
     if last is not None and last.tail is not None and seqs == [last.tail.seq]:
         entries = [Entry(last, last.length, last.tail)]
     else:  # whoever wrote since, this was written before
         joined = {event.page for event in events if isinstance(event, MessageAppended)}
         entries = core.run(lambda core: _entries(core, seqs, joined), "retry")
-    after_turn(core, events)
+    _after_turn(core, events)
     return entries
 
 
-def after_turn(core: Core, events: Sequence[Event]) -> None:
-    """Tell of evictions, and fold at the marks where a page was opened, once the events are committed."""
-    for event in events:
-        if isinstance(event, PagesEvicted):
-            core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
-    opened = (isinstance(event, MessageAppended) and event.opens in tuple(Opening) for event in events)
-    if any(opened) or any(isinstance(event, PageBegan) for event in events):
-        folding.fold_at_marks(core)
+def set_system(core: Core, values: Sequence[object]) -> None:
+    """Replace the system part."""
+    taken = [_read(core, value) for value in values]
+    for number, (message, *_) in enumerate(taken):
+        if message.role not in ("system", "developer"):
+            text = f"message {number} has the role {shown(message.role)}: the system part holds system and developer messages"
+            raise InvalidMessageError(text, path="role")
+    first = core.state.next_number[SYSTEM]
+    pages = [
+        {"index": f"{SYSTEM}-{number}", "message": each.value, "tokens": each.tokens}
+        for number, each in enumerate(taken, start=first)
+    ]
+    core.commit([SystemSet(pages=pages, at=core.now())])
+
+
+def begin_page(core: Core, name: object) -> str:
+    """Open a page, or name the open one that has no entries, and return its index."""
+    if name is not None and not isinstance(name, str):
+        message = f"{shown(name)} is not a name: give text"
+        raise ConfigError(message, path="name")
+    state = core.state
+    page = state.active.open_page
+    if page is not None and page.head is None:
+        core.commit([PageBegan(page=page.index, turn=state.turn, name=name)])
+        return page.index
+    index, turn = f"{USER}-{state.next_number[USER]}", state.turn + 1
+    events: list[Event] = [
+        *checkpointing.between_turns(core.config, state.turn, state.next_checkpoint, core.now()),
+        PageBegan(page=index, turn=turn, name=name),
+        *_turn_events(state, core.config, turn),
+    ]
+    core.commit(events)
+    _after_turn(core, events)
+    return index
 
 
 def utc_text(at: object) -> str:
@@ -169,116 +166,6 @@ def utc_text(at: object) -> str:
     raise InvalidMessageError(message, path="at")
 
 
-def turn_events(cursor: Cursor, config: Config, turn: int) -> list[Event]:
-    """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
-    events: list[Event] = []
-    faded = [index for index, each in cursor.attachments() if turn - each.turn >= (1 if each.prefetched else config.recall.turns)]
-    if faded:
-        events.append(PagesFaded(pages=faded, reason="turns"))
-    if entries := cursor.entries():
-        ages = ((ZeroRecall, config.eviction.zero_recall_turns), (Stale, config.eviction.stale_turns))
-        policies = [policy(turns=turns) for policy, turns in ages if turns is not None]
-        evicted = evictions(policies, entries, turn)
-        if evicted:
-            events.append(PagesEvicted(pages=[list(pair) for pair in evicted]))
-    return events
-
-
-def read_message(core: Core, value: object) -> Message:
-    """Return a message as the session's wire format reads it."""
-    return _sized(core, core.state.wire.read(value))
-
-
-def _sized(core: Core, message: Message) -> Message:
-    most = core.config.limits.message_bytes
-    if len(message.raw) > most:
-        text = f"the message has {len(message.raw)} bytes as JSON: send at most {most}, or raise limits.message_bytes"
-        raise InvalidMessageError(text)
-    return message
-
-
-def _taken(core: Core, value: object, number: int, count: int) -> _Taken:
-    try:
-        wire = core.state.wire
-        copy = wire.checked(value)
-        message = _sized(core, wire.facts(copy))
-    except InvalidMessageError as error:
-        if count == 1:
-            raise
-        text = f"message {number} of {count}: {error}"
-        raise InvalidMessageError(text) from error
-    return _Taken(message, copy, counting.count(core.counter, wire, message, copy))
-
-
-def _committed(core: Core, taken: Sequence[_Taken], at: str, key: str | None) -> tuple[list[int], list[Event]]:
-    """Bring messages into the journal, unless a command with the key did; return their places there, and the events."""
-    known = [] if key is None else _first_answer(core, [each.message for each in taken], key)
-    if known:
-        return known, []
-    settings = core.configuration()
-    try:
-        events = _events(core, taken, at, key, settings)
-    except InvalidMessageError:
-        if core.is_current():
-            raise
-        raise core.conflict() from None  # perhaps it is about what others wrote
-    core.commit(events, settings)
-    first = core.state.seq - len(events) + 1
-    return [first + number for number, event in enumerate(events) if isinstance(event, MessageAppended)], events
-
-
-def _events(core: Core, taken: Sequence[_Taken], at: str, key: str | None, settings: Sequence[Event]) -> list[Event]:
-    """Return the events that bring the messages in; those of new *settings* come before them."""
-    cursor = Cursor(core.state if not settings else _configured(core.state, settings))
-    if len(taken) == 1:
-        return _message_events(core, cursor, taken[0], at, key)
-    events: list[Event] = []
-    for each in taken:
-        planned = _message_events(core, cursor, each, at, key)
-        cursor.take(planned)
-        events += planned
-    return events
-
-
-def _configured(state: State, settings: Sequence[Event]) -> State:
-    """Return a copy of a state with new settings in force. O(visible)."""
-    copy = state_codec.from_mapping(state_codec.to_mapping(state)) if state.configured else State()
-    for event in settings:
-        apply(copy, event, copy.seq + 1)
-    return copy
-
-
-def _message_events(core: Core, cursor: Cursor, taken: _Taken, at: str, key: str | None) -> list[Event]:
-    message = taken.message
-    if message.role == "user" and not message.from_user and begins_as_answer(message):
-        message = message.marked(_text_sha256(taken.value) in cursor.state.answers)
-    place = _place(core, cursor, message)
-    event = MessageAppended(
-        message=taken.value,
-        page=place.page,
-        position=place.position,
-        opens=place.opens,
-        turn=place.turn,
-        tokens=taken.tokens,
-        stub_tokens=counting.count_stub(core.counter, core.state.wire, f"{place.page}/{place.position}", message, taken.tokens),
-        at=at,
-        answers=[list(pair) for pair in place.answers] if place.answers else [],
-        key=key,
-        attp=message.attp,
-        read=message,
-    )
-    if place.turn == cursor.turn:
-        return [event]
-    checkpoint = checkpointing.between_turns(core.config, cursor.turn, cursor.next_checkpoint, at)
-    return [*checkpoint, event, *turn_events(cursor, core.config, place.turn)]
-
-
-def _text_sha256(value: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a message that holds a text and nothing else, in hex; empty for any other."""
-    plain = value.keys() <= {"type", "role", "content"} and isinstance(value["content"], str)
-    return hashlib.sha256(value["content"].encode("utf-8", "surrogatepass")).hexdigest() if plain else ""
-
-
 def note_answer(core: Core, value: object) -> None:
     """Note an answer of ATTP, so that it is known again when it is appended; an engine that only reads appends nothing."""
     digest = _text_sha256(core.state.wire.checked(value))
@@ -290,20 +177,105 @@ def note_answer(core: Core, value: object) -> None:
     core.run(note, "retry")
 
 
-def _place(core: Core, cursor: Cursor, message: Message) -> _Place:
+def _turn_events(state: State, config: Config, turn: int) -> list[Event]:
+    """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
+    attached = state.recalled.attachments.items()
+    faded = [index for index, each in attached if turn - each.turn >= (1 if each.prefetched else config.recall.turns)]
+    events: list[Event] = [PagesFaded(pages=faded, reason="turns")] if faded else []
+    if entries := state.archive.entries:
+        ages = ((ZeroRecall, config.eviction.zero_recall_turns), (Stale, config.eviction.stale_turns))
+        policies = [policy(turns=turns) for policy, turns in ages if turns is not None]
+        if evicted := evictions(policies, entries, turn):
+            events.append(PagesEvicted(pages=[list(pair) for pair in evicted]))
+    return events
+
+
+def _after_turn(core: Core, events: Sequence[Event]) -> None:
+    """Tell of evictions, and fold at the marks where a page was opened, once the events are committed."""
+    for event in events:
+        if isinstance(event, PagesEvicted):
+            core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
+    if any(isinstance(event, PageBegan) or getattr(event, "opens", None) in tuple(Opening) for event in events):
+        folding.fold_at_marks(core)
+
+
+def _taken(core: Core, value: object, number: int, count: int) -> _Taken:
+    try:
+        return _read(core, value)
+    except InvalidMessageError as error:
+        if count == 1:
+            raise
+        text = f"message {number} of {count}: {error}"
+        raise InvalidMessageError(text) from error
+
+
+def _read(core: Core, value: object) -> _Taken:
+    """Read a message as the session's wire format does, and count it."""
+    wire, most = core.state.wire, core.config.limits.message_bytes
+    copy = wire.checked(value)
+    message = wire.facts(copy)
+    if len(message.raw) > most:
+        text = f"the message has {len(message.raw)} bytes as JSON: send at most {most}, or raise limits.message_bytes"
+        raise InvalidMessageError(text)
+    return _Taken(message, copy, core.count(message, copy))
+
+
+def _events(core: Core, state: State, taken: Sequence[_Taken], at: str, key: str | None) -> list[Event]:
+    """Return the events that bring the messages in."""
+    cursor, next_checkpoint, events = _Cursor(state), state.next_checkpoint, list[Event]()
+    for each in taken:
+        event = _appended(core, cursor, each, at, key)
+        if event.turn != cursor.turn:
+            made = checkpointing.between_turns(core.config, cursor.turn, next_checkpoint, at)
+            next_checkpoint += len(made)
+            events += made
+        events.append(event)
+        if len(taken) > 1:
+            cursor.take(event, state.seq + len(events))
+    return events + _turn_events(state, core.config, event.turn) if event.turn != state.turn else events
+
+
+def _appended(core: Core, cursor: _Cursor, taken: _Taken, at: str, key: str | None) -> MessageAppended:
+    message = taken.message
+    if message.role == "user" and not message.from_user and begins_as_answer(message):
+        message = message.marked(_text_sha256(taken.value) in cursor.state.answers)
+    page, position, opens, answers = _place(core, cursor, message)
+    return MessageAppended(
+        message=taken.value,
+        page=page,
+        position=position,
+        opens=opens,
+        turn=cursor.turn + (opens == Opening.TURN),
+        tokens=taken.tokens,
+        stub_tokens=core.count_stub(page, position, message, taken.tokens),
+        at=at,
+        answers=answers,
+        key=key,
+        attp=message.attp,
+        read=message,
+    )
+
+
+def _text_sha256(value: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a message that holds a text and nothing else, in hex; empty for any other."""
+    plain = value.keys() <= {"type", "role", "content"} and isinstance(value["content"], str)
+    return hashlib.sha256(value["content"].encode("utf-8", "surrogatepass")).hexdigest() if plain else ""
+
+
+def _place(core: Core, cursor: _Cursor, message: Message) -> tuple[str, int, str | None, list[list[Any]]]:
+    """Return where a message goes: the page, the position in it, why the page is opened, and the calls that it answers."""
     if message.answers:
         calling = _calling_page(core, cursor, message.answers[0])
         answers = _answers(core, calling, message)
         last = calling.results_end(calling.find_seq(answers[0][1]))
-        return _Place(calling.index, calling.position_after(last), None, cursor.turn, answers)
+        return calling.index, calling.position_after(last), None, answers
     if message.role in ("system", "developer") and not cursor.turn:
-        return _Place(f"{SYSTEM}-{cursor.next_number[SYSTEM]}", 1, SYSTEM, 0)
+        return f"{SYSTEM}-{cursor.next_number[SYSTEM]}", 1, SYSTEM, []
     page = cursor.page
     opens = _opens(core, message, page)
     if page is not None and opens is None:
-        return _Place(page.index, page.length + 1, None, cursor.turn)
-    turn = cursor.turn + (opens is Opening.TURN)
-    return _Place(f"{USER}-{cursor.next_number[USER]}", 1, str(opens), turn)
+        return page.index, page.length + 1, None, []
+    return f"{USER}-{cursor.next_number[USER]}", 1, str(opens), []
 
 
 def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
@@ -321,17 +293,17 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
     return Opening.CONTINUATION if page.tokens * core.state.scale >= planner.cut_tokens(core.config) else None
 
 
-def _calling_page(core: Core, cursor: Cursor, call_id: str) -> Page:
+def _calling_page(core: Core, cursor: _Cursor, call_id: str) -> Page:
     """Return the page with the nearest call of this id that waits for its result; an archived one as it is at the cursor."""
     found = cursor.find_call(call_id)
     if found is not None and found[0] is cursor.page:
         return found[0]
-    seq, oldest = cursor.seq + 1, 0 if found is None else found[1].seq
+    seq, oldest = core.state.seq + 1, 0 if found is None else found[1].seq
 
     def nearest(index: "PageIndex") -> tuple[str, int] | None:
         return index.find_call(call_id, before=seq)
 
-    while cursor.seq and (known := core.ask(nearest)) is not None and known[1] > oldest:
+    while core.state.seq and (known := core.ask(nearest)) is not None and known[1] > oldest:
         index, seq = known  # what messages before this one in the same command answer, the index does not know
         if index not in cursor.state.active:
             page = pages.load(core, index, late=cursor.late(index))
@@ -342,15 +314,13 @@ def _calling_page(core: Core, cursor: Cursor, call_id: str) -> Page:
     raise _orphan(core, call_id)
 
 
-def _answers(core: Core, page: Page, message: Message) -> list[tuple[str, int]]:
+def _answers(core: Core, page: Page, message: Message) -> list[list[Any]]:
     """Return the ids that a message answers, each with the sequence number of its call; all are calls of one message."""
-    answers = []
     for call_id in message.answers:
-        nodes = page.open_calls.get(call_id)
-        if not nodes:
+        if not page.open_calls.get(call_id):
             raise _orphan(core, call_id)
-        answers.append((call_id, nodes[-1].seq))
-    if len({call_seq for _, call_seq in answers}) > 1:
+    answers = [[call_id, page.open_calls[call_id][-1].seq] for call_id in message.answers]
+    if any(call_seq != answers[0][1] for _, call_seq in answers):
         text = "one message answers the calls of one message: send the results of each assistant message for themselves"
         raise InvalidMessageError(text, path="content")
     return answers
@@ -364,18 +334,11 @@ def _orphan(core: Core, call_id: str) -> InvalidMessageError:
     return InvalidMessageError(message, path=core.state.wire.ANSWER_PATH)
 
 
-def _first_answer(core: Core, messages: Sequence[Message], key: object) -> list[int]:
+def _first_answer(core: Core, taken: Sequence[_Taken], key: str) -> list[int]:
     """Return the places of what an earlier command with this key brought in, none where there was no such command."""
-    if not isinstance(key, str) or not key:
-        message = f"a key is text of at least one character, not {shown(key)}"
-        raise InvalidIdError(message, value=key)
-    try:
-        key.encode()
-    except UnicodeEncodeError as error:
-        message = "the key holds a lone surrogate, which UTF-8 cannot encode: take another key"
-        raise InvalidIdError(message, value=key) from error
+    check_identifier(key, "key")
     seqs = core.ask(lambda index: index.find_key(key))
-    if seqs and [entry.node.message.raw for entry in _entries(core, seqs, ())] != [message.raw for message in messages]:
+    if seqs and [entry.node.message.raw for entry in _entries(core, seqs, ())] != [each.message.raw for each in taken]:
         message = f"the key {shown(key)} was used for other messages: take a new key for new messages"
         raise ConflictError(message, expected=core.state.seq, head=core.state.seq)
     return list(seqs)

@@ -2,15 +2,11 @@
 
 The scale follows a report at once where it makes windows smaller, and where it makes them larger only when the last two agree: it
 is the newest of the last three ratios or their median, whichever is more. So no single report lets a window pass its budget, and
-none keeps windows small once a better one came. None blocks a session either: see ``ladder.fit``.
+none keeps windows small once a better one came. None blocks a session either: see ``window``.
 """
-
-import math
-from collections.abc import Iterator
 
 import attrs
 
-from memci.chapters.page import MessageNode
 from memci.engine.core.core import Core
 from memci.engine.history.events import UsageReported
 from memci.engine.history.state import State
@@ -21,8 +17,7 @@ from memci.messages.usage import MOST_TOKENS, prompt_tokens
 RATIO_LIMITS = (0.5, 4.0)
 """How many tokens the provider may count for one of the counter; beyond it, the report is about something else."""
 
-ESTIMATE_SLACK = 1.05
-"""What stays on top of a calibrated estimate: single messages differ more than the window does."""
+ESTIMATE_SLACK = 1.05  # what stays on top of a calibrated estimate: single messages differ more than the window does
 
 FIXED_SHARE = 0.75
 """Share of the budget that a report may make of what no step shortens, so that there is room for the next message."""
@@ -30,17 +25,11 @@ FIXED_SHARE = 0.75
 
 @attrs.frozen(kw_only=True)
 class Calibration:
-    """What came of a report of usage.
+    """What came of a report of usage."""
 
-    Attributes:
-        accepted: Whether it can be about the last window.
-        scale: What counts are multiplied by now.
-        reason: Why, in words.
-    """
-
-    accepted: bool
-    scale: float
-    reason: str
+    accepted: bool  # whether it can be about the last window
+    scale: float  # what counts are multiplied by now
+    reason: str  # why, in words
 
 
 def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
@@ -79,13 +68,7 @@ def _most_scale(state: State) -> float:
     budget, tools_tokens = state.config.budget.tokens, 0
     if state.settled is not None:
         budget, tools_tokens = min(budget, state.settled.budget), state.settled.tools_tokens
-    fixed = state.system.tokens + state.instruction_tokens + tools_tokens + REPLY_TOKENS
-    least = fixed + sum(min(node.tokens, node.stub_tokens or math.inf) for node in _open_nodes(state))
+    least = state.system.tokens + state.instruction_tokens + tools_tokens + REPLY_TOKENS
+    for page in filter(None, (state.opening, state.active.open_page)):
+        least += sum(min(node.tokens, node.stub_tokens or node.tokens) for node in page.nodes())
     return FIXED_SHARE * budget / least
-
-
-def _open_nodes(state: State) -> Iterator[MessageNode]:
-    if state.opening is not None:
-        yield from state.opening.nodes
-    if state.active.open_page is not None:
-        yield from state.active.open_page.nodes()

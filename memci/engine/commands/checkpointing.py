@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.catalogue.page_facts import INDEX_PLACE
+from memci.archive.stores.names import check_identifier
 from memci.engine.core.core import Core
-from memci.engine.core.projection import checkpoint_of
+from memci.engine.core.indexing import checkpoint_of
 from memci.engine.history import state_codec
-from memci.engine.history.events import Event, PageErased, PagesFolded, from_record
+from memci.engine.history.events import CheckpointMade, CheckpointRestored, Event, PageErased, PagesFolded, from_record
 from memci.engine.history.state import State
-from memci.engine.history.time_events import CheckpointMade, CheckpointRestored
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
 from memci.errors import ConfigError, CorruptError, InvalidIdError, shown
@@ -22,15 +22,13 @@ _ASKED_FOR = tuple(kind.value for kind in CheckpointKind if kind is not Checkpoi
 
 def make_checkpoint(core: Core, label: object, kind: object) -> Checkpoint:
     """Note that the session can come back to where it is."""
-    if not isinstance(label, str) or not label or not _is_encodable(label):
-        message = f"{shown(label)} is not a label: give text of at least one character that UTF-8 can encode"
-        raise InvalidIdError(message, value=label)
+    text = check_identifier(label, "label")
     if kind not in _ASKED_FOR:
         message = (
             f"{shown(kind)} is not known: give one of {', '.join(_ASKED_FOR)} (auto ones are made by checkpoints.every_turns)"
         )
         raise ConfigError(message, path="kind")
-    event = _made(core.state, label, CheckpointKind(str(kind)), core.now())
+    event = _made(core.state, text, CheckpointKind(str(kind)), core.now())
     core.commit([event])
     return checkpoint_of(event, core.state.seq)
 
@@ -88,25 +86,8 @@ def _made(state: State, label: str, kind: CheckpointKind, at: str) -> Checkpoint
     return CheckpointMade(number=state.next_checkpoint, label=label, checkpoint_kind=kind.value, turn=state.turn, at=at)
 
 
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _put_files_back(core: Core, target: int, before: int) -> None:
-    """Make the files again that pages had at the checkpoint and that were replaced or removed since.
-
-    O(events since the checkpoint). After a crash half way, reading such a page makes its file again.
-    """
-    for index in sorted(_changed(core, target, before)):
-        pages.mend_file(core, index)
-
-
-def _changed(core: Core, after: int, until: int) -> set[str]:
-    """Return the pages whose files folds, restored checkpoints or erasing changed since an event."""
+def _put_files_back(core: Core, after: int, until: int) -> None:
+    """Make the files again that pages had at a checkpoint and that changed since; else reading does. O(events since)."""
     changed = set()
     while after < until:
         first, last, until = after, until, after
@@ -120,4 +101,5 @@ def _changed(core: Core, after: int, until: int) -> set[str]:
                 changed.add(event.page)
             elif isinstance(event, CheckpointRestored):  # it put files back that were changed after its target
                 after = min(after, event.target)
-    return changed
+    for index in sorted(changed):
+        pages.mend_file(core, index)

@@ -1,17 +1,20 @@
 """Why a page is where it is."""
 
 from collections import Counter
+from collections.abc import Iterator
+from typing import TypeAlias
 
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.chapters.address import is_root, segment_of
-from memci.chapters.recalled import Attachment
 from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM
 from memci.engine.reading import pages
-from memci.engine.settings.config import Config
 from memci.engine.view import planner
+
+_OF_FACTS = ("turn", "tokens", "archived_turn", "recall_count", "last_recall_turn", "pinned")
+_Numbers: TypeAlias = dict[str, float | int | str | bool | None]
 
 
 @attrs.frozen(kw_only=True)
@@ -19,7 +22,6 @@ class Explanation:
     """Why a page is where it is.
 
     Attributes:
-        index: The page's index.
         state: Where it is.
         in_window: Whether its messages stand in the window, verbatim or as a recalled block.
         in_contents: Whether the contents page that the window shows lists it, for itself or in a directory.
@@ -32,7 +34,7 @@ class Explanation:
     in_window: bool
     in_contents: bool
     reasons: tuple[str, ...]
-    facts: dict[str, float | int | str | bool | None]
+    facts: _Numbers
 
     def __str__(self) -> str:
         """Return the explanation as text."""
@@ -47,10 +49,9 @@ def explain(core: Core, index: str) -> Explanation:
     state, config = core.state, core.config
     now = core.lay_out(state, state.settled)
     marks = planner.marks(state, config, now, config.budget.tokens)
-    numbers: dict[str, float | int | str | bool | None] = {
-        "turn": facts.turn,
+    numbers: _Numbers = {
+        **{name: getattr(facts, name) for name in _OF_FACTS},
         "now_turn": state.turn,
-        "tokens": facts.tokens,
         "window_tokens": now.tokens,
         "budget_tokens": config.budget.tokens,
         "high_tokens": round(marks.high),
@@ -58,17 +59,12 @@ def explain(core: Core, index: str) -> Explanation:
         "min_pages": config.active.min_pages,
         "max_pages": config.active.max_pages,
         "active_pages": len(state.active),
-        "archived_turn": facts.archived_turn,
-        "recall_count": facts.recall_count,
-        "last_recall_turn": facts.last_recall_turn,
-        "pinned": facts.pinned,
         "listed_as": str(entry.detail) if (entry := state.archive.find_entry(index)) is not None else None,
     }
-    shown = facts.state in (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED)
     return Explanation(
         index=index,
         state=facts.state,
-        in_window=shown,
+        in_window=facts.state in (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED),
         in_contents=state.archive.shows(index),
         reasons=tuple(_reasons(core, index, facts.state, numbers)),
         facts=numbers,
@@ -79,9 +75,8 @@ def _explain_list(core: Core, index: str) -> Explanation:
     facts, listed = pages.read_facts(core, index), pages.read(core, index).pages
     archive, system = core.state.archive, segment_of(index) == SYSTEM
     states = Counter(str(each.state) for each in listed)
-    reasons = [
-        f"It stands for {len(listed)} pages: {', '.join(f'{count} {state}' for state, count in states.items()) or 'none'}."
-    ]
+    told = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
+    reasons = [f"It stands for {len(listed)} pages: {told}."]
     shown = bool(listed) if system else bool(archive.message_list)
     if is_root(index):
         never = "It is the system part, which never folds." if system else "It is the contents page, and always stands open."
@@ -91,7 +86,7 @@ def _explain_list(core: Core, index: str) -> Explanation:
         if index in archive.published:
             reasons.append("The contents page that the window shows lists it as a directory.")
         if facts.state is PageState.ATTACHED:
-            reasons.append(_attached(core.state.recalled.attachments[index], core.config))
+            reasons.append(_attached(core, index))
     return Explanation(
         index=index,
         state=facts.state,
@@ -102,51 +97,46 @@ def _explain_list(core: Core, index: str) -> Explanation:
     )
 
 
-def _reasons(  # noqa: C901 (one branch a state)
-    core: Core, index: str, where: PageState, numbers: dict[str, float | int | str | bool | None]
-) -> list[str]:
-    state, config = core.state, core.config
-    archived = f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
-    used = "It was never recalled."
-    if numbers["recall_count"]:
-        used = f"It was recalled {numbers['recall_count']}×, last in turn {numbers['last_recall_turn']}."
-    reasons: list[str] = []
-    match where:
-        case PageState.OPEN:
-            reasons.append("It is the page that the next message joins; the open page never folds.")
-        case PageState.ACTIVE if index in state.system:
-            reasons.append("It is a part of the system prompt, which never folds.")
-        case PageState.ACTIVE:
-            page = state.active.find_page(index)
-            reasons.append(
-                f"The window holds {numbers['window_tokens']} tokens; pages fold above {numbers['high_tokens']}, oldest first, "
-                f"down to {numbers['low_tokens']}, and the last {numbers['min_pages']} pages only when a window has no room."
-            )
-            if page is not None and page.open_calls:
-                reasons.append("A call in it waits for its result: it folds only when a window has no room.")
-        case PageState.ARCHIVED:
-            reasons += [archived, f"The contents page lists it ({numbers['listed_as']}).", used]
-        case PageState.HIDDEN:
-            directory = state.archive.find_directory(index)
-            reasons += [
-                archived,
-                f"The contents page groups it with its neighbours in {directory.index if directory else ''}.",
-                used,
-            ]
-        case PageState.ATTACHED:
-            reasons += [archived, _attached(state.recalled.attachments[index], config), used]
-        case PageState.EVICTED:
-            reasons += [archived, used, "Its entry left the contents page; search finds it, restore puts it back."]
-            if index in state.archive.published:
-                reasons.append("The window still shows its entry, until the next fold.")
-            elif state.archive.shows(index):
-                reasons.append("The window still shows its entry in a directory, until the next fold.")
+def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:
+    state = core.state
+    if where is PageState.OPEN:
+        yield "It is the page that the next message joins; the open page never folds."
+    elif index in state.system:
+        yield "It is a part of the system prompt, which never folds."
+    elif where is PageState.ACTIVE:
+        yield (
+            f"The window holds {numbers['window_tokens']} tokens; pages fold above {numbers['high_tokens']}, oldest first, "
+            f"down to {numbers['low_tokens']}, and the last {numbers['min_pages']} pages only when a window has no room."
+        )
+        page = state.active.find_page(index)
+        if page is not None and page.open_calls:
+            yield "A call in it waits for its result: it folds only when a window has no room."
+    else:
+        yield f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
+        yield from _of_archived(core, index, where, numbers)
+        count, last = numbers["recall_count"], numbers["last_recall_turn"]
+        yield f"It was recalled {count}×, last in turn {last}." if count else "It was never recalled."
     if numbers["pinned"]:
-        reasons.append("It is pinned: its entry is never evicted.")
-    return reasons
+        yield "It is pinned: its entry is never evicted."
 
 
-def _attached(attachment: Attachment, config: Config) -> str:
+def _of_archived(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:
+    archive = core.state.archive
+    if where is PageState.ATTACHED:
+        yield _attached(core, index)
+    elif where is PageState.ARCHIVED:
+        yield f"The contents page lists it ({numbers['listed_as']})."
+    elif (directory := archive.find_directory(index)) is not None:
+        yield f"The contents page groups it with its neighbours in {directory.index}."
+    else:
+        yield "Its entry left the contents page; search finds it, restore puts it back."
+        if archive.shows(index):
+            entry = "its entry" if index in archive.published else "its entry in a directory"
+            yield f"The window still shows {entry}, until the next fold."
+
+
+def _attached(core: Core, index: str) -> str:
+    attachment = core.state.recalled.attachments[index]
     if attachment.prefetched:
         return f"It matches what the user said in turn {attachment.turn}, and fades with the next turn."
-    return f"It was recalled in turn {attachment.turn} and fades in turn {attachment.turn + config.recall.turns}."
+    return f"It was recalled in turn {attachment.turn} and fades in turn {attachment.turn + core.config.recall.turns}."

@@ -12,7 +12,7 @@ from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, SummaryFailed, logger
 from memci.engine.history import blocks
-from memci.engine.history.apply_fold import entries_before_fold
+from memci.engine.history.apply import entries_before_fold
 from memci.engine.history.events import FoldUndone, PagesFolded
 from memci.engine.history.page_codec import file_name, page_file, page_value
 from memci.engine.history.state import LastFold
@@ -22,8 +22,7 @@ from memci.engine.view.planner import FoldPlan
 from memci.errors import ConflictError, MemciError, SummaryError
 from memci.messages.message import Message
 
-NAME_CHARACTERS = 120
-"""What an entry shows at most of the name that the application gave a page."""
+NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page
 
 
 def fold_at_marks(core: Core) -> None:
@@ -82,7 +81,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         directories=config.contents.directories,
         turn=state.turn,
         count=core.count_text,
-        has_pages=lambda first, last: core.ask(lambda index: index.count_pages(first, last)) > 0,
+        has_pages=lambda first, last: count_pages(core, first, last) > 0,
         evict=evict,
     )
     too_large = not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit
@@ -144,6 +143,11 @@ def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
     return core.count(core.state.wire.block(core.state.archive.preview(entries).render()))
 
 
+def count_pages(core: Core, first: int, last: int) -> int:
+    """Return how many pages have a number from one to another."""
+    return core.ask(lambda index: index.count_pages(first, last))
+
+
 def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int = 0) -> ContentsEntry:
     """Summarise a page, for a contents page of *limit* tokens. O(its size)."""
     messages = [node.message for node in page.nodes()]
@@ -154,15 +158,7 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
         summary = attrs.evolve(summary, title=name, spans=(name, *summary.spans))
     entry = ContentsEntry(
         index=page.index,
-        title=summary.title,
-        summary=summary.summary,
-        lines=summary.lines,
-        outcome=summary.outcome,
-        keywords=summary.keywords,
-        spans=summary.spans,
-        entities=summary.entities,
-        state_changes=summary.state_changes,
-        importance=summary.importance,
+        **{name: getattr(summary, name) for name in attrs.fields_dict(Summary)},
         entries=len(page),
         tokens=page.tokens,
         turn=page.turn,
@@ -179,10 +175,7 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
 
 
 def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: int) -> Summary:
-    """Return the summary of a page. Where the summariser fails, extracts take its place; where they fail too, nothing does.
-
-    No failure stops a fold or a window: observers hear of it.
-    """
+    """Return a page's summary, extracts where that fails, nothing where these fail too; observers hear of it, and all goes on."""
     from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
 
     for summarizer in filter(None, (core.summarizer, ExtractiveSummarizer())):
@@ -228,4 +221,4 @@ def _stale_text(core: Core) -> bool:
     shown = state.archive.message_list.head
     contents = state.archive.contents.render()
     changed = (shown.message.raw if shown else b"") != (state.wire.block(contents).raw if contents else b"")
-    return changed or (state.opening is not None and state.opening.page != state.turn_page)
+    return changed or (state.opening is not None and state.opening.index != state.turn_page)

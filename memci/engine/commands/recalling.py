@@ -1,4 +1,4 @@
-"""Pages that come back, leave again, and what the contents page lists."""
+"""Pages that come back, asked for or as they match what the user just said, leave again, and what the contents page lists."""
 
 import math
 from collections.abc import Sequence
@@ -12,22 +12,30 @@ from memci.chapters.address import is_range, last_number, page_number, segment_o
 from memci.chapters.page import Page
 from memci.engine.commands import folding
 from memci.engine.core.core import Core
-from memci.engine.core.monitor import Eviction, Recall
+from memci.engine.core.indexing import entry_text
+from memci.engine.core.monitor import Eviction, Prefetch, PrefetchFailed, Recall, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.history.page_codec import page_value
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.reading import listing, pages
+from memci.engine.reading.searching import search
 from memci.engine.view import planner
 from memci.engine.view.layout import lay_out_least
 from memci.engine.view.planner import FoldPlan
-from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
+from memci.errors import CorruptError, PageEvictedError, PageNotFoundError, PermissionDeniedError, UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
-RECEIPT_TOKENS = 128
-"""What the answer to whoever recalled a page takes of the next window."""
+RECEIPT_TOKENS = 128  # what the answer to whoever recalled a page takes of the next window
+
+LEAST_SCORE = 0.25
+"""How well a page has to match to be prefetched, as ``Hit.score`` tells. On real conversations, questions about earlier pages
+find most of their evidence above it; what is below is rarely about the same."""
+
+_MOST_PREFETCHED = 20
+_VERBATIM = (PageState.OPEN, PageState.ACTIVE)
 
 
 def recall(core: Core, index: str) -> Page:
@@ -36,21 +44,19 @@ def recall(core: Core, index: str) -> Page:
     Of a range of pages, such as a directory, their list is attached. Recalled pages have a share of the budget: beyond it the
     least recently used ones fade. A page for which there is no room is returned and not attached, and observers hear of that.
     """
-    state = core.state
     if is_range(index):
-        return _attach(core, index, recall_count=0)
+        return _attach(core, index, 0)
     facts = pages.get_facts(core, index)
-    if facts.state in (PageState.OPEN, PageState.ACTIVE):
+    if facts.state in _VERBATIM:
         if index not in folds_next(core):
             return pages.load(core, index)
         folding.fold(core, FoldPlan(pages=(index,), reason="budget"))
         facts = pages.get_facts(core, index)
-    if facts.state is PageState.ATTACHED and not state.recalled.attachments[index].prefetched:
-        return _attach(core, index, recall_count=facts.recall_count)
-    if facts.state is PageState.EVICTED and not state.archive.shows(index):
+    if facts.state is PageState.EVICTED and not core.state.archive.shows(index):
         raise PageEvictedError(index)
-    page = _attach(core, index, recall_count=facts.recall_count + 1)
-    if index in state.recalled:
+    is_new = facts.state is not PageState.ATTACHED or bool(core.state.recalled.attachments[index].prefetched)
+    page = _attach(core, index, facts.recall_count + is_new)
+    if is_new and index in core.state.recalled:
         core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
     return page
 
@@ -63,10 +69,10 @@ def folds_next(core: Core) -> Sequence[str]:
     return planner.plan_budget(state, core.config, layout, budget).pages if layout.tokens > budget else ()
 
 
-def _attach(core: Core, index: str, *, recall_count: int) -> Page:
+def _attach(core: Core, index: str, recall_count: int) -> Page:
     """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room."""
     page = pages.load(core, index)
-    event = attaching(core, page, recall_count=recall_count)
+    event = _attaching(core, page, recall_count=recall_count)
     faded = _giving_way(core, event)
     if faded is None:
         if index in core.state.recalled:  # the next window would let it go
@@ -74,8 +80,12 @@ def _attach(core: Core, index: str, *, recall_count: int) -> Page:
         known = core.facts(index)
         core.monitor.tell(Recall(page=index, recall_count=known.recall_count if known is not None else 0, refused=True))
         return page
-    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
+    core.commit([*_fading(faded, "share"), event])
     return page
+
+
+def _fading(indexes: list[str], reason: str) -> list[PagesFaded]:
+    return [PagesFaded(pages=indexes, reason=reason)] if indexes else []
 
 
 def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
@@ -88,24 +98,19 @@ def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     least = lay_out_least(state, state.settled).tokens
     room = min(int(core.config.recall.max_share * budget), budget - RECEIPT_TOKENS - least)
     known = state.recalled.attachments.get(event.page)
-    left = _scaled(core, event.block_tokens if known is None else known.tokens)
-    if left > room:
+    own = math.ceil((event.block_tokens if known is None else known.tokens) * state.scale)
+    if own > room:
         return None
-    others = [(index, _scaled(core, each.tokens)) for index, each in state.recalled.least_used() if index != event.page]
-    left += sum(tokens for _, tokens in others)
-    faded = []
-    for index, tokens in others:
-        if left > room:
+    others = {index: math.ceil(each.tokens * state.scale) for index, each in state.recalled.least_used() if index != event.page}
+    over, faded = own + sum(others.values()) - room, []
+    for index, tokens in others.items():
+        if over > 0:
             faded.append(index)
-            left -= tokens
+            over -= tokens
     return faded
 
 
-def _scaled(core: Core, tokens: int) -> int:
-    return math.ceil(tokens * core.state.scale)
-
-
-def attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int = 0) -> PageRecalled:
+def _attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int = 0) -> PageRecalled:
     """Return the event that attaches a page, or the list of a range, or that renews how long it stays."""
     state = core.state
     attached = page.index in state.recalled
@@ -133,15 +138,12 @@ def fade(core: Core, index: str) -> None:
 
 
 def evict(core: Core, index: str) -> None:
-    """Take an archived page's entry out of the contents page, or those of a range; what is attached leaves the window too.
-
-    A directory that lies in the range goes as it is, so that its pages need not be looked at.
-    """
+    """Take archived pages' entries out of the contents page; what is attached fades. Directories that lie in a range go whole."""
     directories = _directories_within(core, index)
     chosen = _chosen(core, index, directories)
     _refuse_system(index)
     for facts in chosen:
-        if facts.state in (PageState.OPEN, PageState.ACTIVE):
+        if facts.state in _VERBATIM:
             message = f"page {facts.index} is in the window, not in the contents page: fold it first"
             raise PageNotFoundError(message, index=facts.index)
     listed = [facts for facts in chosen if _is_listed(core, facts.index)]
@@ -156,7 +158,7 @@ def evict(core: Core, index: str) -> None:
     core.commit(
         [
             *_restored(core, listed),
-            *([PagesFaded(pages=faded, reason="evicted")] if faded else []),
+            *_fading(faded, "evicted"),
             PagesEvicted(pages=[[each, "command"] for each in gone]),
         ]
     )
@@ -164,31 +166,65 @@ def evict(core: Core, index: str) -> None:
 
 
 def restore(core: Core, index: str) -> None:
-    """Put the entry of an evicted page, or of one in a directory, back into the contents page, or those of a range.
-
-    Its age begins anew. Nothing happens for a page that has its own entry.
-    """
-    archived = [facts for facts in _chosen(core, index) if facts.state not in (PageState.OPEN, PageState.ACTIVE)]
-    events = _restored(core, archived)
+    """Give pages their own entry in the contents page again, where they have none; its age begins anew."""
+    events = _restored(core, _chosen(core, index))
     if events:
         core.commit(events)
 
 
 def pin(core: Core, index: str, *, pinned: bool) -> None:
-    """Keep a page's entry, or those of a range, from ever being evicted, or let it go again.
-
-    A page in a directory gets its own entry first; pages of a range that are evicted are passed over.
-    """
+    """Keep pages' entries from ever being evicted, or let them go again; those in a directory get their own entry first."""
     chosen = _chosen(core, index)
     _refuse_system(index)
-    shown = (PageState.OPEN, PageState.ACTIVE)
-    there = [facts for facts in chosen if facts.state in shown or facts.pinned == pinned or _is_listed(core, facts.index)]
+    there = [facts for facts in chosen if facts.state in _VERBATIM or facts.pinned == pinned or _is_listed(core, facts.index)]
     if not there:
         raise PageEvictedError(index)
     changed = [facts for facts in there if facts.pinned != pinned]
-    restored = _restored(core, [facts for facts in changed if facts.state not in shown])
     if changed:
-        core.commit([*restored, *(PagePinned(page=facts.index, pinned=pinned) for facts in changed)])
+        core.commit([*_restored(core, changed), *(PagePinned(page=facts.index, pinned=pinned) for facts in changed)])
+
+
+def prefetch(core: Core, budget: int, heard: int) -> int:
+    """Attach the pages that match the user's new message well, before it is answered; once for each message. Costs a search.
+
+    Return the sequence number of the newest message for which they were looked for, which the window notes; *heard* is the last.
+    """
+    state, recall = core.state, core.config.recall
+    open_page = state.active.open_page
+    if open_page is None or open_page.tail is None or not open_page.only_user:
+        return heard
+    message = open_page.tail.seq
+    if message <= heard:  # it has what there was, or had it until something else needed the room
+        return heard
+    attached = [(math.ceil(each.tokens * state.scale), each.prefetched) for each in state.recalled.attachments.values()]
+    room = min(
+        recall.passages_tokens - sum(tokens for tokens, prefetched in attached if prefetched),
+        int(recall.max_share * budget) - sum(tokens for tokens, _ in attached),
+    )
+    query = "\n".join(entry_text(node.message) for node in open_page.nodes() if node.seq > heard)
+    try:
+        events = _matching(core, query, room, message)
+    except (UnavailableError, CorruptError) as error:
+        logger().warning("session %r: pages could not be prefetched: %s", core.session_id, error)
+        core.monitor.tell(PrefetchFailed(error=error))
+        return heard
+    if events:
+        core.commit(events)
+        core.monitor.tell(Prefetch(pages=tuple(event.page for event in events), tokens=sum(each.block_tokens for each in events)))
+    return message
+
+
+def _matching(core: Core, query: str, room: int, message: int) -> list[PageRecalled]:
+    events: list[PageRecalled] = []
+    for hit in search(core, query, limit=_MOST_PREFETCHED, include_visible=False):
+        if hit.score < LEAST_SCORE:
+            break
+        event = _attaching(core, pages.load(core, hit.index), prefetched=message)
+        tokens = math.ceil(event.block_tokens * core.state.scale)
+        if tokens <= room:
+            room -= tokens
+            events.append(event)
+    return events
 
 
 def _refuse_system(index: str) -> None:
@@ -240,7 +276,7 @@ def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
     limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
     events = []
     for facts in chosen:
-        if core.state.archive.find_entry(facts.index) is not None:
+        if facts.state in _VERBATIM or core.state.archive.find_entry(facts.index) is not None:
             continue
         page = pages.load(core, facts.index)
         entry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)

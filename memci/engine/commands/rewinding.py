@@ -1,18 +1,19 @@
 """Going back: the session continues before an entry; what came after stays in the journal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import attrs
 
+from memci.archive.catalogue.page_facts import PageFacts
 from memci.archive.contents.contents_page import Directory
-from memci.chapters.address import is_range, page_number
+from memci.chapters.address import is_range, page_number, segment_of
 from memci.chapters.page import Opening, Page
 from memci.engine.commands import folding
 from memci.engine.core.core import Core
-from memci.engine.history.apply_fold import entries_before_page, opening_nodes
+from memci.engine.history.apply import entries_before_page
 from memci.engine.history.events import Rewound
 from memci.engine.history.page_codec import page_value
-from memci.engine.history.state import SYSTEM
+from memci.engine.history.state import SYSTEM, opening_of
 from memci.engine.reading import pages
 from memci.errors import PageNotFoundError
 
@@ -34,17 +35,17 @@ def rewind(core: Core, address: str, seq: int) -> None:
         what = f"{address} is another entry"
         raise core.changed(what)
     index, state = page.index, core.state
-    before = _page_before(core, index) if position == 1 else None
-    if before is not None and before not in state.active:
-        index, page = before, pages.load(core, before)
+    before = next(_before(core, index), None) if position == 1 else None
+    if before is not None and before.index not in state.active:
+        index, page = before.index, pages.load(core, before.index)
         position = len(page) + 1
     number = page_number(index)
     content, recalls = None, None
     if page.chapter is not state.active and position > 1:
         if position <= len(page):
             page.cut(position)
-        content = page_value(page)
-        recalls = _recalls(core, index)
+        content, facts = page_value(page), pages.get_facts(core, index)
+        recalls = None if facts.last_recall_turn is None else [facts.recall_count, facts.last_recall_turn]
     opening_page, opening = _turn_before(core, page, removed=position == 1)
     left = _directories_before(core, number)
     entries = entries_before_page(state, number, left)
@@ -81,33 +82,24 @@ def _find(core: Core, address: str) -> tuple[Page, int]:
     return page, position
 
 
-def _recalls(core: Core, index: str) -> list[int] | None:
-    """Return how often a page was recalled and the turn of its last recall, ``None`` where it never was."""
-    facts = pages.get_facts(core, index)
-    return None if facts.last_recall_turn is None else [facts.recall_count, facts.last_recall_turn]
-
-
 def _directories_before(core: Core, number: int) -> dict[int, Directory]:
     """Return what is left of the directories that list pages from a number on, by the number of their first page."""
     left = {}
     for entry in core.state.archive.entries:
         if isinstance(entry, Directory) and entry.covers[0][0] < number <= entry.covers[-1][1]:
             covers = tuple((first, min(last, number - 1)) for first, last in entry.covers if first < number)
-            directory = entry.narrowed(covers, _count_pages(core, covers))
+            directory = entry.narrowed(covers, sum(folding.count_pages(core, *each) for each in covers))
             if directory.pages:
                 left[page_number(entry.index)] = attrs.evolve(directory, shown_tokens=core.count_text(directory.render()) + 1)
     return left
 
 
-def _count_pages(core: Core, ranges: Sequence[tuple[int, int]]) -> int:
-    return core.ask(lambda index: sum(index.count_pages(first, last) for first, last in ranges))
-
-
-def _page_before(core: Core, index: str) -> str | None:
-    """Return the page before a page, ``None`` for the first. O(directories between them)."""
-    segment = index.rpartition("-")[0]
-    candidates = (f"{segment}-{number}" for number in range(page_number(index) - 1, 0, -1))
-    return next((candidate for candidate in candidates if core.facts(candidate) is not None), None)
+def _before(core: Core, index: str) -> Iterator[PageFacts]:
+    """Yield the facts of the pages before a page, newest first. O(directories between them)."""
+    for number in range(page_number(index) - 1, 0, -1):
+        facts = core.facts(f"{segment_of(index)}-{number}")
+        if facts is not None:
+            yield facts
 
 
 def _turn_before(core: Core, page: Page, *, removed: bool) -> tuple[str, Page | None]:
@@ -117,20 +109,13 @@ def _turn_before(core: Core, page: Page, *, removed: bool) -> tuple[str, Page | 
     first = _first_page(core, page.index, page.turn)
     if not first or first in core.state.active:
         return first, None
-    opening = Page(index=first, turn=page.turn)
-    for node in opening_nodes(pages.load(core, first)):
-        opening.add(node)
-    return first, opening
+    return first, opening_of(pages.load(core, first))
 
 
 def _first_page(core: Core, index: str, turn: int | None) -> str:
     """Return the first page of a turn, ``None`` for the turn of the page before; empty for none. O(pages of the turn)."""
-    segment = index.rpartition("-")[0]
     first = ""
-    for number in range(page_number(index) - 1, 0, -1):
-        facts = core.facts(f"{segment}-{number}")
-        if facts is None:
-            continue
+    for facts in _before(core, index):
         turn = facts.turn if turn is None else turn
         if facts.turn != turn:
             break

@@ -1,19 +1,26 @@
-"""The window: what one call sends to the model."""
+"""The window: what one call sends to the model, and the budget ladder, the steps that make it fit, in their order."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
-from memci.engine.commands import ladder
-from memci.engine.commands.prefetching import prefetch
+from memci.chapters.page import MessageNode
+from memci.chapters.recalled import Attachment
+from memci.engine.commands import folding
+from memci.engine.commands.recalling import prefetch
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Zone, zone
+from memci.engine.history.blocks import STUB_CHARACTERS
+from memci.engine.history.events import PagesFaded, WindowSettled
 from memci.engine.history.state import State
-from memci.engine.settings.config_checks import MOST
-from memci.engine.view.layout import RENDERER, Layout, lay_out
-from memci.errors import ConfigError, InvalidMessageError, StoreError, shown
+from memci.engine.settings.config import MOST
+from memci.engine.view import planner
+from memci.engine.view.layout import RENDERER, Layout, lay_out, lay_out_least, open_entries, stubbed
+from memci.errors import BudgetError, ConfigError, InvalidMessageError, StoreError, shown
 from memci.messages import codec
+from memci.messages.tokens.message_tokens import count_tools
 
 
 @attrs.frozen(kw_only=True)
@@ -21,14 +28,10 @@ class Window:
     """What a call sends.
 
     Attributes:
-        messages: The messages as dicts, in the session's wire format; the list and all in it are the caller's own.
-        system: The system prompt, where the format has a parameter of its own for it (Anthropic's ``system``: text blocks);
-            ``None`` where it stands among the messages.
+        messages: Dicts in the session's wire format; the list and all in it are the caller's own.
+        system: The system prompt, where the format has a parameter of its own for it (Anthropic's ``system``: text blocks).
         tokens: At most its size, the tools and the start of the reply included; never above ``budget``.
-        budget: What it may hold.
-        zone: How full it is.
-        breakdown: Tokens by part (``system``, ``tools``, ``contents``, ``recalled``, ``active``, ``open``, ``reply``); they add
-            up to ``tokens``.
+        breakdown: Tokens by part (``system, tools, contents, recalled, active, open, reply``); they add up to ``tokens``.
         seq: Sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -60,7 +63,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
-        layout, settled = ladder.fit(core, attrs.evolve(ladder.settling(core, budget, schemas), passages_seq=heard))
+        layout, settled = _fit(core, attrs.evolve(_settling(core, budget, schemas), passages_seq=heard))
     if settled != core.state.settled:
         core.commit([settled])
     core.last_counted = layout.counted
@@ -73,12 +76,10 @@ def render_at(core: Core, seq: int) -> Window:
     """Return the window as it was after the event *seq*. Costs a snapshot and the events after it."""
     state = core.state if seq == core.state.seq else core.state_at(seq)
     settled = state.settled
-    if settled is None:
-        return _rendered(state, lay_out(state, None), state.config.budget.tokens, seq)
-    if settled.renderer != RENDERER:
+    if settled is not None and settled.renderer != RENDERER:
         message = f"the window was laid out by renderer {settled.renderer}, and this memci has renderer {RENDERER} only"
         raise StoreError(message)
-    return _rendered(state, lay_out(state, settled), settled.budget, seq)
+    return _rendered(state, lay_out(state, settled), planner.next_budget(state, state.config), seq)
 
 
 def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
@@ -116,3 +117,157 @@ def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
         seq=seq,
         json=b"[" + b",".join(raws) + b"]",
     )
+
+
+def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> WindowSettled:
+    """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
+    last = core.state.settled
+    known = last if last is not None and last.budget == budget else None
+    sha256 = hashlib.sha256(codec.encode(tools)).hexdigest() if tools else ""
+    attp = core.config.recall.protocol == "attp" and core.state.archive.message_list.head is not None  # the system part says so
+    tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
+    return WindowSettled(
+        budget=budget,
+        format=core.config.format,
+        tools_sha256=sha256,
+        tools_tokens=tokens,
+        renderer=RENDERER,
+        stubs=known.stubs if known is not None else [],
+        excerpts=known.excerpts if known is not None else {},
+        reads=attp or any(_names_reader(tool) for tool in tools),
+    )
+
+
+def _names_reader(tool: Mapping[str, Any]) -> bool:
+    """Return whether a tool's schema, of any format, is that of the tool which reads what a stub stands for."""
+    function = tool.get("function")
+    return "read_page" in (tool.get("name"), function.get("name") if isinstance(function, Mapping) else None)
+
+
+def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
+    """Climb the ladder until the window fits, and return it with what is shown as a stub, and whether the contents page is.
+
+    Where it does not by a scale that reports of usage raised, the counter's own margin counts: no report blocks a session.
+    """
+    try:
+        layout, settled = _shortened(core, wanted)
+    except BudgetError:
+        if core.state.scale <= core.counter.margin:
+            raise
+        layout, settled = _shortened(core, attrs.evolve(wanted, scale=core.counter.margin))
+    new = set(settled.stubs).difference(wanted.stubs)
+    if not new or not settled.contents or settled.scale is not None:  # such a window is asked for in another way again
+        return layout, settled
+    return _shown_further(core, layout, settled, new)
+
+
+def _shown_further(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> tuple[Layout, WindowSettled]:
+    """Let new stubs show more of their entries: half of what is left of the window, so that the next messages have room too."""
+    room = int((settled.budget - layout.tokens) / layout.scale / 2 / len(new))
+    excerpts = dict(settled.excerpts)
+    for index, position, node in open_entries(core.state):
+        if node.seq in new and (excerpt := _excerpt(core, index, position, node, room)) is not None:
+            excerpts[str(node.seq)] = excerpt
+    further = attrs.evolve(settled, excerpts=excerpts)
+    laid = core.lay_out(core.state, further)
+    return (laid, further) if laid.tokens <= settled.budget else (layout, settled)
+
+
+def _excerpt(core: Core, index: str, position: int, node: MessageNode, room: int) -> list[int] | None:
+    """Return how many characters of an entry a stub of so many tokens shows, and its tokens; ``None`` for hardly more."""
+    characters = 4 * room
+    while characters > 2 * STUB_CHARACTERS:
+        tokens = core.count_stub(index, position, node.message, node.tokens, characters)
+        if tokens <= room:
+            return [characters, tokens]
+        characters = min(characters * room // tokens, characters * 9 // 10)
+    return None
+
+
+def _shortened(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
+    """Let what stubs show beyond the least give way before any other step is taken."""
+    if wanted.excerpts and core.lay_out(core.state, wanted).tokens > wanted.budget:
+        wanted = attrs.evolve(wanted, excerpts={})
+    return _climb(core, wanted)
+
+
+def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
+    layout = core.lay_out(core.state, wanted)
+    if layout.tokens <= wanted.budget:
+        return layout, wanted
+    least, wanted = stubbed(core.state, wanted, lay_out_least)
+    if least.tokens > wanted.budget:  # before any step is taken, as steps last and would bring nothing
+        raise BudgetError(budget=wanted.budget, tokens=least.tokens, breakdown=least.breakdown)
+    for steps in ((_fade_excess, _fold, _fade_prefetched, _shorten_contents), (_fade_older, _shorten_contents)):
+        layout = _climbed(core, wanted, steps)
+        if layout.tokens <= wanted.budget:
+            return layout, wanted
+    if core.state.recalled.attachments:  # what was recalled in this turn goes before the contents page
+        layout = lay_out(core.state, attrs.evolve(wanted, contents=False))
+        if layout.tokens <= wanted.budget:
+            return layout, attrs.evolve(wanted, contents=False)
+        layout = _climbed(core, wanted, (_fade, _shorten_contents))
+        if layout.tokens <= wanted.budget:
+            return layout, wanted
+    for contents in (True, False):  # without it in one window, nothing is lost for later ones
+        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents), lay_out)
+        if layout.tokens <= wanted.budget:
+            return layout, settled
+    raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
+
+
+def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, Layout, int], None]]) -> Layout:
+    """Take the steps in turn, again and again, until the window fits or none of them makes any more room."""
+    layout, before = core.lay_out(core.state, wanted), None
+    while layout.tokens > wanted.budget and core.state.seq != before:
+        before = core.state.seq
+        for step in steps:
+            if layout.tokens > wanted.budget:
+                step(core, layout, wanted.budget)
+                layout = core.lay_out(core.state, wanted)
+    return layout
+
+
+def _fold(core: Core, layout: Layout, budget: int) -> None:
+    plan = planner.plan_budget(core.state, core.config, layout, budget)
+    if plan.contents_tokens is None or not folding.fold(core, plan, limit=plan.contents_tokens, evict=False).seq:
+        folding.fold(core, plan)
+
+
+def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
+    """Leave the contents page what the other parts leave, if that says something of its pages: what it lost is lost for good."""
+    heading = core.state.wire.block(core.state.archive.preview(()).heading())
+    room = int((budget - layout.tokens + layout.breakdown["contents"]) / layout.scale) - core.count(heading)
+    if room > 0:
+        folding.fold(core, planner.FoldPlan(pages=(), reason="budget"), limit=room, evict=False)
+
+
+def _fade_excess(core: Core, layout: Layout, budget: int) -> None:
+    """Let recalled pages go that take more than their share."""
+    _let_go(core, layout, layout.breakdown["recalled"] - int(core.config.recall.max_share * budget))
+
+
+def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
+    """Let pages go that nobody asked for until the window fits."""
+    _let_go(core, layout, layout.tokens - budget, lambda each: bool(each.prefetched))
+
+
+def _fade_older(core: Core, layout: Layout, budget: int) -> None:
+    """Let pages go that were recalled in earlier turns until the window fits."""
+    _let_go(core, layout, layout.tokens - budget, lambda each: each.turn < core.state.turn)
+
+
+def _fade(core: Core, layout: Layout, budget: int) -> None:
+    """Let recalled pages go until the window fits."""
+    _let_go(core, layout, layout.tokens - budget)
+
+
+def _let_go(core: Core, layout: Layout, over: int, may_go: Callable[[Attachment], bool] | None = None) -> None:
+    """Let recalled pages go, the least recently used first, until *over* tokens are gone."""
+    faded = []
+    for index, attachment in core.state.recalled.least_used():
+        if over > 0 and (may_go is None or may_go(attachment)):
+            faded.append(index)
+            over -= int(attachment.tokens * layout.scale)
+    if faded:
+        core.commit([PagesFaded(pages=faded, reason="budget")])

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import attrs
 
@@ -13,88 +13,76 @@ from memci.archive.contents.contents_page import Directory
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.summarizers.summary import Summarizer
-from memci.chapters.page import Page
-from memci.engine.core import counting, indexing
+from memci.chapters.page import MessageNode, Page
+from memci.engine.core import indexing
 from memci.engine.core.indexing import mark_at, mark_of
-from memci.engine.core.kept_states import KeptState
 from memci.engine.core.monitor import Monitor, logger
-from memci.engine.history import state_codec
+from memci.engine.history import blocks, state_codec
 from memci.engine.history.apply import apply
-from memci.engine.history.events import (
-    AnswerNoted,
-    Event,
-    MessageAppended,
-    PageBegan,
-    PageErased,
-    PagesEvicted,
-    SessionConfigured,
-    UsageReported,
-    WindowSettled,
-    from_record,
-    to_record,
-)
+from memci.engine.history.events import AT_THE_END, Event, PageErased, SessionConfigured, WindowSettled, from_record, to_record
 from memci.engine.history.page_codec import encoded
 from memci.engine.history.state import State
-from memci.engine.history.time_events import CheckpointMade, ForkMade
 from memci.engine.settings.config import Config
 from memci.engine.view.layout import Layout, View
-from memci.errors import ArgumentError, ConfigError, ConflictError, CorruptError, LockedError, StoreError, UnavailableError, shown
+from memci.errors import (
+    ArgumentError,
+    ConfigError,
+    ConflictError,
+    CorruptError,
+    InvalidMessageError,
+    LockedError,
+    StoreError,
+    UnavailableError,
+    shown,
+)
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.message_tokens import count_message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 _Answer = TypeVar("_Answer")
-MOST_ATTEMPTS = 500
-"""How often a command is begun again because others wrote first: each time costs what they wrote."""
+MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
 
-_AT_THE_END = (MessageAppended, AnswerNoted, WindowSettled, UsageReported, PagesEvicted, PageBegan, CheckpointMade, ForkMade)
-"""The events that leave alone what a window shows, or add to its end."""
+_STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
+
+
+class KeptState(NamedTuple):
+    """A state without a session, what marks its last event, and the event at which it was last kept as a snapshot."""
+
+    state: State
+    mark: str = ""  # tells its record from another one that could stand in its place; empty without events
+    snapshot: int = 0
 
 
 @attrs.define(eq=False, kw_only=True)
 class Core:
-    """One open session.
-
-    Attributes:
-        config: The settings that this process wants; they are in force from its next event on.
-        summarizer: Writes the contents entries; extracts where there is none.
-        instructions: What the system part tells the model of recalling; empty for nothing.
-        forget_erased: Removes what this process stored of pages that another one erased after an event.
-        read_only: Nothing is written, the index included.
-        lock: Held by every command; protects everything here.
-        state: The state after the last event that this process knows.
-        last_counted: Tokens of the last window by the counter, before the scale; 0 before the first.
-        indexed: The index, once it was asked for.
-        view: What the last window showed, while nothing but messages came in since.
-        policy: What of the config decides what a window holds, as the journal holds it.
-        lost: The store failed in a way after which the session must be loaded again.
-    """
+    """One open session."""
 
     session_id: str
     tenant: str
     memci: str
-    config: Config
+    config: Config  # the settings that this process wants; they are in force from its next event on
     store: BlobSession
     reopen: Callable[[], BlobSession]
     counter: TokenCounter
-    summarizer: Summarizer | None
-    instructions: str
-    forget_erased: Callable[["Core", int], None]
+    summarizer: Summarizer | None  # writes the contents entries; extracts where there is none
+    instructions: str  # what the system part tells the model of recalling; empty for nothing
+    forget_erased: Callable[["Core", int], None]  # removes what this process stored of pages that others erased after an event
     clock: Callable[[], datetime]
-    read_only: bool = False
-    lock: threading.RLock = attrs.field(factory=threading.RLock)
-    state: State = attrs.field(factory=State)
+    read_only: bool = False  # nothing is written, the index included
+    lock: threading.RLock = attrs.field(factory=threading.RLock)  # held by every command; protects everything here
+    state: State = attrs.field(factory=State)  # after the last event that this process knows
     monitor: Monitor = attrs.field(factory=Monitor)
     handles: int = 0
-    last_counted: int = 0
-    lost: bool = False
+    last_counted: int = 0  # tokens of the last window by the counter, before the scale; 0 before the first
+    lost: bool = False  # the store failed: the session must be loaded again
     closed: bool = False
-    view: View | None = None
-    policy: dict[str, Any] = attrs.field(init=False)
-    indexed: "PageIndex | None" = None
+    view: View | None = None  # what the last window showed, while nothing but messages came in since
+    policy: dict[str, Any] = attrs.field(init=False)  # what of the config decides what a window holds, as the journal holds it
+    indexed: "PageIndex | None" = None  # once it was asked for
     _last_snapshot: int = 0
     _mark: str = ""
     _newest: bytes = b""
@@ -105,19 +93,17 @@ class Core:
 
     @property
     def mark(self) -> str:
-        """What tells the record of the state's last event from another one that could stand in its place; empty without any."""
+        """What marks the state's last event; see ``KeptState``."""
         if self._newest:
             self._mark, self._newest = mark_of(self._newest), b""
         return self._mark
 
-    def _replace(self, state: State, mark: str) -> None:
-        self.state, self._mark, self._newest = state, mark, b""
+    def _take_over(self, kept: KeptState) -> None:
+        self.state, self._mark, self._last_snapshot = kept
+        self._newest = b""
 
     def load(self, kept: KeptState | None = None) -> None:
-        """Bring the state to the journal's head: a state that was kept, or else the newest snapshot, and the events after it.
-
-        A kept state costs one reading of the journal, of its last known record and what came after it.
-        """
+        """Bring the state to the journal's head, from a kept state if that goes on: it reads that state's last record and on."""
         if kept is None or not self._goes_on(kept):
             self.reload()
         if self.state.configured and self.state.session != self.session_id:
@@ -129,19 +115,17 @@ class Core:
 
     def reload(self) -> None:
         """Load the state from what is stored. A snapshot that is older than an erasure holds what was erased, and is not used."""
-        self._replace(*self._snapshot(None))
-        self._last_snapshot = self.state.seq
+        self._take_over(self._snapshot(None))
         indexed = self.store.indexed_seq()
         self._take_in(self.store.journal.read(self.state.seq))
         self._check_length(self.state.seq, indexed, "the index")
         if self._last_snapshot < self.state.erased_seq:
-            self._replace(State(session=self.session_id), "")
-            self._last_snapshot = 0
+            self._take_over(KeptState(State(session=self.session_id)))
             self._take_in(self.store.journal.read())
 
     def keep(self) -> KeptState | None:
         """Return what the next opening can go on with; ``None`` for a session without events."""
-        return KeptState(state=self.state, mark=self.mark, snapshot=self._last_snapshot) if self.mark else None
+        return KeptState(self.state, self.mark, self._last_snapshot) if self.mark else None
 
     def is_current(self) -> bool:
         """Return whether nobody wrote since the state's last event. O(1)."""
@@ -163,10 +147,7 @@ class Core:
         return ConflictError(message, expected=self.state.seq, head=self.state.seq)
 
     def run(self, command: Callable[["Core"], _Answer], on_conflict: str) -> _Answer:
-        """Return what a command returns. For ``retry``, take in what others wrote first, and begin it again.
-
-        What it had committed before stays, and it finds that.
-        """
+        """Return what a command returns; with ``retry`` it begins again after others wrote, and finds what it had committed."""
         for _ in range(MOST_ATTEMPTS):
             try:
                 return command(self)
@@ -206,19 +187,41 @@ class Core:
     def _check_not_cut(self) -> None:
         head, known = self.store.journal.head(), self.state.seq
         if head < known:
-            message = f"it ends at {head}, and {known} was safe: it was cut; restore it from a backup"
-            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
+            self._refuse_cut(head, f"{known} was safe")
+
+    def _refuse_cut(self, head: int, known: str, or_else: str = "") -> None:
+        message = f"it ends at {head}, and {known}: it was cut. Restore it from a backup{or_else}"
+        raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events after it."""
-        state, _ = self._snapshot(seq)
+        state = self._snapshot(seq).state
         for record in self.store.journal.read(state.seq, seq):
             apply(state, from_record(record), record.seq)
         return state
 
-    def commit(self, events: Sequence[Event], settings: Sequence[Event] | None = None) -> None:
-        """Write events to the journal, all or none, and only then apply them."""
-        events = [*(self.configuration() if settings is None else settings), *events]
+    def write(self, plan: Callable[[State], Sequence[Event]], on_conflict: str) -> Sequence[Event]:
+        """Commit what *plan* makes of the state under the wanted settings, and return it; what it refuses may be a conflict."""
+
+        def written(core: Core) -> Sequence[Event]:
+            settings = core.configuration()
+            try:
+                events = plan(_configured(core.state, settings) if settings else core.state)
+            except InvalidMessageError:
+                if core.is_current():
+                    raise
+                raise core.conflict() from None
+            if events:
+                core._commit([*settings, *events])
+            return events
+
+        return self.run(written, on_conflict)
+
+    def commit(self, events: Sequence[Event]) -> None:
+        """Write events to the journal, after new settings, all or none, and only then apply them."""
+        self._commit([*self.configuration(), *events])
+
+    def _commit(self, events: Sequence[Event]) -> None:
         known = self.state.seq
         records = [to_record(event) for event in events]
         try:
@@ -244,10 +247,7 @@ class Core:
             self.commit([])
 
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
-        """Return what the index of page facts answers, brought to the state's last event first.
-
-        A damaged index is made again from the journal. O(events since it was asked last).
-        """
+        """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged."""
         try:
             return self._answer(question)
         except UnavailableError as error:
@@ -257,7 +257,7 @@ class Core:
             if error.place != INDEX_PLACE:
                 raise
             logger().warning("session %r: the index is made again from the journal: %s", self.session_id, error)
-            self.indexed = indexing.emptied(self.store, self.session_id, read_only=self.read_only)
+            self.indexed = indexing.emptied(self.store, read_only=self.read_only)
         return self._answer(question)
 
     def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
@@ -293,7 +293,7 @@ class Core:
 
     def _apply(self, event: Event, seq: int) -> None:
         """Apply an event; where something interrupts that, the session must be loaded again."""
-        if not isinstance(event, _AT_THE_END):
+        if not isinstance(event, AT_THE_END):
             self.view = None
         try:
             apply(self.state, event, seq)
@@ -316,8 +316,7 @@ class Core:
         if not 0 < len(records) <= most or mark_of(records[0].body) != kept.mark:  # none where the session was deleted
             return False
         erased_seq = kept.state.erased_seq
-        self._replace(kept.state, kept.mark)
-        self._last_snapshot = kept.snapshot
+        self._take_over(kept)
         self._take_in(records[1:])
         return self.state.erased_seq == erased_seq
 
@@ -361,16 +360,44 @@ class Core:
         return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
 
     def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
-        """Return at most the size of a message as it is sent; *value* is the message as a dict, where the caller has it."""
-        return counting.count(self.counter, self.state.wire, message, value)
+        """Return at most the size of a message as it is sent: as the last one it may even be more. *value* is it as a dict."""
+        wire = self.state.wire
+        if not message.literal:
+            message, value = wire.sent(message), None
+        tokens = count_message(message.value() if value is None else value, self.counter)
+        last = wire.ended(message) if wire.ended is not None else message
+        return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
 
     def count_text(self, text: str) -> int:
         """Return the size of a text."""
         return self.counter.count(text)
 
-    def count_stub(self, index: str, position: int, message: Message, tokens: int) -> int:
+    def count_stub(
+        self, index: str, position: int, message: Message, tokens: int, characters: int = blocks.STUB_CHARACTERS
+    ) -> int:
         """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
-        return counting.count_stub(self.counter, self.state.wire, f"{index}/{position}", message, tokens)
+        if tokens <= blocks.STUB_MIN_TOKENS:
+            return 0
+        text = blocks.stub_text(f"{index}/{position}", message, tokens, offered=True, characters=characters)
+        return self.count(self.state.wire.shortened(message, text)) + _STUB_SLACK
+
+    def _recounted(self) -> dict[str, object]:
+        """Return what ``SessionConfigured.counted`` holds: tokens and stub tokens of all that the state shows. O(visible)."""
+        state = self.state
+
+        def sizes(index: str, nodes: Iterable[MessageNode]) -> list[list[int]]:
+            counted = []
+            for position, node in enumerate(nodes, start=1):
+                tokens = self.count(node.message)
+                counted.append([tokens, self.count_stub(index, position, node.message, tokens)])
+            return counted
+
+        return {
+            "pages": {page.index: sizes(page.index, page.nodes()) for chapter in state.verbatim() for page in chapter.pages()},
+            "opening": sizes(state.opening.index, state.opening.nodes()) if state.opening is not None else [],
+            "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
+            "contents": sum(self.count(node.message) for node in state.archive.message_list),
+        }
 
     def now(self) -> str:
         """Return the time, in UTC, as ISO 8601."""
@@ -379,38 +406,29 @@ class Core:
             raise ArgumentError(argument="clock", value=time, wanted="a function that returns the time, in UTC")
         return time.isoformat()
 
-    def _snapshot(self, at_most: int | None) -> tuple[State, str]:
-        """Return the newest snapshot with seq <= at_most and its mark; an empty state where there is none."""
-        found = self._find_snapshot(at_most)
-        if found is not None and found[0] > (head := self.store.journal.head()):
-            self._check_length(head, found[0], "a snapshot")
-            found = self._find_snapshot(head)
+    def _snapshot(self, at_most: int | None) -> KeptState:
+        """Return the newest snapshot with seq <= at_most; an empty state where there is none."""
+        journal, snapshots = self.store.journal, self.store.snapshots
+        try:
+            found = snapshots.find(at_most)
+            if found is not None and found[0] > (head := journal.head()):
+                self._check_length(head, found[0], "a snapshot")
+                found = snapshots.find(head)
+        except UnavailableError as error:
+            logger().warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
+            found = None
         if found is not None:
-            seq, body = found
-            value = codec.decode(body)
-            if (
-                seq >= self.state.erased_seq
-                and value["mark"] == mark_at(self.store.journal, seq)
-                and value["state"]["v"] == state_codec.VERSION
-            ):
-                return state_codec.from_mapping(value["state"]), value["mark"]
-        return State(session=self.session_id, config=Config.from_mapping(self.policy)), ""
+            seq, value = found[0], codec.decode(found[1])
+            known = value["state"]["v"] == state_codec.VERSION and value["mark"] == mark_at(journal, seq)
+            if known and seq >= self.state.erased_seq:
+                return KeptState(state_codec.from_mapping(value["state"]), value["mark"], seq)
+        return KeptState(State(session=self.session_id, config=Config.from_mapping(self.policy)))
 
     def _check_length(self, head: int, known: int, witness: str) -> None:
         """Raise ``CorruptError`` where the journal is shorter than it was once, unless it was not promised to last."""
         if known > head and self.store.durability == "fsync":
-            message = (
-                f"it ends at {head}, and {witness} knows of {known} events: it was cut. Restore it from a backup, or delete the "
-                f"session's snapshots and index.sqlite and go on with what is left"
-            )
-            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
-
-    def _find_snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
-        try:
-            return self.store.snapshots.find(at_most)
-        except UnavailableError as error:
-            logger().warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
-            return None
+            or_else = ", or delete the session's snapshots and index.sqlite and go on with what is left"
+            self._refuse_cut(head, f"{witness} knows of {known} events", or_else)
 
     def page_facts(self, page: Page, title: str = "") -> PageFacts:
         """Return the facts of a page that stands in the window for itself. O(1)."""
@@ -453,6 +471,14 @@ class Core:
             instructions=said,
             instruction_tokens=self.count(state.wire.facts({"role": "system", "content": said})) if said else 0,
             scale=self.counter.margin,
-            counted=counting.recount(state, self.counter) if changed else None,
+            counted=self._recounted() if changed else None,
         )
         return [event]
+
+
+def _configured(state: State, settings: Sequence[Event]) -> State:
+    """Return a copy of a state with new settings in force. O(visible)."""
+    copy = state_codec.from_mapping(state_codec.to_mapping(state)) if state.configured else State()
+    for event in settings:
+        apply(copy, event, copy.seq + 1)
+    return copy

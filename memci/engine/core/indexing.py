@@ -1,23 +1,33 @@
-"""The index of page facts as a session uses it: opened when it is asked for, brought to the state's last event, made anew."""
+"""The index of page facts as a session uses it: opened when it is asked for, brought to the state's last event, made anew.
+
+Page facts and the search are derived from the events, and made again from the journal. The index does not know system pages:
+they are always in the state.
+"""
 
 import hashlib
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memci.archive.catalogue.page_facts import INDEX_PLACE
+from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
+from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
+from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.stores.blobs import BlobSession
-from memci.archive.stores.contract import Journal, Record
-from memci.engine.core.monitor import logger
-from memci.engine.core.projection import project
-from memci.engine.history.events import from_record
-from memci.engine.history.state import State
-from memci.engine.history.time_events import CheckpointMade
+from memci.archive.stores.contract import Journal
+from memci.engine.history import events
+from memci.engine.history.events import Event, from_record
+from memci.engine.history.state import SYSTEM, State
 from memci.errors import CorruptError, PageNotFoundError, StoreError, UnavailableError
+from memci.messages.base64_runs import described_value
+from memci.messages.formats.format import Format
+from memci.messages.message import Message
+from memci.messages.parts import PartKind, parts
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import IndexWriter, PageIndex
 
-INDEX_CHUNK = 5_000
-"""Records that are indexed in one transaction."""
+INDEX_CHUNK = 5_000  # records that are indexed in one transaction
+
+_OF_ENTRIES = ("title", "tokens", "entries", "archived_turn", "sha256", "revision", "pinned", "last_seq")
 
 
 def mark_of(body: bytes) -> str:
@@ -48,16 +58,13 @@ def private(store: BlobSession, state: State) -> "PageIndex":
         return PageIndex(None)
 
 
-def emptied(store: BlobSession, session_id: str, *, read_only: bool) -> "PageIndex":
+def emptied(store: BlobSession, *, read_only: bool) -> "PageIndex":
     """Return the stored index, emptied; an empty one in memory where nothing may be written, or that cannot be done."""
     from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (as above)
 
-    if not read_only:
-        try:
+    with suppress(UnavailableError):
+        if not read_only:
             store.index.reset()
-        except UnavailableError as error:
-            logger().warning("session %r: the index cannot be emptied: %s", session_id, error)
-        else:
             return store.index
     return PageIndex(None)
 
@@ -72,8 +79,7 @@ def advance(index: "PageIndex", journal: Journal, state: State) -> None:
     """Bring the index a step nearer to a state that is ahead of it: by a transaction of bounded size.
 
     What a restored checkpoint left out is passed over, but for the checkpoints in it: they can be restored too. An index that
-    holds such events is emptied, and filled again by the next steps; so a restored checkpoint costs O(history), once. At each
-    sequence number an index holds the same, whatever it was brought there for.
+    holds such events is emptied, and filled again by the next steps: O(history), once.
     """
     known = index.seq
     with index.write() as writer:
@@ -89,14 +95,85 @@ def advance(index: "PageIndex", journal: Journal, state: State) -> None:
             last = detour
         mark = index.mark
         for record in journal.read(known, last):
-            if detour is None or record.kind == CheckpointMade.kind:
-                _project(record, writer, state)
+            if detour is None or record.kind == events.CheckpointMade.kind:
+                try:
+                    _project(from_record(record), record.seq, writer, state.wire)
+                except PageNotFoundError as error:  # the page was written by an event before
+                    raise CorruptError(str(error), session=state.session, place=INDEX_PLACE, seq=record.seq) from error
             mark = mark_of(record.body)
         writer.set_seq(last, mark)
 
 
-def _project(record: Record, writer: "IndexWriter", state: State) -> None:
-    try:
-        project(from_record(record), record.seq, writer, state.wire)
-    except PageNotFoundError as error:  # the page was written by an event before
-        raise CorruptError(str(error), session=state.session, place=INDEX_PLACE, seq=record.seq) from error
+def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:  # noqa: C901 (one branch a kind of event)
+    """Take an event into the index. Costs what the event holds."""
+    match event:
+        case events.MessageAppended():
+            _append(event, seq, writer, wire.facts(event.message).marked(event.attp))
+        case events.PagesFolded():
+            _fold(event, writer)
+        case events.PageRecalled(page=index, turn=turn, recall_count=count) if count:
+            writer.change_page(index, recall_count=count, last_recall_turn=turn)
+        case events.PagePinned(page=index, pinned=pinned):
+            writer.change_page(index, pinned=pinned)
+        case events.PageRestored(page=index, entry=entry):
+            writer.change_page(index, archived_turn=entry["archived_turn"])
+        case events.FoldUndone(pages=pages):
+            for value in pages:
+                writer.change_page(value["page"], state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)
+        case events.PageBegan(page=index, turn=turn, name=name):
+            if writer.newest_page() != index:
+                _complete_newest(writer)
+            writer.put_page(_opened(index, turn, seq, name or ""))
+        case events.Rewound(page=index, position=position):
+            writer.drop_from(index, position)
+        case events.CheckpointMade():
+            writer.add_checkpoint(checkpoint_of(event, seq), keep=event.keep)
+        case _:
+            pass
+
+
+def checkpoint_of(event: events.CheckpointMade, seq: int) -> Checkpoint:
+    """Return what is known of the checkpoint that the event *seq* made."""
+    kind = CheckpointKind(event.checkpoint_kind)
+    return Checkpoint(id=f"cp-{event.number}", seq=seq, label=event.label, kind=kind, turn=event.turn, at=event.at)
+
+
+def entry_text(message: Message) -> str:
+    """Return the words of an entry for the search: what a reader sees, and the calls; base64 is no words."""
+    kinds = (PartKind.TEXT, PartKind.RESULT, PartKind.CALL)
+    said = "\n".join(part.text for part in parts(message.value()) if part.kind in kinds and part.text)
+    return str(described_value(said, ""))
+
+
+def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", message: Message) -> None:
+    if event.opens is not None and event.opens != SYSTEM:
+        _complete_newest(writer)
+        writer.put_page(_opened(event.page, event.turn, seq))
+    text, role, key = entry_text(message), message.speaker, event.key
+    writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
+    for call_id, call_seq in event.answers:
+        writer.answer_call(call_id, seq=seq, call_seq=call_seq)
+    if event.answers and writer.newest_page() != event.page:
+        writer.index_page(event.page)  # a late result is found before the next fold
+    for call in message.calls:
+        writer.add_call(call.id, seq=seq, page=event.page)
+
+
+def _complete_newest(writer: "IndexWriter") -> None:
+    """Make the page searchable that was open until now."""
+    newest = writer.newest_page()
+    if newest is not None:
+        writer.index_page(newest)
+
+
+def _opened(index: str, turn: int, seq: int, title: str = "") -> PageFacts:
+    return PageFacts(
+        index=index, state=PageState.ACTIVE, turn=turn, entries=0, tokens=0, title=title, first_seq=seq, last_seq=seq
+    )
+
+
+def _fold(event: events.PagesFolded, writer: "IndexWriter") -> None:
+    for value in event.entries:
+        entry = ContentsEntry.from_mapping(value)
+        writer.change_page(entry.index, state=PageState.ARCHIVED, **{name: getattr(entry, name) for name in _OF_ENTRIES})
+        writer.index_page(entry.index, entry="\n".join((entry.title, entry.summary, *entry.lines)))

@@ -39,21 +39,14 @@ def zone(tokens: int, budget: int) -> Zone:
 
 @attrs.frozen(kw_only=True)
 class Fold:
-    """A fold that happened.
-
-    Attributes:
-        pages: Indexes of the pages that left the window, oldest first.
-        evicted: Indexes of the entries that left the contents page with it.
-        reason: ``marks``, ``command``, ``budget`` or ``undo``.
-        seq: Sequence number of the event; 0 when nothing was to be done.
-    """
+    """A fold that happened. *pages* are those that left the window, or with ``undo`` came back, oldest first."""
 
     pages: tuple[str, ...]
-    evicted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()  # indexes of the entries that left the contents page with it
     tokens_before: int
     tokens_after: int
-    reason: str
-    seq: int
+    reason: str  # marks, command, budget or undo
+    seq: int  # of the event; 0 when nothing was to be done
 
 
 @attrs.frozen(kw_only=True)
@@ -80,11 +73,7 @@ class Eviction:
 
 @attrs.frozen(kw_only=True)
 class Recall:
-    """A page was recalled.
-
-    Attributes:
-        refused: It was not attached, as it is too large for recalled pages; whoever asked has to read it in parts.
-    """
+    """A page was recalled. Where that was *refused*, it is too large for recalled pages, and has to be read in parts."""
 
     page: str
     recall_count: int
@@ -93,11 +82,7 @@ class Recall:
 
 @attrs.frozen(kw_only=True)
 class Prefetch:
-    """Pages were attached that match what the user said (``recall.passages_tokens``).
-
-    Attributes:
-        pages: Their indexes, the best match first.
-    """
+    """Pages were attached that match what the user said (``recall.passages_tokens``), the best match first."""
 
     pages: tuple[str, ...]
     tokens: int
@@ -112,11 +97,7 @@ class PrefetchFailed:
 
 @attrs.frozen(kw_only=True)
 class ZoneChange:
-    """A window is in another zone than the one before.
-
-    Attributes:
-        before: The zone of the window before; ``None`` for the first.
-    """
+    """A window is in another zone than the one *before*, which is ``None`` for the first."""
 
     before: Zone | None
     zone: Zone

@@ -1,33 +1,62 @@
-"""Which sessions of an engine are open, and which states of closed ones are kept."""
+"""Which sessions of an engine are open, and which states of closed ones are kept for the next time one of them is opened."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from weakref import WeakValueDictionary
 
-import attrs
-
-from memci.engine.core.core import Core
-from memci.engine.core.kept_states import KeptState, KeptStates
+from memci.engine.core.core import Core, KeptState
+from memci.engine.history.state import State
 from memci.errors import UnavailableError
 
+_STATE_BYTES = 16_000
+_ITEM_BYTES = 4_500  # a message beside its text, or an entry of the contents page, as measured
 
-@attrs.define(eq=False)
-class _Gate:
-    """Lets one thread at a time open a session."""
 
-    lock: threading.Lock = attrs.field(factory=threading.Lock)
-    users: int = 0
+def _estimated_bytes(state: State) -> int:
+    """Return about how much memory a state takes. O(visible)."""
+    raw = [len(node.message.raw) for chapter in (*state.verbatim(), state.archive) for node in chapter.message_list]
+    raw += [len(attachment.block.raw) for attachment in state.recalled.attachments.values()]
+    raw += [len(node.message.raw) for node in (state.opening.nodes() if state.opening else ())]
+    return _STATE_BYTES + sum(raw) + _ITEM_BYTES * (len(raw) + len(state.archive.entries))
+
+
+class KeptStates:
+    """States by session id, at most so many bytes of them: the one closed first leaves first. For one thread at a time."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.total_bytes = 0  # as estimated
+        self._max_bytes = max_bytes
+        self._states: OrderedDict[str, tuple[KeptState, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._states)
+
+    def put(self, session_id: str, kept: KeptState) -> None:
+        """Keep a state in the place of an older one of the session; one that is larger than the bound is not kept. O(visible)."""
+        self.pop(session_id)
+        size_bytes = _estimated_bytes(kept.state)
+        if size_bytes <= self._max_bytes:
+            self._states[session_id] = (kept, size_bytes)
+            self.total_bytes += size_bytes
+            while self.total_bytes > self._max_bytes:
+                self.pop(next(iter(self._states)))
+
+    def pop(self, session_id: str) -> KeptState | None:
+        """Give a state away, ``None`` where there is none. O(1)."""
+        kept, size_bytes = self._states.pop(session_id, (None, 0))
+        self.total_bytes -= size_bytes
+        return kept
 
 
 class OpenCores:
     """The cores of the sessions that have handles, each of them once, by id. Safe to use from many threads.
 
-    What is open of a session that was closed, its files and connections, is given back; its state is kept for the next
-    opening, as long as there is room.
-
-    Args:
-        load: Makes the core of a session, with the state that was kept of it, if any. Different sessions load at once.
-        max_bytes: Most memory that the states of closed sessions take.
+    *load* makes the core of a session, with the state that was kept of it, if any; different sessions load at once. What is open
+    of a session that was closed, its files and connections, is given back; its state is kept for the next opening, as long as
+    *max_bytes* of memory hold it.
     """
 
     def __init__(self, load: Callable[[str, KeptState | None], Core], max_bytes: int) -> None:
@@ -35,7 +64,7 @@ class OpenCores:
         self._load = load
         self._lock = threading.Lock()  # protects all that is here, for moments: never held while a store is asked
         self._cores: dict[str, Core] = {}
-        self._gates: dict[str, _Gate] = {}
+        self._gates: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # held by whoever opens one
 
     def acquire(self, session_id: str) -> Core:
         """Return the core of a session with one handle more, loaded where it is not open or must be loaded again.
@@ -45,9 +74,10 @@ class OpenCores:
         """
         with self._lock:
             former = self._cores.get(session_id)
+            gate = self._gates.setdefault(session_id, threading.Lock())
         if former is not None and former.lost:
             _recover(former)
-        with self._alone(session_id):
+        with gate:
             with self._lock:
                 core = self._cores.get(session_id)
                 if core is not None and not core.lost:
@@ -63,10 +93,7 @@ class OpenCores:
             return loaded
 
     def release(self, core: Core) -> None:
-        """Take a handle away; with the last one the core is closed and its state is kept. The core's lock is held. O(visible).
-
-        Not kept is the state of a session that was deleted, that must be loaded again, or that has no event yet.
-        """
+        """Take a handle away; the last one closes the core, whose state is kept if it can go on. Its lock is held. O(visible)."""
         with self._lock:
             core.handles -= 1
             if core.handles:
@@ -93,21 +120,6 @@ class OpenCores:
         """Forget the states of closed sessions, and keep none from now on."""
         with self._lock:
             self.kept = KeptStates(0)
-
-    @contextmanager
-    def _alone(self, session_id: str) -> Iterator[None]:
-        """Keep out others who open the session, and nobody else."""
-        with self._lock:
-            gate = self._gates.setdefault(session_id, _Gate())
-            gate.users += 1
-        try:
-            with gate.lock:
-                yield
-        finally:
-            with self._lock:
-                gate.users -= 1
-                if not gate.users:
-                    del self._gates[session_id]
 
 
 def _recover(core: Core) -> None:

@@ -9,9 +9,8 @@ import attrs
 from memci.engine.core.core import MOST_ATTEMPTS, Core
 from memci.engine.core.monitor import logger
 from memci.engine.erasure.redaction import Redaction
-from memci.engine.history.events import MessageAppended, PageErased, from_record
+from memci.engine.history.events import Forked, ForkMade, MessageAppended, PageErased, from_record
 from memci.engine.history.page_codec import file_name, page_file
-from memci.engine.history.time_events import Forked, ForkMade
 from memci.engine.reading import pages
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec

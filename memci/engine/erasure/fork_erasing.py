@@ -7,8 +7,7 @@ from typing import TypeAlias
 from memci.archive.stores.contract import Journal, Store
 from memci.engine.erasure.erasing import Receipt
 from memci.engine.erasure.redaction import begins
-from memci.engine.history.events import SessionConfigured, from_record
-from memci.engine.history.time_events import Forked
+from memci.engine.history.events import Forked, SessionConfigured, from_record
 from memci.errors import ErasureError, MemciError, StoreError, shown
 from memci.messages import codec
 

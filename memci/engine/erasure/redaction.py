@@ -14,7 +14,7 @@ import attrs
 from memci.archive.stores.contract import Record
 from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
-from memci.engine.history import blocks, events, time_events
+from memci.engine.history import blocks, events
 from memci.engine.history.page_codec import file_name, page_file, page_from_value
 from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
@@ -35,8 +35,8 @@ _NOTHING_OF_PAGES: tuple[type[events.Event], ...] = (
     events.PageErased,
     events.WindowSettled,
     events.UsageReported,
-    time_events.ForkMade,
-    time_events.Forked,
+    events.ForkMade,
+    events.Forked,
 )
 
 
@@ -257,8 +257,8 @@ class Redaction:
         events.PageRecalled: _recalled,
         events.PageRestored: _restored,
         events.Rewound: _rewound,
-        time_events.CheckpointMade: _checkpoint_made,
-        time_events.CheckpointRestored: _checkpoint_restored,
+        events.CheckpointMade: _checkpoint_made,
+        events.CheckpointRestored: _checkpoint_restored,
     }
     """What makes of an event of each kind what is left of it."""
 

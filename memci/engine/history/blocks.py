@@ -16,13 +16,11 @@ from memci.messages.tokens.message_tokens import media_tokens_of
 
 NO_RESULT = "[no result: the call was not answered before the conversation went on]"
 
-STUB_MIN_TOKENS = 128
-"""Entries of fewer tokens are never shown as stubs."""
+STUB_MIN_TOKENS = 128  # entries of fewer tokens are never shown as stubs
 
 _KINDS = {"input_audio": "sound", "file": "file", "input_file": "file", "document": "document"}
 _WORDS = ("title", "context", "transcript")
-STUB_CHARACTERS = 360
-"""What a stub shows of its entry at least: two thirds of it from the beginning, the rest from the end."""
+STUB_CHARACTERS = 360  # what a stub shows of its entry at least: two thirds of it from the beginning, the rest from the end
 
 _PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 
@@ -53,10 +51,7 @@ def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:
 
 
 def stub_text(address: str, message: Message, tokens: int, *, offered: bool, characters: int = STUB_CHARACTERS) -> str:
-    """Return what stands for an entry that is too large: how large it is, how it begins and ends.
-
-    The tool that reads it is named where it is *offered* to the model. More *characters* than the least stand as they are.
-    """
+    """Return what stands for a large entry: its size, how it begins and ends, and the tool that reads it if that is *offered*."""
     text = text_of(message.value())
     text = " ".join(text.split()) if characters == STUB_CHARACTERS else described(text, address)
     read = f"; read it with read_page({address!r})" if offered else ""

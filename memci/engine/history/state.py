@@ -1,9 +1,7 @@
-"""The state of a session: what is visible or attached, as its events made it.
-
-``apply`` is deterministic and does no I/O: the same events make the same state, live or replayed.
-"""
+"""The state of a session: what is visible or attached, as its events made it."""
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 import attrs
@@ -13,7 +11,7 @@ from memci.archive.contents.archive_chapter import ArchiveChapter
 from memci.archive.contents.contents_page import Item
 from memci.chapters.page import Chapter, MessageNode, Page
 from memci.chapters.recalled import RecallChapter
-from memci.chapters.segment import ActiveChapter, Permission, Segment, SystemChapter
+from memci.chapters.segment import ActiveChapter, SystemChapter
 from memci.engine.history.events import WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
@@ -21,20 +19,7 @@ from memci.messages.formats.format import Format
 
 SYSTEM, USER = "sys", "usr"
 
-MOST_ANSWERS = 64
-"""How many answers of ATTP a session knows again, the latest."""
-
-
-@attrs.define(eq=False)
-class OpenTurn:
-    """The opening user messages of a turn whose first page is archived while the turn goes on.
-
-    Attributes:
-        nodes: The messages, oldest first; they stay in the window until the first fold after the turn.
-    """
-
-    page: str
-    nodes: list[MessageNode]
+MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
 
 
 @attrs.frozen
@@ -47,31 +32,31 @@ class LateResult:
 
 @attrs.frozen
 class LastFold:
-    """What undoing the last fold needs.
-
-    Attributes:
-        entries: The contents page before it, but for the late results that it put into pages: those stay in them.
-    """
+    """What undoing the last fold needs."""
 
     folded: tuple[str, ...]
-    entries: tuple[Item, ...]
+    entries: tuple[Item, ...]  # the contents page before it, but for the late results that it put into pages: those stay there
 
 
 @attrs.define
 class Traffic:
-    """How the session was used so far.
-
-    Attributes:
-        calls: Number of assistant messages, those that are parts of one answer taken as one: each was a call of the model.
-    """
+    """How the session was used so far."""
 
     tokens: int = 0
-    calls: int = 0
+    calls: int = 0  # assistant messages, those that are parts of one answer taken as one: each was a call of the model
 
     @property
     def tokens_per_call(self) -> float:
         """New tokens between two calls, on average."""
         return self.tokens / self.calls if self.calls else float(self.tokens)
+
+
+def opening_of(page: Page) -> Page:
+    """Return a detached page with copies of the user messages that a page begins with. O(those)."""
+    opening = Page(index=page.index, turn=0)
+    for node in takewhile(lambda node: node.message.from_user, page.nodes()):
+        opening.add(attrs.evolve(node, previous=None, next=None))
+    return opening
 
 
 def _rewired(state: "State", _attribute: object, config: Config) -> Config:
@@ -81,24 +66,7 @@ def _rewired(state: "State", _attribute: object, config: Config) -> Config:
 
 @attrs.define(eq=False)
 class State:
-    """What is visible or attached in one session.
-
-    Attributes:
-        turn_page: Index of the first page of the open turn; empty before the first.
-        opening: The opening messages of the open turn, once its first page is archived.
-        recalls: Recall count and turn of the last recall of active pages that were archived before.
-        late: Results that came late, by archived page.
-        last_fold: For ``undo_fold``; ``None`` when there is none to undo.
-        settled: How windows are asked for; ``None`` before the first.
-        scale: What token counts are multiplied by, as the provider's usage tells.
-        ratios: What each of the last two reports of usage alone would make the scale; the counter's margin before them.
-        erased_seq: The last event that took content out of those before it; 0 for none.
-        instructions: What tells the model how to recall, once there is a contents page.
-        configured: The last configuration event's mapping; empty for a session without records.
-        detours: What restored checkpoints left out of the history, oldest first: pairs of a checkpoint's sequence number and
-            that of its restoring; events in (checkpoint, restoring] are excluded.
-        answers: SHA-256 of the texts of the latest answers of ATTP, oldest first.
-    """
+    """What is visible or attached in one session."""
 
     session: str = ""
     seq: int = 0
@@ -109,49 +77,32 @@ class State:
     archive: ArchiveChapter = attrs.field(factory=lambda: ArchiveChapter(f"{USER}-0"))
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
-    turn_page: str = ""
-    opening: OpenTurn | None = None
+    turn_page: str = ""  # the first page of the open turn; empty before the first
+    opening: Page | None = (
+        None  # the turn's opening messages, once its first page is archived, until the first fold after the turn
+    )
     pinned: set[str] = attrs.field(factory=set)
-    recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)
-    late: dict[str, list[LateResult]] = attrs.field(factory=dict)
-    last_fold: LastFold | None = None
-    settled: WindowSettled | None = None
-    scale: float = 1.0
-    ratios: tuple[float, float] = (1.0, 1.0)
+    recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)  # of active pages that were archived: count, last turn
+    late: dict[str, list[LateResult]] = attrs.field(factory=dict)  # by archived page
+    last_fold: LastFold | None = None  # None when there is none to undo
+    settled: WindowSettled | None = None  # None before the first window
+    scale: float = 1.0  # what token counts are multiplied by, as the provider's usage tells
+    ratios: tuple[float, float] = (1.0, 1.0)  # the scale by each of the last two reports alone; before them the counter's margin
     traffic: Traffic = attrs.field(factory=Traffic)
-    erased_seq: int = 0
-    instructions: str = ""
+    erased_seq: int = 0  # of the last event that took content out of those before it; 0 for none
+    instructions: str = ""  # what tells the model how to recall, once there is a contents page
     instruction_tokens: int = 0
-    configured: Mapping[str, Any] = attrs.field(factory=dict)
+    configured: Mapping[str, Any] = attrs.field(factory=dict)  # by the last configuration event; empty without records
     next_checkpoint: int = 1
-    detours: tuple[tuple[int, int], ...] = ()
-    answers: tuple[str, ...] = ()
+    detours: tuple[
+        tuple[int, int], ...
+    ] = ()  # (checkpoint, restoring], seqs of events that are no part of the history, oldest first
+    answers: tuple[str, ...] = ()  # SHA-256 of the texts of the latest answers of ATTP, oldest first
     wire: Format = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Find the wire format."""
         self.wire = formats.get(self.config.format)
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """The segments in the order in which a window shows them."""
-        return (
-            Segment(name=SYSTEM, permission=Permission.SYSTEM_MANAGED, chapters=(self.system,)),
-            Segment(name=USER, permission=Permission.READ_WRITE, chapters=(self.archive, self.recalled, self.active)),
-        )
-
-    @property
-    def begun(self) -> bool:
-        """Whether the user has spoken, or a page was opened for it."""
-        return bool(self.turn_page)
-
-    def find_page(self, index: str) -> Page | None:
-        """Return a page that stands verbatim in the window, or is attached. O(1)."""
-        for chapter in (self.active, self.system, self.recalled):
-            page = chapter.find_page(index)
-            if page is not None:
-                return page
-        return None
 
     def page_state(self, index: str) -> PageState:
         """Return where a page is; an index of no page is taken for that of an evicted one. O(directories)."""

@@ -4,84 +4,77 @@ Journals hold what this module writes, so that what it wrote once must be read f
 passed over.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import attrs
 
-from memci.archive.contents.contents_page import Directory
+from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment
-from memci.engine.history.events import entry_of, settled_of
+from memci.engine.history.events import WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
-from memci.engine.history.state import LastFold, LateResult, OpenTurn, State, Traffic
+from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.message import Message
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
 VERSION = 7
 
 _READ = (6, VERSION)
 
-_AS_THEY_ARE = (
-    "session",
-    "seq",
-    "turn",
-    "turn_page",
-    "scale",
-    "erased_seq",
-    "instructions",
-    "instruction_tokens",
-    "next_checkpoint",
-)
+_NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
+_AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
 _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media")
 
 
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
     """Return the state as a JSON value. O(visible)."""
-    archive, last, opening = state.archive, state.last_fold, state.opening
-    shown = next(iter(archive.message_list), None)
+    archive = state.archive
+
+    def page(given: Page) -> dict[str, Any]:
+        return page_value(given, written)
+
+    def items(entries: Iterable[Item]) -> list[dict[str, Any]]:
+        return [entry.to_mapping() for entry in entries]
+
+    def attached(given: Page) -> dict[str, Any]:
+        attachment = state.recalled.attachments[given.index]
+        kept = {name: getattr(attachment, name) for name in _OF_ATTACHMENTS}
+        return {**kept, "page": page(given), "block": written(attachment.block)}
+
+    def late(index: str, result: LateResult) -> dict[str, Any]:
+        alone = Page(index=index, turn=0)
+        alone.add(attrs.evolve(result.node, previous=None, next=None))
+        return {"call_seq": result.call_seq, "page": page(alone)}
+
+    shown = [
+        {
+            "message": written(node.message),
+            "tokens": node.tokens,
+            "indexes": sorted(archive.published),
+            "directories": items(archive.shown_directories),
+        }
+        for node in archive.message_list
+    ]
     return {
         "v": VERSION,
         **{name: getattr(state, name) for name in _AS_THEY_ARE},
         "config": state.configured,
         "next_number": state.next_number,
-        "system": [page_value(page, written) for page in state.system.pages()],
-        "active": [page_value(page, written) for page in state.active.pages()],
-        "recalled": [
-            {
-                **{name: getattr(attachment, name) for name in _OF_ATTACHMENTS},
-                "page": page_value(page, written),
-                "block": written(attachment.block),
-            }
-            for page in state.recalled.pages()
-            for attachment in (state.recalled.attachments[page.index],)
-        ],
-        "entries": [entry.to_mapping() for entry in archive.entries],
-        "published": None
-        if shown is None
-        else {
-            "message": written(shown.message),
-            "tokens": shown.tokens,
-            "indexes": sorted(archive.published),
-            "directories": [directory.to_mapping() for directory in archive.shown_directories],
-        },
-        "opening": None if opening is None else page_value(_page_of(opening), written),
+        "system": [page(each) for each in state.system.pages()],
+        "active": [page(each) for each in state.active.pages()],
+        "recalled": [attached(each) for each in state.recalled.pages()],
+        "entries": items(archive.entries),
+        "published": shown[0] if shown else None,
+        "opening": _or_none(page, state.opening),
         "pinned": sorted(state.pinned),
         "recalls": {index: list(recalls) for index, recalls in sorted(state.recalls.items())},
-        "late": {
-            index: [
-                {"call_seq": result.call_seq, "page": page_value(_page_of(OpenTurn(index, [result.node])), written)}
-                for result in late
-            ]
-            for index, late in state.late.items()
-        },
-        "last_fold": None
-        if last is None
-        else {
-            "folded": list(last.folded),
-            "entries": [entry.to_mapping() for entry in last.entries],
-        },
-        "settled": None if state.settled is None else attrs.asdict(state.settled),
+        "late": {index: [late(index, each) for each in results] for index, results in state.late.items()},
+        "last_fold": _or_none(lambda last: {"folded": list(last.folded), "entries": items(last.entries)}, state.last_fold),
+        "settled": _or_none(attrs.asdict, state.settled),
         "ratios": list(state.ratios),
         "traffic": attrs.asdict(state.traffic),
         "detours": [list(detour) for detour in state.detours],
@@ -105,31 +98,33 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         traffic=Traffic(**value["traffic"]),
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
-        settled=None if value["settled"] is None else settled_of(value["settled"]),
+        settled=_or_none(lambda settled: WindowSettled(**known_fields(WindowSettled, settled)), value["settled"]),
+        last_fold=_or_none(lambda last: LastFold(tuple(last["folded"]), _items(last["entries"])), value["last_fold"]),
     )
     facts = state.wire.facts
+
+    def page(given: Mapping[str, Any]) -> Page:
+        return page_from_value(given, facts)
+
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
-        for item in pages:
-            chapter.add_page(page_from_value(item, facts))
+        for each in pages:
+            chapter.add_page(page(each))
     for item in value["recalled"]:
         attachment = Attachment(**{name: item[name] for name in _OF_ATTACHMENTS if name in item}, block=facts(item["block"]))
-        state.recalled.attach(page_from_value(item["page"], facts), attachment)
-    state.archive.replace(entry_of(item) for item in value["entries"])
+        state.recalled.attach(page(item["page"]), attachment)
+    state.archive.replace(_items(value["entries"]))
     if (shown := value["published"]) is not None:
         directories = map(Directory.from_mapping, shown["directories"])
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
-    if (opening := value["opening"]) is not None:
-        page = page_from_value(opening, facts)
-        state.opening = OpenTurn(page.index, list(page.nodes()))
+    state.opening = _or_none(page, value["opening"])
     for index, late in value["late"].items():
-        state.late[index] = [LateResult(item["call_seq"], next(page_from_value(item["page"], facts).nodes())) for item in late]
-    if (last := value["last_fold"]) is not None:
-        state.last_fold = LastFold(tuple(last["folded"]), tuple(entry_of(item) for item in last["entries"]))
+        state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
 
 
-def _page_of(opening: OpenTurn) -> Page:
-    page = Page(index=opening.page, turn=0)
-    for node in opening.nodes:
-        page.add(attrs.evolve(node, previous=None, next=None))
-    return page
+def _items(values: Iterable[Mapping[str, Any]]) -> tuple[Item, ...]:
+    return tuple(Directory.from_mapping(each) if "covers" in each else ContentsEntry.from_mapping(each) for each in values)
+
+
+def _or_none(make: Callable[[_Given], _Made], given: _Given | None) -> _Made | None:
+    return None if given is None else make(given)

@@ -12,7 +12,7 @@ from memci.chapters.address import is_root, last_number, page_number, range_inde
 from memci.chapters.page import MessageNode, Page
 from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM, USER
-from memci.engine.settings.config_checks import MOST
+from memci.engine.settings.config import MOST
 from memci.errors import ArgumentError, ConfigError, PageNotFoundError, shown
 from memci.messages.message import Message
 

@@ -16,7 +16,7 @@ from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.history.state import SYSTEM, USER, LateResult
 from memci.engine.reading.listing import list_facts, list_page, range_page
-from memci.engine.settings.config_checks import MOST
+from memci.engine.settings.config import MOST
 from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
 from memci.messages.message import Message

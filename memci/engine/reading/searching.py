@@ -8,10 +8,10 @@ import attrs
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
 from memci.engine.core.core import Core
-from memci.engine.core.projection import entry_text
+from memci.engine.core.indexing import entry_text
 from memci.engine.history.state import State
 from memci.engine.reading.listing import page_state
-from memci.engine.settings.config_checks import MOST
+from memci.engine.settings.config import MOST
 from memci.errors import ConfigError, shown
 from memci.messages.formats.format import ROLES
 

@@ -8,18 +8,116 @@ made: a ``Config`` that exists can be used. Every refusal is a ``ConfigError`` w
 
 import math
 import os
-from collections.abc import Mapping
-from typing import Any, Final, Literal, Self
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, Self, TypeVar, get_args, get_origin
 
 import attrs
 
 from memci.engine.settings import config_file
-from memci.engine.settings.config_checks import matches, place, refusal, section, setting
 from memci.errors import ConfigError, shown
 
 CONFLICTS: Final = ("raise", "retry")
 
 _PLACE_KEYS = ("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
+
+MOST: Final = 10**12
+"""The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
+
+_Section = TypeVar("_Section")
+
+
+def setting(  # noqa: PLR0913 (each is another bound)
+    default: object,
+    comment: str,
+    *,
+    at_least: int = 1,
+    at_most: float = 1,
+    example: str = "",
+    secret: Callable[[str], str] | None = None,
+) -> Any:  # noqa: ANN401 (the annotation is the type)
+    """Return the field of a setting, with its comment in the file; its annotation says what is allowed.
+
+    A whole number is from *at_least* to ``MOST``, any other above 0 and up to *at_most*; *secret* is how ``repr`` shows what may
+    hold a secret, which errors then do not show at all.
+    """
+    bounds = {"comment": comment, "at_least": at_least, "at_most": at_most, "example": example}
+    converter: Any = attrs.Converter(_as_float, takes_field=True)
+    return attrs.field(default=default, metadata=bounds, converter=converter, validator=_check, repr=secret or True)
+
+
+def section(kind: type[_Section], comment: str) -> _Section:
+    """Return the field of a section of the file."""
+    field: _Section = attrs.field(factory=kind, metadata={"comment": comment}, validator=_check)
+    return field
+
+
+def _place(kind: type, key: str) -> str:
+    """Return where a key of a class stands in the file, such as ``active.max_pages``."""
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+    return key if name == "config" else f"{name}.{key}"
+
+
+def _matches(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known name that is most like this one, none where none is."""
+    import difflib  # noqa: PLC0415 (only for errors)
+
+    return difflib.get_close_matches(name, known, n=1)
+
+
+def _refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) -> ConfigError:
+    """Return the error for a value that cannot be: what was given, what is allowed, and the nearest name."""
+    given = "null" if value is None else shown(value)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return ConfigError(f"{given} cannot be used here: give {allowed}{hint}", path=path)
+
+
+def _alternatives(annotation: Any) -> tuple[Any, list[str | None]]:  # noqa: ANN401 (any type)
+    """Return the type of a setting, ``None`` for one of some words, and the words that are allowed beside it."""
+    if get_origin(annotation) is Literal:
+        return None, list(get_args(annotation))
+    kind, *others = get_args(annotation) or (annotation,)
+    return kind, [word for other in others for word in (get_args(other) or (None,))]
+
+
+def _as_float(value: object, field: "attrs.Attribute[Any]") -> object:
+    """Let ``1`` stand for ``1.0``; anything else is left to the validator."""
+    if type(value) is not int or _alternatives(field.type)[0] is not float:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    kind, words = _alternatives(field.type)
+    if value in words:
+        return
+    bounds = field.metadata
+    ok, allowed = False, ""
+    if kind is int:
+        ok = type(value) is int and bounds["at_least"] <= value <= MOST
+        allowed = f"a whole number from {bounds['at_least']} to {MOST}"
+    elif kind is float:
+        ok = type(value) is float and 0 < value <= bounds["at_most"] and value < math.inf
+        share, price = "a share above 0 and up to 1", "a number above 0, relative to the price of plain input"
+        allowed = share if bounds["at_most"] == 1 else f"{price} (0.01 where reading is free)"
+    elif kind is bool:
+        ok, allowed = isinstance(value, bool), "true or false"
+    elif kind is str:
+        ok, allowed = isinstance(value, str) and bool(value.strip()), f"text, such as {bounds['example']}"
+    elif kind is not None:
+        ok, allowed = isinstance(value, kind), f"a {kind.__name__} (Config.from_mapping takes nested dicts)"
+    if ok:
+        return
+    named = [word or "null" for word in words]
+    allowed = f"{allowed}, or {named[0]}" if allowed and named else allowed or " or ".join(named)
+    path = _place(type(instance), field.name)
+    if field.repr is not True:  # a secret
+        message = f"{'is empty' if isinstance(value, str) else f'is a {type(value).__name__}'}: give {allowed}"
+        raise ConfigError(message, path=path)
+    raise _refusal(path, value, allowed, _matches(value, named) if isinstance(value, str) else ())
 
 
 @attrs.frozen(kw_only=True)
@@ -188,13 +286,9 @@ class Config:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Self:
-        """Make a config of nested mappings, such as a parsed YAML file; defaults fill what is not there.
-
-        Raises:
-            ConfigError: A key is unknown, a value has the wrong type, or a number is impossible.
-        """
+        """Make a config of nested mappings, such as a parsed YAML file; defaults fill what is not there, else ``ConfigError``."""
         values = _check_keys(cls, mapping, "")
-        for name, kind in sections().items():
+        for name, kind in _sections().items():
             if name in values:
                 values[name] = kind(**_check_keys(kind, values[name], name))
         return cls(**values)
@@ -212,8 +306,7 @@ class Config:
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Read a YAML file; an empty one gives the defaults.
 
-        Raises:
-            ConfigError: The file cannot be read, is not YAML, holds a key twice, or holds what ``from_mapping`` refuses.
+        Raises ``ConfigError`` if it cannot be read, is not YAML, holds a key twice, or holds what ``from_mapping`` refuses.
         """
         mapping = config_file.read(path)
         try:
@@ -236,7 +329,7 @@ def config_file_text() -> str:
     return config_file.text(Config())
 
 
-def sections() -> dict[str, Any]:
+def _sections() -> dict[str, Any]:
     """Return the classes of the sections, by name."""
     return {field.name: field.type for field in attrs.fields(Config) if field.type and attrs.has(field.type)}
 
@@ -245,7 +338,7 @@ def _check_keys(kind: type[attrs.AttrsInstance], given: object, path: str) -> di
     """Return *given* as keyword arguments for a section, or for the whole, if it is a mapping of known keys."""
     known = list(attrs.fields_dict(kind))
     if not isinstance(given, Mapping):
-        raise refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
+        raise _refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
     for key in given:
         if not isinstance(key, str):
             problem = "is not text (YAML reads on, off, yes and no as true or false)"
@@ -255,14 +348,14 @@ def _check_keys(kind: type[attrs.AttrsInstance], given: object, path: str) -> di
             near = _nearest(key, kind)
             hint = f"; did you mean {near}?" if near else ""
             message = f"there is no such key{hint} (the keys here are {', '.join(known)})"
-            raise ConfigError(message, path=place(kind, key))
+            raise ConfigError(message, path=_place(kind, key))
     return dict(given)
 
 
 def _nearest(key: str, kind: type[attrs.AttrsInstance]) -> str:
     """Return the known place that is most like *key*: one in the same section first, then the same word elsewhere."""
-    for kinds in ([kind], [*sections().values(), Config]):
-        places = {name: place(each, name) for each in kinds for name in attrs.fields_dict(each)}
-        if close := matches(key, list(places)):
+    for kinds in ([kind], [*_sections().values(), Config]):
+        places = {name: _place(each, name) for each in kinds for name in attrs.fields_dict(each)}
+        if close := _matches(key, list(places)):
             return places[close[0]]
     return ""

@@ -35,12 +35,7 @@ def _lines(config: attrs.AttrsInstance, indent: str) -> Iterator[str]:
 
 
 def read(path: str | os.PathLike[str]) -> Mapping[str, object]:
-    """Read a YAML file of two levels of keys; an empty file gives an empty mapping.
-
-    Raises:
-        ArgumentError: The path is none.
-        ConfigError: The file cannot be read, is not YAML, holds a key twice, or is not keys and values.
-    """
+    """Read a YAML file of two levels of keys; an empty one is an empty mapping. All that can be wrong is a ``ConfigError``."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentError(argument="path", value=path, wanted="the path of a YAML file")
     name = os.fspath(path)
@@ -81,12 +76,9 @@ def _parse(said: str, name: str) -> object:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         message = f"{name}, line {line}, column {column}: not YAML: {error.reason}"
         raise ConfigError(message) from error
-    except (ValueError, LookupError, AttributeError) as error:
+    except (ValueError, LookupError, AttributeError, RecursionError) as error:
         # What PyYAML's scalar constructors let through: a date that does not exist, a tag whose text does not fit.
-        message = f"{name}: a value cannot be read: {error}: write plain words and numbers"
-        raise ConfigError(message) from error
-    except RecursionError as error:
-        message = f"{name}: nested too deeply: there are two levels of keys"
+        message = f"{name}: a value cannot be read: {error}: write plain words and numbers, in two levels of keys"
         raise ConfigError(message) from error
     return {} if value is None else value
 

@@ -14,7 +14,7 @@ from memci.engine.commands.recalling import folds_next
 from memci.engine.history.state import USER
 from memci.engine.reading import listing, pages
 from memci.engine.reading.searching import search
-from memci.engine.settings.config_checks import MOST
+from memci.engine.settings.config import MOST
 from memci.engine.tools import answer_limit
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
 from memci.messages import codec

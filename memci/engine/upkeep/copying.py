@@ -15,9 +15,8 @@ import attrs
 
 from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import Journal, NewRecord, Record, SessionStore, Store
-from memci.engine.history.events import PagesFolded, SessionConfigured, from_record, to_record
+from memci.engine.history.events import Forked, PagesFolded, SessionConfigured, from_record, to_record
 from memci.engine.history.page_codec import file_name, file_place
-from memci.engine.history.time_events import Forked
 from memci.errors import ConfigError, ConflictError, CorruptError, shown
 
 Progress = Callable[[int, int], None]

@@ -6,7 +6,7 @@ from contextlib import closing
 from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import Store
 from memci.engine.core.core import Core
-from memci.engine.history.time_events import ForkMade
+from memci.engine.history.events import ForkMade
 from memci.engine.reading import pages
 from memci.engine.upkeep.copying import Route, former_ids, take_over
 from memci.errors import ConfigError, ConflictError, InvalidIdError, shown

@@ -1,8 +1,7 @@
 """What stands in a window, part by part, in its order. Reads the state and nothing else."""
 
-import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import attrs
@@ -11,16 +10,14 @@ from memci.chapters.page import MessageNode, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
 from memci.engine.history.events import WindowSettled
-from memci.engine.history.state import State
+from memci.engine.history.state import State, opening_of
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-RENDERER = 2
-"""Version of the layout and of the texts in ``blocks``."""
+RENDERER = 2  # version of the layout and of the texts in ``blocks``
 
-PARTS = ("system", "tools", "contents", "recalled", "active", "open", "reply")
-"""The parts that a breakdown counts."""
+PARTS = ("system", "tools", "contents", "recalled", "active", "open", "reply")  # the parts that a breakdown counts
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -28,16 +25,11 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 @attrs.frozen(kw_only=True)
 class Layout:
-    """A window before it is written. It is of the moment: what is not a number changes with the state.
+    """A window before it is written. It is of the moment: what is not a number changes with the state."""
 
-    Attributes:
-        breakdown: Tokens by part, scaled; they add up to ``tokens``.
-        counted: Its size by the counter, before the scale.
-    """
-
-    breakdown: dict[str, int]
+    breakdown: dict[str, int]  # tokens by part, scaled; they add up to ``tokens``
     tokens: int
-    counted: int
+    counted: int  # its size by the counter, before the scale
     scale: float
     view: "View"
 
@@ -49,20 +41,13 @@ class Layout:
 class View:
     """The messages of a window. What comes in at its end is laid out when it is asked for again; what is there stays.
 
-    Args:
-        state: The state.
-        settled: How the window is asked for; ``None`` for nothing shown as a stub.
-        least: Only what is left when all that can leave the window has left: system part, open page, and what opened its turn.
-
-    Attributes:
-        page_tokens: Tokens of the entries of each page, and of what stands for missing results, by index.
-        ends: The place after the last message of each part.
+    It is asked for as in *settled*, ``None`` for nothing shown as a stub; with *least*, see ``lay_out_least``.
     """
 
     def __init__(self, state: State, settled: WindowSettled | None, *, least: bool = False) -> None:
         self.messages: list[Message] = []
-        self.page_tokens: dict[str, int] = {}
-        self.ends: dict[str, int] = {}
+        self.page_tokens: dict[str, int] = {}  # of the entries of each page, and of what stands for missing results, by index
+        self.ends: dict[str, int] = {}  # the place after the last message of each part
         self._state = state
         self._asked = _asked(settled)
         self._stubs: Collection[int] = frozenset(settled.stubs) if settled is not None else ()
@@ -71,20 +56,18 @@ class View:
         self._tokens = dict.fromkeys(PARTS, 0)
         self._begun = False
         self._written: list[tuple[bytes, dict[str, Any] | None]] = []
-        self._page: Page | None = None
-        self._page_start = 0  # what was open before the page
-        self._last: MessageNode | None = None  # of the page, that was laid out
+        self._page: Page | None = None  # the last one
+        self._before_page = (0, 0, False)  # messages and open tokens before its entries, and whether the conversation had begun
+        self._last: MessageNode | None = None  # of its entries, that was laid out
+        self._missing = False  # whether something stands for results that may come still
         self._laid = 0  # entries of the page that were laid out
         self._laid_before = 0  # entries of the pages before it
-        self._calling: MessageNode | None = None  # its calls may get results after the last entry
-        self._owed: set[str] = set()  # calls of the page for whose results others stand before the last entry
-        self._missing: list[int] = []  # tokens of the messages at the end that stand for these
         for page in state.system.pages():
             for node in page.nodes():
                 self._put("system", node.message, node.tokens)
         self._system_length = state.system.message_list.length
         if least:
-            self._opening(*_lasting_opening(state))
+            self._opening(_lasting_opening(state))
             if state.active.open_page is not None:
                 self._open(state.active.open_page)
         else:
@@ -98,10 +81,7 @@ class View:
         return Layout(breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()), scale=scale, view=self)
 
     def goes_on(self, state: State, settled: WindowSettled | None) -> bool:
-        """Lay out what came in at the end. Return whether it then is what the state shows, where only messages came in.
-
-        O(what came in).
-        """
+        """Lay out what came in at the end, and return whether that makes what the state shows. O(open page and what came in)."""
         page = self._page
         if state is not self._state or self._asked != _asked(settled) or state.system.message_list.length != self._system_length:
             return False
@@ -110,8 +90,8 @@ class View:
             if page is None:
                 return True
             self._open(page)
-        elif self._laid != page.length and not self._entries(page):
-            return False
+        elif self._laid != page.length:
+            self._entries(page)
         while page.next is not None:
             page = page.next
             self._open(page)
@@ -137,8 +117,7 @@ class View:
                 message = state.wire.facts({"role": "system", "content": state.instructions})
                 self._put("system", message, state.instruction_tokens)
             self._put("contents", shown.message, shown.tokens)
-        if state.opening is not None:
-            self._opening(state.opening.page, state.opening.nodes)
+        self._opening(state.opening)
         anchored: dict[str, list[Attachment]] = {}
         for attachment in state.recalled.attachments.values():
             anchored.setdefault(attachment.anchor if attachment.anchor in state.active else "", []).append(attachment)
@@ -164,64 +143,51 @@ class View:
         for attachment in attachments:
             self._put("recalled", attachment.block, attachment.tokens)
 
-    def _opening(self, index: str, nodes: Sequence[MessageNode]) -> None:
-        for position, node in enumerate(nodes, start=1):
-            message, tokens = self._shown(f"{index}/{position}", node)
-            self._put("open", message, tokens, index)
+    def _opening(self, page: Page | None) -> None:
+        if page is not None:
+            for position, node in enumerate(page.nodes(), start=1):
+                message, tokens = self._shown(f"{page.index}/{position}", node)
+                self._put("open", message, tokens, page.index)
 
     def _open(self, page: Page, anchored: Iterable[Attachment] = ()) -> None:
         """Lay a page out after the one that was open until now."""
-        done = self._tokens["open"] - self._page_start
+        done = self._tokens["open"] - self._before_page[1]
         if done and self._page is not None:
             self._tokens["open"] -= done
             self._tokens["active"] += done
             self.ends["active"] = len(self.messages)
         self._recalled(anchored)
         self._laid_before += self._laid
-        self._page, self._last, self._laid, self._calling, self._missing = page, None, 0, None, []
-        self._page_start = self._tokens["open"]
-        self._owed.clear()
+        self._page, self._before_page = page, (len(self.messages), self._tokens["open"], self._begun)
+        self._last, self._missing, self._laid = None, False, 0
         self._entries(page)
 
-    def _entries(self, page: Page) -> bool:
-        """Lay out what came into the open page; return whether it all came in at the end."""
-        owed = frozenset(self._owed)
-        self._drop_missing(page)
+    def _entries(self, page: Page) -> None:
+        """Lay out what came into the last page; all of it, where something stands for results."""
+        if self._missing:
+            start, self._tokens["open"], self._begun = self._before_page
+            del self.messages[start:], self._written[start:], self.page_tokens[page.index]
+            self._last, self._missing, self._laid = None, False, 0
+        calling: MessageNode | None = None
         while self._last is not page.tail:
-            node = page.head if self._last is None else self._last.next
+            self._last = node = page.head if self._last is None else self._last.next
             assert node is not None
-            if not owed.isdisjoint(node.message.answers):
-                return False
-            calling = self._calling
             if calling is not None and not {call.id for call in calling.message.calls} & set(node.message.answers):
                 self._no_results(page, calling)
-                self._owed.update(call.id for call in calling.message.calls)
-                self._calling = None
-            self._last = node
+                calling = None
             self._laid += 1
             message, tokens = self._shown(f"{page.index}/{self._laid}", node)
             self._put("open", message, tokens, page.index)
-            if node.message.calls:
-                self._calling = node
-        if self._calling is not None:
-            self._missing = self._no_results(page, self._calling)
-        return self._laid == page.length
+            calling = node if node.message.calls else calling
+        if calling is not None:
+            self._no_results(page, calling)
 
-    def _no_results(self, page: Page, node: MessageNode) -> list[int]:
-        """Lay out what stands for the missing results of a node's calls, and return the tokens."""
-        tokens = []
+    def _no_results(self, page: Page, node: MessageNode) -> None:
+        """Lay out what stands for the missing results of a node's calls."""
         for call in page.unanswered(node):
-            tokens.append(blocks.no_result_tokens(call))
-            self._put("open", self._state.wire.result(call, blocks.NO_RESULT), tokens[-1], page.index)
-        return tokens
-
-    def _drop_missing(self, page: Page) -> None:
-        if self._missing:
-            del self.messages[-len(self._missing) :]
-            del self._written[len(self.messages) :]
-            self._tokens["open"] -= sum(self._missing)
-            self.page_tokens[page.index] -= sum(self._missing)
-            self._missing = []
+            self._missing = True
+            message = self._state.wire.result(call, blocks.NO_RESULT)
+            self._put("open", message, blocks.no_result_tokens(call), page.index)
 
     def _shown(self, address: str, node: MessageNode) -> tuple[Message, int]:
         if node.seq not in self._stubs or not node.stub_tokens:  # what was erased since has none
@@ -268,27 +234,21 @@ def stubbed(state: State, wanted: WindowSettled, lay: Lay) -> tuple[Layout, Wind
 
 
 def _stub_candidates(state: State) -> list[MessageNode]:
-    """Return the entries of the open turn that can be shown as stubs: results of tools first, what the user wrote last.
-
-    Those with more tokens go before smaller ones of their kind. O(open page).
-    """
-    stubbed = [node for _, node in open_entries(state) if 0 < node.stub_tokens < node.tokens]
+    """Return the open turn's entries that can be stubs: results first, what the user wrote last, larger ones before smaller."""
+    stubbed = [node for *_, node in open_entries(state) if 0 < node.stub_tokens < node.tokens]
     return sorted(stubbed, key=lambda node: (_STUB_ORDER.get(node.message.speaker, 1), -node.tokens, node.seq))
 
 
-def open_entries(state: State) -> Iterator[tuple[str, MessageNode]]:
-    """Yield what is being said, and what opened its turn, by address."""
-    open_page = state.active.open_page
-    for index, nodes in (_lasting_opening(state), (open_page.index, open_page.nodes()) if open_page is not None else ("", ())):
-        for position, node in enumerate(nodes, start=1):
-            yield f"{index}/{position}", node
+def open_entries(state: State) -> Iterator[tuple[str, int, MessageNode]]:
+    """Yield what is being said, and what opened its turn, each with its page and its position there."""
+    for page in filter(None, (_lasting_opening(state), state.active.open_page)):
+        for position, node in enumerate(page.nodes(), start=1):
+            yield page.index, position, node
 
 
-def _lasting_opening(state: State) -> tuple[str, Sequence[MessageNode]]:
-    """Return the page and the messages that opened the turn, where they stand apart from the open page or would after a fold."""
-    if state.opening is not None and state.opening.page == state.turn_page:
-        return state.turn_page, state.opening.nodes
+def _lasting_opening(state: State) -> Page | None:
+    """Return the messages that opened the turn, where they stand apart from the open page or would after a fold."""
+    if state.opening is not None and state.opening.index == state.turn_page:
+        return state.opening
     first = state.active.find_page(state.turn_page)
-    if first is None or first is state.active.open_page:
-        return "", ()
-    return first.index, list(itertools.takewhile(lambda node: node.message.from_user, first.nodes()))
+    return None if first is None or first is state.active.open_page else opening_of(first)

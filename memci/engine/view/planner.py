@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterator
+from itertools import islice
 
 import attrs
 
@@ -10,40 +11,23 @@ from memci.engine.history.state import State
 from memci.engine.settings.config import Config
 from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbed
 
-VERBATIM_SHARE = 0.47
-"""Share of the budget that verbatim pages are to have on average, with ``low_water`` and ``contents.max_tokens`` at ``auto``.
+# Shares of the budget, with ``low_water`` and ``contents.max_tokens`` at ``auto``. Messages come in pieces, so that a window is
+# seldom full when it folds: what is measured of the first is a few hundredths less.
+VERBATIM_SHARE = 0.47  # verbatim pages are to have on average
+FLOOR_SHARE = 0.25  # verbatim pages are to have left when they fold
+LEAST_CONTENTS_SHARE, MOST_CONTENTS_SHARE = 0.15, 0.35  # of the room beside the system part: what the contents page may take
+LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
-Messages come in pieces, so that a window is seldom full when it folds: what is measured is a few hundredths less.
-"""
-
-FLOOR_SHARE = 0.25
-"""Share of the budget that verbatim pages are to have left when they fold, with ``low_water: auto``."""
-
-LEAST_CONTENTS_SHARE = 0.15
-"""Share of the room beside the system part that the contents page may take at least when ``contents.max_tokens`` is ``auto``."""
-
-MOST_CONTENTS_SHARE = 0.35
-"""The same at most."""
-
-LEAST_GAP_SHARE = 0.1
-"""Share of the room of verbatim pages that the gap between the marks has at least, with ``low_water: auto``."""
-
-OPEN_PAGE_SHARE = 0.25
-"""Share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that."""
+OPEN_PAGE_SHARE = 0.25  # share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that
 
 
 @attrs.frozen(kw_only=True)
 class FoldPlan:
-    """What is to fold.
+    """What is to fold."""
 
-    Attributes:
-        pages: Indexes of the pages, oldest first; empty for nothing.
-        contents_tokens: What the contents page is brought down to, where that evicts nothing; ``None`` for its usual limit.
-    """
-
-    pages: tuple[str, ...]
+    pages: tuple[str, ...]  # oldest first; empty for nothing
     reason: str
-    contents_tokens: int | None = None
+    contents_tokens: int | None = None  # to which the contents page shrinks if that evicts nothing; None for its usual limit
 
 
 @attrs.frozen(kw_only=True)
@@ -77,7 +61,7 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
 def plan_command(state: State, config: Config, pages: Collection[str] | None, lay: Lay = lay_out) -> FoldPlan:
     """Return what a command asks for: down to the low marks for ``None``, else those of the named pages that are complete."""
     if pages is not None:
-        named = tuple(page.index for page in _complete(state) if page.index in pages)
+        named = tuple(page.index for page in state.active.pages() if page.index in pages and _is_complete(state, page))
         return FoldPlan(pages=named, reason="command")
     layout = lay(state, state.settled)
     levels = marks(state, config, layout, config.budget.tokens)
@@ -123,7 +107,7 @@ def own_tokens(state: State, layout: Layout) -> int:
 
 def _stale_tokens(state: State, layout: Layout) -> int:
     opening = state.opening
-    return layout.page(opening.page) if opening is not None and opening.page != state.turn_page else 0
+    return layout.page(opening.index) if opening is not None and opening.index != state.turn_page else 0
 
 
 def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
@@ -171,10 +155,7 @@ def _factor(state: State, config: Config) -> float:
 
 
 def entry_room(limit: int, page_tokens: int) -> int:
-    """Return how many tokens the lines of a contents entry may hold, in a contents page of *limit* tokens.
-
-    A page keeps a quarter of itself, but no entry takes more than its share of a contents page of 24 entries.
-    """
+    """Return how many tokens an entry's lines may hold: a quarter of the page, but a 24th of the contents page at most."""
     return max(16, min(page_tokens // 4, limit // 24))
 
 
@@ -187,25 +168,22 @@ def _raw_tokens(state: State) -> float:
     """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
     tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.active.tokens
     tokens += sum(attachment.tokens for attachment in state.recalled.attachments.values())
-    tokens += sum(node.tokens for node in state.opening.nodes) if state.opening else 0
+    tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.settled.tools_tokens if state.settled else 0
     return tokens * state.scale
-
-
-def _complete(state: State) -> Iterator[Page]:
-    for page in state.active.pages():
-        if page is not state.active.open_page and not page.open_calls:
-            yield page
 
 
 def _oldest(state: State, config: Config, layout: Layout, goal: float, most: int) -> Iterator[str]:
     """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
     left, tokens = len(state.active), own_tokens(state, layout)
-    above_floor = left - config.active.min_pages
-    foldable = {page.index for number, page in enumerate(state.active.pages()) if number < above_floor}
-    for page in _complete(state):
-        if page.index not in foldable or (left <= most and tokens <= goal):
+    for page in islice(state.active.pages(), max(left - config.active.min_pages, 0)):
+        if left <= most and tokens <= goal:
             return
-        yield page.index
-        left -= 1
-        tokens -= layout.page(page.index)
+        if _is_complete(state, page):
+            yield page.index
+            left -= 1
+            tokens -= layout.page(page.index)
+
+
+def _is_complete(state: State, page: Page) -> bool:
+    return page is not state.active.open_page and not page.open_calls

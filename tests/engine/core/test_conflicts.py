@@ -15,7 +15,7 @@ from memci.archive.stores.sql.sqlite import SqliteStore
 from memci.archive.stores.url import open_store
 from memci.engine.aio.engine import AsyncEngine
 from memci.engine.engine import Engine
-from memci.engine.history.time_events import CheckpointRestored
+from memci.engine.history.events import CheckpointRestored
 from memci.engine.session import OnConflict, Session
 from memci.errors import ConfigError, ConflictError, PageNotFoundError
 from tests.engine.counting_store import CountingStore

@@ -36,7 +36,7 @@ def begun(store: MemoryStore, counter: str) -> Session:
 def sizes(core: Core) -> Iterator[tuple[str, int, int]]:
     """Yield what the state shows, its size as the state has it, and as the counter counts it."""
     state = core.state
-    opening = Page(index=state.opening.page if state.opening else "", turn=0)
+    opening = Page(index=state.opening.index if state.opening else "", turn=0)
     for chapter in state.verbatim():
         for page in chapter.pages():
             for position, node in enumerate(page.nodes(), start=1):
@@ -48,7 +48,7 @@ def sizes(core: Core) -> Iterator[tuple[str, int, int]]:
                 )
             yield page.index, page.tokens, sum(node.tokens for node in page.nodes())
         yield type(chapter).__name__, chapter.tokens, sum(page.tokens for page in chapter.pages())
-    for position, node in enumerate(state.opening.nodes if state.opening else (), start=1):
+    for position, node in enumerate(state.opening.nodes() if state.opening else (), start=1):
         yield f"opening {position}", node.tokens, core.count(node.message)
         yield (
             f"the stub of opening {position}",

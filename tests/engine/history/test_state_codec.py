@@ -10,7 +10,7 @@ from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import state_codec
 from memci.engine.history.events import WindowSettled
-from memci.engine.history.state import LastFold, LateResult, OpenTurn, State, Traffic
+from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages import codec
 from memci.messages.formats import responses
@@ -97,7 +97,7 @@ def full_state() -> State:
         config=Config.from_mapping(configured),
         next_number={"sys": 2, "usr": 12},
         turn_page="usr-9",
-        opening=OpenTurn("usr-9", [node(RESPONSES.user("what was asked"), 4)]),
+        opening=page("usr-9", RESPONSES.user("what was asked")),
         pinned={"usr-10", "usr-11"},
         recalls={"usr-11": (2, 5), "usr-10": (1, None)},
         late={
@@ -174,6 +174,6 @@ def test_a_state_read_back_is_the_one_that_was_written() -> None:
 def test_every_field_of_a_state_is_tried() -> None:
     """No field, in no class that a state is made of, has its default in the state that is written and read back."""
     assert [] == list(untouched(full_state()))
-    assert {MessageNode, Page, Message, Attachment, ContentsEntry, Directory, LateResult, LastFold, OpenTurn, Traffic} <= {
+    assert {MessageNode, Page, Message, Attachment, ContentsEntry, Directory, LateResult, LastFold, Traffic} <= {
         type(each) for each in objects(full_state())
     }

@@ -10,8 +10,7 @@ from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql.sqlite import SqliteStore
 from memci.engine.engine import Engine
-from memci.engine.history.events import from_record
-from memci.engine.history.time_events import ForkMade
+from memci.engine.history.events import ForkMade, from_record
 from memci.engine.session import Session
 from memci.errors import ConfigError, ConflictError, InvalidIdError, MemciError, PermissionDeniedError, StoreError
 from tests.engine.sessions import config_of, heard, talk, turn
