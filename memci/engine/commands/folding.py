@@ -68,7 +68,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     usual = planner.contents_limit(state, config, config.budget.tokens)
     low_share = config.contents.low_share if limit is None or limit >= usual else 1.0
     limit = usual if limit is None else min(limit, usual)
-    revised = {index: pages.load(core, index) for index in state.late}
+    revised, attached = {index: pages.load(core, index) for index in state.late}, state.recalled.attachments
     files: dict[str, bytes] = {}
     entries = [_archive(core, page, usual, files, revision=0) for page in folded]
     entries += [
@@ -95,7 +95,10 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         turn=state.turn,
         entries=[entry.to_mapping() for entry in entries],
         folded=[page.index for page in folded],
-        revised={index: _block_tokens(core, page) for index, page in revised.items()},
+        revised={
+            index: core.count(blocks.page_block(page, state.wire, media=attached[index].media)) if index in attached else 0
+            for index, page in revised.items()
+        },
         details={index: detail.value for index, detail in shrinkage.details.items()},
         directories=[directory.to_mapping() for directory in shrinkage.directories],
         evicted=[list(pair) for pair in shrinkage.evicted],
@@ -208,11 +211,6 @@ def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collect
     items: list[Item] = [made.pop(item.index, item) for item in core.state.archive.entries]
     items += [entry for index, entry in made.items() if index in folded]
     return sorted(items, key=lambda item: page_number(item.index))
-
-
-def _block_tokens(core: Core, page: Page) -> int:
-    attached = core.state.recalled.attachments.get(page.index)
-    return 0 if attached is None else core.count(blocks.page_block(page, core.state.wire, media=attached.media))
 
 
 def _stale_text(core: Core) -> bool:

@@ -202,8 +202,16 @@ def prefetch(core: Core, budget: int, heard: int) -> int:
         int(recall.max_share * budget) - sum(tokens for tokens, _ in attached),
     )
     query = "\n".join(entry_text(node.message) for node in open_page.nodes() if node.seq > heard)
+    events: list[PageRecalled] = []
     try:
-        events = _matching(core, query, room, message)
+        for hit in search(core, query, limit=_MOST_PREFETCHED, include_visible=False):
+            if hit.score < LEAST_SCORE:
+                break
+            event = _attaching(core, pages.load(core, hit.index), prefetched=message)
+            tokens = math.ceil(event.block_tokens * state.scale)
+            if tokens <= room:
+                room -= tokens
+                events.append(event)
     except (UnavailableError, CorruptError) as error:
         logger().warning("session %r: pages could not be prefetched: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
@@ -212,19 +220,6 @@ def prefetch(core: Core, budget: int, heard: int) -> int:
         core.commit(events)
         core.monitor.tell(Prefetch(pages=tuple(event.page for event in events), tokens=sum(each.block_tokens for each in events)))
     return message
-
-
-def _matching(core: Core, query: str, room: int, message: int) -> list[PageRecalled]:
-    events: list[PageRecalled] = []
-    for hit in search(core, query, limit=_MOST_PREFETCHED, include_visible=False):
-        if hit.score < LEAST_SCORE:
-            break
-        event = _attaching(core, pages.load(core, hit.index), prefetched=message)
-        tokens = math.ceil(event.block_tokens * core.state.scale)
-        if tokens <= room:
-            room -= tokens
-            events.append(event)
-    return events
 
 
 def _refuse_system(index: str) -> None:

@@ -76,7 +76,9 @@ class OpenCores:
             former = self._cores.get(session_id)
             gate = self._gates.setdefault(session_id, threading.Lock())
         if former is not None and former.lost:
-            _recover(former)
+            with former.lock, suppress(UnavailableError):  # where it cannot be loaded again, another core says why
+                if not former.closed and former.lost:
+                    former.recover()
         with gate:
             with self._lock:
                 core = self._cores.get(session_id)
@@ -120,10 +122,3 @@ class OpenCores:
         """Forget the states of closed sessions, and keep none from now on."""
         with self._lock:
             self.kept = KeptStates(0)
-
-
-def _recover(core: Core) -> None:
-    """Load a session again after its store failed; where that cannot be, loading it into another core says why."""
-    with core.lock, suppress(UnavailableError):
-        if core.lost and not core.closed:
-            core.recover()

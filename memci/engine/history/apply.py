@@ -253,7 +253,12 @@ def _recount(page: Page, counted: list[list[int]]) -> None:
 def _fold(state: State, event: events.PagesFolded) -> None:
     """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
     entries = [ContentsEntry.from_mapping(value) for value in event.entries]
-    state.last_fold = LastFold(tuple(event.folded), _revised(state, entries))
+    new = {entry.index: entry for entry in entries}  # an archived page that took in late results keeps them when this is undone
+    known = (
+        attrs.evolve(new[entry.index], detail=entry.detail) if isinstance(entry, ContentsEntry) and entry.index in new else entry
+        for entry in state.archive.entries
+    )
+    state.last_fold = LastFold(tuple(event.folded), tuple(known))
     _take_out(state, event.folded)
     for index, block_tokens in event.revised.items():
         _take_in_late(state, index, block_tokens)
@@ -291,15 +296,6 @@ def _take_out(state: State, folded: Sequence[str]) -> None:
         stubs = [seq for seq in state.settled.stubs if seq not in gone]
         excerpts = {seq: each for seq, each in state.settled.excerpts.items() if int(seq) in stubs}
         state.settled = attrs.evolve(state.settled, stubs=stubs, excerpts=excerpts)
-
-
-def _revised(state: State, made: Sequence[ContentsEntry]) -> tuple[Item, ...]:
-    """Return what the contents page lists, with what these entries say of pages that took in late results. O(entries)."""
-    new = {entry.index: entry for entry in made}
-    return tuple(
-        attrs.evolve(new[known.index], detail=known.detail) if isinstance(known, ContentsEntry) and known.index in new else known
-        for known in state.archive.entries
-    )
 
 
 def _group(state: State, directory: Directory) -> None:

@@ -17,8 +17,6 @@ import attrs
 from memci.engine.settings import config_file
 from memci.errors import ConfigError, shown
 
-CONFLICTS: Final = ("raise", "retry")
-
 _PLACE_KEYS = ("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
 
 MOST: Final = 10**12
@@ -132,10 +130,10 @@ class Budget:
         """What a rendered window may hold: the window without the reserve."""
         return self.window - self.reserve
 
-    def __attrs_post_init__(self) -> None:
-        """Refuse a reserve that leaves no room."""
-        if self.reserve >= self.window:
-            message = f"{self.reserve} leaves no room in a window of {self.window} tokens: give less than budget.window"
+    @reserve.validator
+    def _leaves_room(self, _attribute: object, reserve: int) -> None:
+        if reserve >= self.window:
+            message = f"{reserve} leaves no room in a window of {self.window} tokens: give less than budget.window"
             raise ConfigError(message, path="budget.reserve")
 
 
@@ -151,8 +149,8 @@ class Active:
     )
     page_tokens: int = setting(8_000, "tokens at which a long turn is cut into a continuation page")
 
-    def __attrs_post_init__(self) -> None:
-        """Refuse marks that contradict each other."""
+    @page_tokens.validator
+    def _marks_agree(self, _attribute: object, _page_tokens: int) -> None:
         if self.max_pages is not None and self.max_pages < self.min_pages:
             message = f"{self.max_pages} is below active.min_pages, {self.min_pages}: give at least that, or null"
             raise ConfigError(message, path="active.max_pages")
@@ -168,11 +166,10 @@ class Prices:
     write: float = setting(1.25, "a token written to the provider's prompt cache", at_most=math.inf)
     read: float = setting(0.1, "a token read from it; above 0, not above write", at_most=math.inf)
 
-    def __attrs_post_init__(self) -> None:
-        """Refuse a cache that saves nothing."""
-        if self.read > self.write:
-            problem = f"{self.read} is above prices.write, {self.write}"
-            message = f"{problem}: a cache that costs more to read than to write is not one"
+    @read.validator
+    def _saves(self, _attribute: object, read: float) -> None:
+        if read > self.write:
+            message = f"{read} is above prices.write, {self.write}: a cache that costs more to read than to write is not one"
             raise ConfigError(message, path="prices.read")
 
 
@@ -277,9 +274,9 @@ class Config:
     checkpoints: Checkpoints = section(Checkpoints, "made without being asked for, beside those of session.checkpoint")
     limits: Limits = section(Limits, "what is refused for its size; nothing of it is stored")
 
-    def __attrs_post_init__(self) -> None:
-        """Refuse breakpoints that the format has not."""
-        if self.cache_breakpoints and self.format != "anthropic":
+    @cache_breakpoints.validator
+    def _has_breakpoints(self, _attribute: object, given: bool) -> None:  # noqa: FBT001 (as attrs calls it)
+        if given and self.format != "anthropic":
             problem = f"{self.format} has no breakpoints, its provider caches by itself"
             message = f"{problem}: leave it out, or set format to anthropic"
             raise ConfigError(message, path="cache_breakpoints")
