@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         ToolNotFoundError,
         UnavailableError,
     )
-    from memci.messages.conversion.convert import Conversion, convert
+    from memci.messages.conversion import Conversion, convert
     from memci.messages.validation import Problem, validate
 
 __all__ = [
@@ -143,7 +143,7 @@ _MODULES = {
     "memci.engine.session": ("Session",),
     "memci.engine.settings.config": ("Config",),
     "memci.engine.upkeep.verify": ("Report",),
-    "memci.messages.conversion.convert": ("Conversion", "convert"),
+    "memci.messages.conversion": ("Conversion", "convert"),
     "memci.messages.validation": ("Problem", "validate"),
 }
 """Where each name is defined; all others are errors."""
