@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memci.messages.tokens.images import size_of_base64
+from memci.messages.tokens.media import size_of_base64
 
 LEAST_CHARACTERS = 1_024
 """Shorter runs are left where they are, but in blocks that are known to hold them."""

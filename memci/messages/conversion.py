@@ -192,9 +192,9 @@ def _calls(place: str, rest: Value, losses: Losses) -> Iterator[ToolCall]:
     for position, call in enumerate(rest.pop("tool_calls", None) or ()):
         at = f"{place}.tool_calls[{position}]"
         match call:
-            case {"id": identity, "function": {"name": name, **given}, **others}:
-                yield ToolCall(identity, name, given.get("arguments") or "{}")
-            case {"id": identity, "custom": {**given}, **others}:
+            case {"id": str(identity), "function": dict(given), **others}:
+                yield ToolCall(identity, given["name"], given.get("arguments") or "{}")
+            case {"id": str(identity), "custom": dict(given), **others}:
                 yield ToolCall(identity, str(given.get("name")), str(given.get("input", "")), free=True)
             case _:
                 raise _unsayable(at, f"a call of type {call.get('type')}")
@@ -253,13 +253,14 @@ def _content(place: str, content: object, losses: Losses) -> Iterator[Piece]:
 
 def _piece(place: str, part: Value, losses: Losses) -> Piece:
     piece: Piece
+    rest: Value
     match part:
         case {"type": "tool_use", "id": identity, "name": str(name), "input": given, **rest}:
             piece = ToolCall(identity, name, codec.encode(given).decode())
         case {"type": "tool_result", "tool_use_id": identity, **rest}:
             found = _content(f"{place}.content", rest.pop("content", None), losses)
             piece = ToolResult(identity, _in_result(found), failed=bool(rest.pop("is_error", False)))
-        case {"image_url": {**held}, **others} | {"file": {**held}, **others}:
+        case {"image_url": dict(held), **others} | {"file": dict(held), **others}:
             piece, rest = _spoken(place, {**held, **others})
         case _:
             piece, rest = _spoken(place, part)

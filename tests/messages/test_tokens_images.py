@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.messages.tokens.images import image_size, image_tokens
-from memci.messages.tokens.media import attachment_tokens
+from memci.messages.tokens.media import block_tokens, image_size, image_tokens
 
 
 def png(width: int, height: int) -> bytes:
@@ -153,7 +152,7 @@ def test_no_anthropic_image_costs_more_than_an_unknown_one(width: int, height: i
 def test_attachments_cost_by_their_bytes() -> None:
     """Sound and files that a message holds are estimated from their size; other blocks are not estimated."""
     data = base64.b64encode(bytes(4_000)).decode()
-    assert attachment_tokens({"type": "input_audio", "input_audio": {"data": data, "format": "mp3"}}) == 11
-    assert attachment_tokens({"type": "file", "file": {"file_data": data, "filename": "a.pdf"}}) == 401
-    assert attachment_tokens({"type": "input_file", "file_data": data}) == 401
-    assert attachment_tokens({"type": "file", "file": {"file_id": "file-1"}}) == 3_000
+    assert block_tokens({"type": "input_audio", "input_audio": {"data": data, "format": "mp3"}}) == 11
+    assert block_tokens({"type": "file", "file": {"file_data": data, "filename": "a.pdf"}}) == 401
+    assert block_tokens({"type": "input_file", "file_data": data}) == 401
+    assert block_tokens({"type": "file", "file": {"file_id": "file-1"}}) == 3_000

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 from memci.engine.core.core import Core
 from memci.engine.view.planner import next_budget
 from memci.messages import codec
-from memci.messages.tokens.images import image_tokens
+from memci.messages.tokens.media import image_tokens
 
 BUDGET_SHARE = 0.25
 """Share of the budget that one answer may take."""

@@ -10,8 +10,7 @@ from typing import Any
 from memci.messages import codec
 from memci.messages.parts import Part, PartKind, parts
 from memci.messages.tokens.counter import TokenCounter
-from memci.messages.tokens.images import image_tokens
-from memci.messages.tokens.media import weigh
+from memci.messages.tokens.media import image_tokens, weigh
 
 REPLY_TOKENS = 3
 """What opens the model's reply, once a window."""
