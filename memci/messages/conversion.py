@@ -1,7 +1,7 @@
 """Messages of one wire format in another, by way of the pieces that all formats can say."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, groupby
 from typing import Any, TypeAlias
 
@@ -82,7 +82,7 @@ class Losses(list[Problem]):
         """Note one; the place begins with that of the message."""
         self.append(Problem(place, what))
 
-    def keys(self, place: str, rest: Value) -> None:
+    def keys(self, place: str, rest: Mapping[Any, Any]) -> None:
         """Note the keys of a message or part that are left when it was read, but for those without a value."""
         names = [key for key, item in rest.items() if item not in (None, [], {})]
         if names:
