@@ -24,8 +24,7 @@ from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, SessionClosedError, shown
-from memci.messages.codec import MessageLike
-from memci.messages.formats.reading import as_list
+from memci.messages.codec import MessageLike, as_list
 
 if TYPE_CHECKING:
     from memci.attp.result import Result

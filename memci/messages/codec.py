@@ -1,4 +1,4 @@
-"""JSON values as bytes and back, losing nothing.
+"""JSON values as bytes and back, losing nothing, and how values come in from callers.
 
 orjson does the work. Two kinds of value it cannot carry, integers beyond 64 bits and lone surrogates, go through
 the standard library instead. The bytes are plain JSON (RFC 8259) in both cases; those of the second kind begin with a
@@ -7,7 +7,7 @@ space, which JSON allows and by which ``decode`` knows them.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 import orjson
@@ -20,6 +20,7 @@ MAX_DEPTH = 200
 """Levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few."""
 
 _MARK = b" "
+_ENDLESS = 10**4_300  # has more digits than Python writes and reads
 
 
 class SdkObject(Protocol):
@@ -71,31 +72,40 @@ def decode_foreign(data: bytes) -> Any:  # noqa: ANN401 (as above)
         raise ValueError(message) from error
 
 
-def checked_copy(value: object, path: str = "", depth: int = 0) -> JsonValue:
-    """Copy a JSON value deeply; objects of SDKs as the JSON values that they stand for.
+def refuse(problem: str, path: str = "") -> NoReturn:
+    """Raise the error of a message that is none, or that the provider would refuse; *path* is the place in it."""
+    raise InvalidMessageError(problem, path=path)
 
-    Raises:
-        InvalidMessageError: Some part is not a JSON value; the error names its place.
-    """
+
+def as_list(messages: object) -> list[object]:
+    """Return several messages as a list; ``InvalidMessageError`` where they are no iterable of messages."""
+    if isinstance(messages, Iterable) and not isinstance(messages, str | bytes | bytearray | Mapping):
+        return list(messages)
+    refuse(f"give a list of messages, not a {type(messages).__name__}")
+
+
+def checked_copy(value: object, path: str = "", depth: int = 0) -> JsonValue:
+    """Copy a value deeply, objects of SDKs as what they stand for; InvalidMessageError names the place of what is no JSON."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
+        if not -_ENDLESS < value < _ENDLESS:
+            refuse("cannot be written as JSON: the number has more than 4,300 digits", path)
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            _refuse(f"{value} has no form in JSON: send a finite number, null or text", path)
+            refuse(f"{value} has no form in JSON: send a finite number, null or text", path)
         return float(value)
     if depth >= MAX_DEPTH:
-        _refuse(f"nested deeper than {MAX_DEPTH} levels: flatten it, or send it as text", path[:80])
+        refuse(f"nested deeper than {MAX_DEPTH} levels: flatten it, or send it as text", path[:80])
     if isinstance(value, dict):
         return {_key(key, path): checked_copy(item, f"{path}.{key}" if path else key, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
         return [checked_copy(item, f"{path}[{number}]", depth + 1) for number, item in enumerate(value)]
     dump = dumped(value)
-    if dump is not value:
-        return checked_copy(dump, path, depth + 1)
-    message = f"a {type(value).__name__} is not a JSON value: convert it first"
-    raise InvalidMessageError(message, path=path)
+    if dump is value:
+        refuse(f"a {type(value).__name__} is not a JSON value: convert it first", path)
+    return checked_copy(dump, path, depth + 1)
 
 
 def dumped(value: object) -> object:
@@ -106,9 +116,5 @@ def dumped(value: object) -> object:
 
 def _key(key: object, path: str) -> str:
     if not isinstance(key, str):
-        _refuse(f"the key {shown(key)} is not text, as JSON wants", path)
+        refuse(f"the key {shown(key)} is not text, as JSON wants", path)
     return key
-
-
-def _refuse(problem: str, path: str) -> NoReturn:
-    raise InvalidMessageError(problem, path=path)

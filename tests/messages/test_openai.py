@@ -89,7 +89,7 @@ def test_a_message_does_not_change_with_its_origin() -> None:
         ({"role": "user", "content": "", "x": {"y": [float("nan")]}}, "x.y[0]", "no form in JSON"),
         ({"role": "user", "content": b"words"}, "content", "a bytes is not a JSON value"),
         ({"role": "user", "content": "", 7: 7}, "", "is not text"),
-        ({"role": "user", "content": "", "n": 10**5_000}, "", "cannot be written as JSON"),
+        ({"role": "user", "content": "", "n": 10**5_000}, "n", "cannot be written as JSON"),
     ],
 )
 def test_refused_messages_say_where(value: object, path: str, words: str) -> None:

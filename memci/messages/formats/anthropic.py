@@ -9,48 +9,35 @@ breakpoints).
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import count, groupby
+from itertools import count, groupby, repeat
 from typing import Any, Final
 
 from memci.errors import shown
-from memci.messages.formats import reading
-from memci.messages.formats.reading import ERASED
+from memci.messages.codec import refuse
+from memci.messages.formats import openai, reading
+from memci.messages.formats.reading import ERASED, TOOL_BLOCKS
 from memci.messages.message import Call, Message
 
 assembled = None
 ANSWER_PATH = "content"
-"""Where a message names the calls that it answers."""
-
 ROLES = ("system", "user", "assistant")
 
 ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 """What the id of a call looks like."""
 
-_PLACES = {
-    "tool_use": ("assistant", "id"),
-    "tool_result": ("user", "tool_use_id"),
-    "thinking": ("assistant", None),
-    "redacted_thinking": ("assistant", None),
-}
 _KEPT_OF_CALLS = ("type", "id", "name", "caller", "toolset_name")
 _KEPT_OF_RESULTS = ("type", "tool_use_id", "is_error", "toolset_name")
 
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_BOUND = {**TOOL_BLOCKS, **dict.fromkeys(THINKING, ("assistant", ""))}
 
 MOST_BREAKPOINTS: Final = 4
 """Blocks with ``cache_control`` that one call may hold, those of its tools among them."""
 
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
-_MARKED = frozenset(
-    {
-        *("text", "image", "document", "search_result", "container_upload", "tool_use", "tool_result"),
-        *_SERVER_CALLS,
-        *("web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result"),
-        *("text_editor_code_execution_tool_result", "tool_search_tool_result", "mcp_tool_result"),
-    }
-)
-"""Blocks that get a breakpoint: those for which the API reference names ``cache_control``. Thinking has none."""
+_MARKED = _SERVER_CALLS | {"text", "image", "document", "search_result", "container_upload", "tool_use", "tool_result"}
+"""Blocks that get a breakpoint, and what the provider's tools found: the API reference names ``cache_control`` for these."""
 
 OF_ANSWERS: Final = frozenset(
     {
@@ -70,16 +57,15 @@ def checked(value: object) -> dict[str, Any]:
     """
     copy = reading.copied(value)
     if copy.get("role") in ("developer", "tool", "function"):
-        given = f"Anthropic's messages have no role {shown(copy['role'])}"
-        reading.refuse(f"{given}: memci.convert turns messages of OpenAI's formats into them", "role")
+        problem = f"Anthropic's messages have no role {shown(copy['role'])}"
+        refuse(f"{problem}: memci.convert turns messages of OpenAI's formats into them", "role")
     role = reading.checked_role(copy, ROLES)
     content = copy.get("content")
-    reading.check_parts(content)
+    reading.check_parts(content, role, bound=_BOUND)
     for number, block in enumerate(content if isinstance(content, list) else ()):
         _check_block(block, role, f"content[{number}]")
-    reading.check_distinct(content)
     if role != "assistant" and not said(content):
-        reading.refuse(f"a {role} message holds something: text that is more than spaces, or a block", "content")
+        refuse(f"a {role} message holds something: text that is more than spaces, or a block", "content")
     return copy
 
 
@@ -90,6 +76,8 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
+    if openai.is_plain(value):
+        return openai.facts(value)
     content = value["content"]
     is_open = value["role"] == "assistant" and isinstance(content, list) and bool(open_server_calls(content))
     return reading.facts(value, partial=is_open, sent=_sent)
@@ -138,12 +126,10 @@ def sent(message: Message) -> Message:
 
 
 def ended(message: Message) -> Message:
-    """Return what a message is sent as at the end of a window: its last text without white space behind it."""
-    if message.role != "assistant":
-        return message
-    value = message.value()
-    last = ended_value(value)
-    return message if last is value else facts(last)
+    """Return what a message is sent as at the end of a window: its last text without white space at its end."""
+    value = message.value() if message.role == "assistant" else None
+    last = value and ended_value(value)
+    return message if last is None or last is value else facts(last)
 
 
 def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple[list[Block], list[Message]]:
@@ -156,15 +142,15 @@ def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple
     text. A call whose id an earlier one has gets another id, and its result too. Any other message is the one that came in, byte
     for byte.
 
-    Where places of messages are given in *cached*, breakpoints stand behind these, and no others.
+    Where places of messages are given in *cached*, breakpoints stand after these, and no others.
     """
     values = [message.value() if message.literal else _sent(message.value()) for message in messages]
     if cached:
         _set_breakpoints(values, cached)
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [part for value in values[:first] for part in _as_blocks(said(value["content"]))]
-    values = _paired(list(_distinct(_joined(values[first:]))))
-    kept = [value for value in map(_cleaned, values) if value["content"]]
+    values = list(_distinct(_joined(values[first:])))
+    kept = [value for value in map(_cleaned, _paired(values)) if value["content"]]
     kept[-1:] = map(_ended, kept[-1:])
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
@@ -172,19 +158,13 @@ def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple
 
 def _check_block(part: dict[str, Any], role: str, path: str) -> None:
     kind = part["type"]
-    allowed, id_key = _PLACES.get(kind, (role, None))
-    if role != allowed or (role == "system" and kind != "text"):
-        where = f"stands in {allowed} messages, not in a" if role != allowed else "cannot stand in a"
-        reading.refuse(f"a {kind} block {where} {role} message", path)
-    if id_key and not (isinstance(part.get(id_key), str) and part[id_key]):
-        reading.refuse(f"a {kind} block carries the id of its call", f"{path}.{id_key}")
-    if id_key and not ID.fullmatch(part[id_key]):
-        reading.refuse(
-            f"the id {shown(part[id_key])} holds more than letters, digits, _ and -: rename it, and in its result too",
-            f"{path}.{id_key}",
-        )
+    if role == "system" and kind != "text":
+        refuse(f"a {kind} block cannot stand in a system message", path)
+    if kind in TOOL_BLOCKS and not ID.fullmatch(part[key := TOOL_BLOCKS[kind][1]]):
+        problem = f"the id {shown(part[key])} holds more than letters, digits, _ and -: rename it, and in its result too"
+        refuse(problem, f"{path}.{key}")
     if kind == "tool_use" and not (isinstance(part.get("name"), str) and isinstance(part.get("input"), dict)):
-        reading.refuse("a tool_use block has a name, and its input as an object", path)
+        refuse("a tool_use block has a name, and its input as an object", path)
 
 
 def _reduced(message: Message, text: str, *, keep_thinking: bool) -> str | list[dict[str, Any]]:
@@ -273,14 +253,14 @@ def has_breakpoint(part: Block) -> bool:
 
 
 def _set_breakpoints(values: Sequence[Block], places: Collection[int]) -> None:
-    """Set a breakpoint behind the messages at some places, and take away all others. Changes the messages.
+    """Set a breakpoint after the messages at some places, and take away all others. Changes the messages.
 
     It stands on the last block that can have one and that stays in the window, of that message or of one before it.
     """
     for value in values:
         for part in holders(value["content"]):
             part.pop("cache_control", None)
-    lone = _lone(values)
+    lone = list(_lone(values))
     for place in places:
         for number in range(place, -1, -1):
             blocks = _as_blocks(values[number]["content"])
@@ -293,7 +273,8 @@ def _set_breakpoints(values: Sequence[Block], places: Collection[int]) -> None:
 
 def _last_marked(blocks: Sequence[Block], lone: Collection[str]) -> Block | None:
     """Return the last block that gets a breakpoint, in the order in which they are sent: results first."""
-    able = [part for part in blocks if part["type"] in _MARKED and not is_blank(part) and server_call(part) not in lone]
+    marked = (part for part in blocks if part["type"] in _MARKED or part["type"].endswith("_tool_result"))
+    able = [part for part in marked if not is_blank(part) and server_call(part) not in lone]
     return _results_first(able)[-1] if able else None
 
 
@@ -351,38 +332,38 @@ def _results(value: Block) -> bool:
     return isinstance(content, list) and any(part["type"] == "tool_result" for part in content)
 
 
-def _paired(values: Sequence[Block]) -> list[Block]:
+def _paired(values: Sequence[Block]) -> Iterator[Block]:
     """Leave out halves of the provider's own calls."""
-    return [
-        {**value, "content": [part for part in value["content"] if server_call(part) not in ids]}
-        if ids and isinstance(value["content"], list)
-        else value
-        for value, ids in zip(values, _lone(values), strict=True)
-    ]
+    for value, lone in zip(values, _lone(values), strict=True):
+        content = value["content"]
+        if lone and isinstance(content, list):
+            content = [part for part in content if server_call(part) not in lone]
+        yield _holding(value, content)
 
 
-def _lone(values: Sequence[Block]) -> list[set[str]]:
-    """Return for each message the provider's own calls of which its turn holds only one half, call or result.
+def _lone(values: Sequence[Block]) -> Iterator[set[str]]:
+    """Yield for each message the provider's own calls of which its turn holds only one half, call or result.
 
     The last message, with which the provider goes on, keeps its open calls.
     """
-    found: list[set[str]] = []
     for role, run in groupby(values, key=lambda value: value["role"]):
-        turn = list(run)
-        contents = [value["content"] for value in turn if isinstance(value["content"], list)]
-        lone = open_server_calls([part for content in contents for part in content]) if role == "assistant" else set()
-        if lone and turn[-1] is values[-1]:
-            last = _as_blocks(turn[-1]["content"])
-            lone -= {server_call(part) for part in last if part["type"] in _SERVER_CALLS}
-        found += [lone] * len(turn)
-    return found
+        turn = [value["content"] if isinstance(value["content"], list) else [] for value in run]
+        lone = open_server_calls([part for content in turn for part in content]) if role == "assistant" else set()
+        if lone and turn[-1] is values[-1]["content"]:
+            lone -= {server_call(part) for part in turn[-1] if part["type"] in _SERVER_CALLS}
+        yield from repeat(lone, len(turn))
+
+
+def _holding(value: Block, content: str | list[Block]) -> Block:
+    """Return a message with a content; the same object where it holds that."""
+    return value if content == value["content"] else {**value, "content": content}
 
 
 def _cleaned(value: Block) -> Block:
     content = said(value["content"])
     while isinstance(content, list) and content and content[-1]["type"] in THINKING:
         content = content[:-1]
-    return value if content == value["content"] else {**value, "content": content}
+    return _holding(value, content)
 
 
 def ended_value(value: Block) -> Block:
@@ -393,14 +374,11 @@ def ended_value(value: Block) -> Block:
 def _ended(value: Block) -> Block:
     """Take white space off the end of a text with which the model goes on."""
     content = value["content"]
-    if value["role"] != "assistant":
-        return value
-    if isinstance(content, str):
-        return value if content == content.rstrip() else {**value, "content": content.rstrip()}
-    last = content[-1] if content else None
-    if last is None or last["type"] != "text" or last["text"] == last["text"].rstrip():
-        return value
-    return {**value, "content": [*content[:-1], {**last, "text": last["text"].rstrip()}]}
+    if value["role"] == "assistant" and isinstance(content, str):
+        content = content.rstrip()
+    elif value["role"] == "assistant" and content and content[-1]["type"] == "text":
+        content = [*content[:-1], {**content[-1], "text": content[-1]["text"].rstrip()}]
+    return _holding(value, content)
 
 
 def _drop_breakpoints(system: list[Block], values: Sequence[Block]) -> None:

@@ -4,41 +4,50 @@ Source of the shapes: the ``messages`` parameter of the Chat Completions API ref
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from memci.errors import shown
+from memci.messages import codec
+from memci.messages.codec import refuse
 from memci.messages.formats import reading
-from memci.messages.formats.reading import ERASED
+from memci.messages.formats.reading import ATTP_ANSWER, ERASED, TOOL_BLOCKS
 from memci.messages.message import Call, Message
 from memci.messages.parts import function_id
 
 ANSWER_PATH = "tool_call_id"
-"""Where a message names the call that it answers."""
 
-_TOOL_BLOCKS = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}
 _MEDIA = ("image_url", "input_audio", "file")
 
 _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
 """The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_SPEAKERS = ("user", "assistant", "system", "developer")
 
 opening, ended = reading.no_opening, None
 
 
+def is_plain(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value is a dict of a role and a text and nothing else, as nearly all messages are."""
+    two = type(value) is dict and len(value) == 2  # noqa: PLR2004 (role and content)
+    return two and type(value.get("content")) is str and value.get("role") in _SPEAKERS  # type: ignore[attr-defined]
+
+
 def checked(value: object) -> dict[str, Any]:
     """Check one message and return a copy; what it holds beyond the known keys is kept as it is."""
-    if reading.is_plain(value):
+    if is_plain(value):
         return dict(value)
     copy = reading.copied(value)
-    role = reading.checked_role(copy, ROLES)
-    _check_content(copy, role)
+    role, content = reading.checked_role(copy, ROLES), copy.get("content")
+    if content is not None:
+        reading.check_parts(content, role)
+    elif role != "assistant":
+        refuse(f"a {role} message needs a content: text, or a list of parts", "content")
     _check_calls(copy, role)
-    reading.check_distinct(copy.get("content"))
     if role == "tool" and not (isinstance(copy.get("tool_call_id"), str) and copy["tool_call_id"]):
-        reading.refuse("a tool message names the call it answers: give the id of the assistant's tool call", "tool_call_id")
+        refuse("a tool message names the call it answers: give the id of the assistant's tool call", "tool_call_id")
     if role == "function" and not isinstance(copy.get("name"), str):
-        reading.refuse("a function message names the function it answers", "name")
+        refuse("a function message names the function it answers", "name")
     return copy
 
 
@@ -49,6 +58,9 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
+    if is_plain(value):
+        spoken = value["role"] == "user" and not value["content"].startswith(ATTP_ANSWER)
+        return Message(raw=codec.encode(value), role=value["role"], from_user=spoken)
     return reading.facts(value, sent=_assembled)
 
 
@@ -71,20 +83,18 @@ def result(call: Call, text: str) -> Message:
 
 def shortened(message: Message, text: str) -> Message:
     """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*."""
-    value: dict[str, Any] = {"role": message.role, "content": text}
     original = message.value()
-    for key in ("name", "tool_call_id"):
-        if key in original:
-            value[key] = original[key]
+    value: dict[str, Any] = {"role": message.role, "content": text}
+    value |= {key: original[key] for key in ("name", "tool_call_id") if key in original}
     if isinstance(original.get("tool_calls"), list):
-        value["tool_calls"] = [_shortened_call(item) for item in original["tool_calls"]]
+        value["tool_calls"] = list(map(_shortened_call, original["tool_calls"]))
     if isinstance(original.get("function_call"), dict):
         value["function_call"] = {"name": original["function_call"].get("name"), "arguments": "{}"}
-    if isinstance(original.get("content"), list):
-        kept = [_shortened_block(part, text) for part in original["content"] if part["type"] in _TOOL_BLOCKS]
-        if kept:
-            texts = [] if message.role == "user" and not message.from_user else [{"type": "text", "text": text}]
-            value["content"] = [*kept, *texts] if message.role == "user" else [*texts, *kept]
+    blocks = original["content"] if isinstance(original.get("content"), list) else ()
+    kept = [_shortened_block(part, text) for part in blocks if part["type"] in TOOL_BLOCKS]
+    if kept:
+        texts = [] if message.role == "user" and not message.from_user else [{"type": "text", "text": text}]
+        value["content"] = [*kept, *texts] if message.role == "user" else [*texts, *kept]
     return facts(value)
 
 
@@ -145,45 +155,28 @@ def says_nothing(value: dict[str, Any]) -> bool:
     return value["role"] == "assistant" and value.get("content") != "" and not any(map(value.get, told))
 
 
-def _check_content(value: dict[str, Any], role: str) -> None:
-    content = value.get("content")
-    if content is None:
-        if role == "assistant":
-            return
-        reading.refuse(f"a {role} message needs a content: text, or a list of parts", "content")
-    reading.check_parts(content)
-    for number, part in enumerate(content if isinstance(content, list) else ()):
-        allowed, id_key = _TOOL_BLOCKS.get(part["type"], (role, ""))
-        if role != allowed:
-            reading.refuse(f"a {part['type']} block stands in {allowed} messages, not in a {role} message", f"content[{number}]")
-        if id_key and not isinstance(part.get(id_key), str):
-            reading.refuse(f"a {part['type']} block carries the id of its call", f"content[{number}].{id_key}")
-
-
 def _check_calls(value: dict[str, Any], role: str) -> None:
     calls = value.get("tool_calls")
     if calls is None:
         return
     if role != "assistant":
-        reading.refuse(f"only an assistant message calls tools, not a {role} message", "tool_calls")
+        refuse(f"only an assistant message calls tools, not a {role} message", "tool_calls")
     if not isinstance(calls, list):
-        reading.refuse(f"tool_calls is a list, not {type(calls).__name__}", "tool_calls")
+        refuse(f"tool_calls is a list, not {type(calls).__name__}", "tool_calls")
     seen = set()
     for number, call in enumerate(calls):
         path = f"tool_calls[{number}]"
         if not isinstance(call, dict) or not isinstance(call.get("id"), str) or not call["id"]:
-            reading.refuse("a tool call is a dict with an id", path)
+            refuse("a tool call is a dict with an id", path)
         if call["id"] in seen:
-            reading.refuse(
-                f"the id {shown(call['id'])} stands twice in one message: its results could not be told apart", f"{path}.id"
-            )
+            refuse(f"the id {shown(call['id'])} stands twice in one message: give each call its own", f"{path}.id")
         seen.add(call["id"])
         function = call.get("function")
         if call.get("type", "function") == "function":
             if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-                reading.refuse("a function call has a function with a name", f"{path}.function")
+                refuse("a function call has a function with a name", f"{path}.function")
             if not isinstance(function.get("arguments", ""), str):
-                reading.refuse("the arguments are JSON as text: json.dumps them", f"{path}.function.arguments")
+                refuse("the arguments are JSON as text: json.dumps them", f"{path}.function.arguments")
 
 
 def _shortened_call(item: dict[str, Any]) -> dict[str, Any]:

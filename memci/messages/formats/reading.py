@@ -1,48 +1,32 @@
 """What the wire formats share when they take a message in."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeGuard
+from typing import Any
 
 from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
+from memci.messages.codec import refuse
 from memci.messages.message import Message
 from memci.messages.parts import Part, PartKind, parts
 
 ATTP_ANSWER = "[tool_result]\nstatus = "
 """How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
 
-_SPEAKERS = ("user", "assistant", "system", "developer")
-
 ERASED = "[erased]"
 """What stands for content that was erased."""
 
-
-def refuse(text: str, path: str = "") -> NoReturn:
-    """Raise the error of a message that the provider would refuse; *path* is the place in it."""
-    raise InvalidMessageError(text, path=path)
-
-
-def as_list(messages: object) -> list[object]:
-    """Return several messages as a list; ``InvalidMessageError`` where they are no iterable of messages."""
-    if isinstance(messages, Iterable) and not isinstance(messages, str | bytes | bytearray | Mapping):
-        return list(messages)
-    refuse(f"give a list of messages, not a {type(messages).__name__}")
+TOOL_BLOCKS: Mapping[str, tuple[str, str]] = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}
+"""The blocks of calls and results: the role in whose messages they stand, and the key of the call's id."""
 
 
 def read_all(read: Callable[[object], Message], messages: object) -> Iterator[Message | InvalidMessageError]:
     """Yield each of several messages as *read* takes it in, or the error with which it is refused; that names its place."""
-    for number, value in enumerate(as_list(messages)):
+    for number, value in enumerate(codec.as_list(messages)):
         try:
             yield read(value)
         except InvalidMessageError as error:
             place = f"messages[{number}]" + (f".{error.path}" if error.path else "")
             yield InvalidMessageError(str(error).removeprefix(f"{error.path}: "), path=place)
-
-
-def is_plain(value: object) -> TypeGuard[dict[str, Any]]:
-    """Return whether a value is a dict of a role and a text and nothing else, as nearly all messages are."""
-    two = type(value) is dict and len(value) == 2  # noqa: PLR2004 (role and content)
-    return two and type(value.get("content")) is str and value.get("role") in _SPEAKERS  # type: ignore[attr-defined]
 
 
 def copied(value: object) -> dict[str, Any]:
@@ -54,15 +38,6 @@ def copied(value: object) -> dict[str, Any]:
     return copy
 
 
-def encoded(value: dict[str, Any]) -> bytes:
-    """Return a message as JSON; ``InvalidMessageError`` where it cannot be written."""
-    try:
-        return codec.encode(value)
-    except ValueError as error:
-        message = f"cannot be written as JSON: {error}"
-        raise InvalidMessageError(message) from error
-
-
 def checked_role(value: Mapping[str, Any], roles: Collection[str]) -> str:
     """Return the role of a message, which has to be one of these."""
     role = value.get("role")
@@ -72,80 +47,69 @@ def checked_role(value: Mapping[str, Any], roles: Collection[str]) -> str:
     return role
 
 
-def check_parts(content: object, path: str = "content") -> None:
-    """Refuse what is no text and no list of typed parts; a part of type ``text`` holds its text."""
+def check_parts(content: object, role: str, path: str = "content", *, bound: Mapping[str, tuple[str, str]] = TOOL_BLOCKS) -> None:
+    """Refuse what is no text and no list of typed parts, a part in the wrong role's message, and calls or results of one id.
+
+    A part of type ``text`` holds its text. *bound* are the types of parts that stand in messages of one role only, with the key
+    of the id that they carry, if any.
+    """
     if isinstance(content, str):
         return
     if not isinstance(content, list):
         refuse(f"content is text or a list of parts, not {type(content).__name__}", path)
+    seen = set()
     for number, part in enumerate(content):
-        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            refuse("a content part is a dict with a type, such as {'type': 'text', 'text': …}", f"{path}[{number}]")
-        if part["type"] in ("text", "input_text", "output_text") and not isinstance(part.get("text"), str):
-            refuse(f"a part of type {part['type']} has its text under 'text'", f"{path}[{number}].text")
-
-
-def check_distinct(content: object) -> None:
-    """Refuse a content in which two calls, or two results, have one id."""
-    for kind, key in (("tool_use", "id"), ("tool_result", "tool_use_id")):
-        seen = set()
-        for number, part in enumerate(content if isinstance(content, list) else ()):
-            if part["type"] != kind:
-                continue
-            if part[key] in seen:
-                refuse(
-                    f"the id {shown(part[key])} stands twice in one message: give each {kind} its own", f"content[{number}].{key}"
-                )
-            seen.add(part[key])
+        at = f"{path}[{number}]"
+        if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
+            refuse("a content part is a dict with a type, such as {'type': 'text', 'text': …}", at)
+        if kind in ("text", "input_text", "output_text") and not isinstance(part.get("text"), str):
+            refuse(f"a part of type {kind} has its text under 'text'", f"{at}.text")
+        allowed, key = bound.get(kind, (role, ""))
+        if role != allowed:
+            refuse(f"a {kind} block stands in {allowed} messages, not in a {role} message", at)
+        if not key:
+            continue
+        identity = part.get(key)
+        if not isinstance(identity, str) or not identity:
+            refuse(f"a {kind} block carries the id of its call", f"{at}.{key}")
+        if (kind, identity) in seen:
+            refuse(f"the id {shown(identity)} stands twice in one message: give each {kind} its own", f"{at}.{key}")
+        seen.add((kind, identity))
 
 
 def is_spoken(found: Iterable[Part]) -> bool:
     """Return whether the parts of a message of role ``user`` are more than what tools answered, ATTP's answers included."""
     found = list(found)
-    if found and found[0].kind is PartKind.TEXT and found[0].text.startswith(ATTP_ANSWER):
-        return False
-    return not found or any(part.kind is not PartKind.RESULT for part in found)
+    return not _is_attp(found) and (not found or any(part.kind is not PartKind.RESULT for part in found))
 
 
 def begins_as_answer(message: Message) -> bool:
     """Return whether a message of role ``user`` begins as an answer of ATTP does. O(its size) where the user does not speak."""
-    if message.role != "user" or message.from_user:
-        return False
-    first = next(parts(message.value()), None)
-    return first is not None and first.kind is PartKind.TEXT and first.text.startswith(ATTP_ANSWER)
+    return message.role == "user" and not message.from_user and _is_attp(list(parts(message.value())))
+
+
+def _is_attp(found: Sequence[Part]) -> bool:
+    return bool(found) and found[0].kind is PartKind.TEXT and found[0].text.startswith(ATTP_ANSWER)
 
 
 def block_content(kind: str, text: str, more: Sequence[str | dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Return the content of a block: a text alone as it is; with more texts and parts after it, as a list of parts.
-
-    *kind* is the type of a part that is a text.
-    """
+    """Return the content of a block: a text alone as it is; else a list of parts, where *kind* is the type of texts."""
     if not more:
         return text
     return [{"type": kind, "text": part} if isinstance(part, str) else part for part in (text, *more)]
 
 
 def facts(value: dict[str, Any], *, partial: bool = False, sent: Callable[[dict[str, Any]], dict[str, Any]]) -> Message:
-    """Make a ``Message`` of a dict with a role and a content that is known to be good, such as one read back from a store.
-
-    *sent* gives what is sent of it.
-    """
-    plain, raw = is_plain(value), encoded(value)
-    role: str = value["role"]
-    if plain:
-        return Message(raw=raw, role=role, from_user=role == "user" and not value["content"].startswith(ATTP_ANSWER))
-    literal = sent(value) == value
-    if role == "user" and isinstance(value["content"], str):
-        return Message(raw=raw, role=role, from_user=not value["content"].startswith(ATTP_ANSWER), literal=literal)
+    """Make a ``Message`` of a dict with a role and a content that is known to be good; *sent* gives what is sent of it."""
     found = list(parts(value))
     return Message(
-        raw=raw,
-        role=role,
+        raw=codec.encode(value),
+        role=value["role"],
         calls=tuple(part.call for part in found if part.call is not None),
         answers=tuple(part.answers for part in found if part.answers is not None),
-        from_user=role == "user" and is_spoken(found),
+        from_user=value["role"] == "user" and is_spoken(found),
         partial=partial,
-        literal=literal,
+        literal=sent(value) == value,
     )
 
 

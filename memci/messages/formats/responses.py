@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
-from memci.messages import item_parts
+from memci.messages import codec, item_parts
+from memci.messages.codec import refuse
 from memci.messages.formats import reading
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
@@ -56,16 +57,15 @@ def checked(value: object) -> dict[str, Any]:
     copy = reading.copied(value)
     kind = copy.get("type", "message" if "role" in copy else None)
     if not isinstance(kind, str) or not kind:
-        reading.refuse("an item has a type, or is a message with a role", "type")
+        refuse("an item has a type, or is a message with a role", "type")
     if kind == "message":
         if copy.get("role") in ("tool", "function") or "tool_calls" in copy:
-            reading.refuse(
+            refuse(
                 "in the Responses format calls and results are items of their own, function_call and function_call_output: "
                 "memci.convert turns messages of OpenAI's chat format into them",
                 "role",
             )
-        reading.checked_role(copy, ROLES)
-        reading.check_parts(copy.get("content"))
+        reading.check_parts(copy.get("content"), reading.checked_role(copy, ROLES), bound={})
     else:
         _check_item(copy, kind)
     return copy
@@ -78,7 +78,7 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    raw, literal = reading.encoded(value), _sent(value) == value
+    raw, literal = codec.encode(value), _sent(value) == value
     if not item_parts.is_item(value):
         role = str(value["role"])
         spoken = role == "user" and reading.is_spoken(parts(value))
@@ -256,15 +256,15 @@ def _shell_output(text: str) -> dict[str, Any]:
 
 def _check_item(value: dict[str, Any], kind: str) -> None:
     if not item_parts.is_item(value):
-        reading.refuse(f"an item of type {kind} has no role; a message has the type 'message'", "role")
+        refuse(f"an item of type {kind} has no role; a message has the type 'message'", "role")
     if kind in item_parts.CALLS and value.get("execution") != "server" and item_parts.call_id(value) is None:
-        reading.refuse("a call carries the id that its output names", item_parts.call_key(value))
+        refuse("a call carries the id that its output names", item_parts.call_key(value))
     if kind in item_parts.ANSWERS and value.get("execution") != "server" and item_parts.answered_id(value) is None:
-        reading.refuse("an output names the call that it answers", item_parts.answer_key(value))
+        refuse("an output names the call that it answers", item_parts.answer_key(value))
     if kind in ("function_call", "custom_tool_call") and not isinstance(value.get("name"), str):
-        reading.refuse(f"a {kind} names its tool", "name")
+        refuse(f"a {kind} names its tool", "name")
     said = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
     if said is not None and not isinstance(value.get(said), str):
-        reading.refuse(f"the {said} are text" + (": json.dumps them" if said == "arguments" else ""), said)
+        refuse(f"the {said} are text" + (": json.dumps them" if said == "arguments" else ""), said)
     if kind in ("function_call_output", "custom_tool_call_output"):
-        reading.check_parts(value.get("output"), "output")
+        reading.check_parts(value.get("output"), "tool", "output", bound={})
