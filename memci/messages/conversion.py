@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 import attrs
 
 from memci.errors import InvalidMessageError
-from memci.messages import codec, item_parts
+from memci.messages import codec
 from memci.messages.formats import anthropic
 from memci.messages.formats import format as formats
 from memci.messages.formats.reading import read_all
+from memci.messages.parts import ANSWERS, CALLS
 from memci.messages.validation import Problem
 
 _NOT_OF_AN_ID = re.compile("[^a-zA-Z0-9_-]")
@@ -228,7 +229,7 @@ def _of_item(place: str, value: Value, losses: Losses) -> Iterator[Said]:
         case "function_call_output" | "custom_tool_call_output":
             found = _in_result(_content(f"{place}.output", value.pop("output"), losses))
             yield Said(place, "user", (ToolResult(value.pop("call_id"), found, free=free),))
-        case _ if kind in (*item_parts.CALLS, *item_parts.ANSWERS) and value.get("execution") != "server":
+        case _ if kind in (*CALLS, *ANSWERS) and value.get("execution") != "server":
             raise _unsayable(place, f"an item of type {kind}")
         case _:
             losses.add(place, "reasoning" if kind == "reasoning" else f"an item of type {kind}, which belongs to the provider")

@@ -1,12 +1,15 @@
-"""What a message is made of, in words that every wire format shares."""
+"""What a message is made of, in words that every wire format shares.
 
-from collections.abc import Iterable, Iterator
+Source of the items that are no messages: ``ResponseInputItemParam`` of the openai package.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from memci.messages import codec, item_parts
+from memci.messages import codec
 from memci.messages.base64_runs import described
 from memci.messages.message import Call
 from memci.messages.tokens.media import bytes_mark
@@ -27,15 +30,11 @@ class PartKind(Enum):
 class Part:
     """A piece of a message.
 
-    Attributes:
-        kind: What it is.
-        text: Its words: the text itself; a call's name and arguments; a result's text; what the model thought, as far as it is
-            shown; the words of a document that is made of blocks; the JSON of anything else. Empty for an image.
-        value: The piece as the provider writes it.
-        call: The call, where the kind is ``CALL``.
-        answers: The id of the answered call, where the kind is ``RESULT``.
-        inner: The parts of a result that is a list, without images that follow it as parts of their own; and those of a
-            document that is made of blocks. Their text has a mark in place of the bytes of files.
+    Its ``text`` is its words: the text itself; a call's name and arguments; a result's text; what the model thought, as far as
+    it is shown; the words of a document that is made of blocks; the JSON of anything else; empty for an image. ``value`` is the
+    piece as the provider writes it, ``call`` the call of a ``CALL``, ``answers`` the id of the call that a ``RESULT`` answers.
+    ``inner`` are the parts of a result that is a list, without images that follow it as parts of their own, and those of a
+    document that is made of blocks; their text has a mark in place of the bytes of files.
     """
 
     kind: PartKind
@@ -53,6 +52,48 @@ _SPOKEN_TYPES = {
 _IMAGE_TYPES = frozenset({"image_url", "input_image", "image"})
 _KNOWN_KEYS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
 _ITEM_MESSAGE_KEYS = _KNOWN_KEYS | {"type", "id", "status", "phase"}
+_CALL_TEXTS = ("arguments", "input", "action", "operation")
+
+CALLS: Final[Mapping[str, str]] = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "computer_call": "computer_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "tool_search_call": "tool_search_output",
+    "mcp_approval_request": "mcp_approval_response",
+}
+"""The items that are calls which the application answers, each with the type of its answer."""
+
+ANSWERS: Final = frozenset(CALLS.values())
+_ID_KEYS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
+
+
+def is_item(value: Mapping[str, Any]) -> bool:
+    """Return whether a message is an item other than a message; messages of all formats have a role, and one item has."""
+    return isinstance(value.get("type"), str) and ("role" not in value or value["type"] == "additional_tools")
+
+
+def call_key(item: Mapping[str, Any]) -> str:
+    """Return the key of the id by which a call is answered; empty for an item that is no call, or that the provider runs."""
+    return _id_key(item, CALLS)
+
+
+def answer_key(item: Mapping[str, Any]) -> str:
+    """Return the key under which an item names the call that it answers; empty for an item that answers none."""
+    by_id = item["type"] == "local_shell_call_output" and "call_id" not in item and "id" in item
+    return "id" if by_id else _id_key(item, ANSWERS)
+
+
+def _id_key(item: Mapping[str, Any], types: Collection[str]) -> str:
+    own = item["type"] in types and item.get("execution") != "server"
+    return _ID_KEYS.get(item["type"], "call_id") if own else ""
+
+
+def identity(item: Mapping[str, Any], key: str) -> str | None:
+    """Return the id under a key; ``None`` where there is none."""
+    return item[key] if isinstance(item.get(key), str) and item[key] else None
 
 
 def parts(value: dict[str, Any]) -> Iterator[Part]:
@@ -62,24 +103,24 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
     results too, and so are the items of the Responses format. Keys that memci does not know come last, as parts of kind
     ``OTHER``.
     """
-    if item_parts.is_item(value):
+    if is_item(value):
         yield from _item(value)
         return
     role = value.get("role")
     content = value.get("content")
     if role in ("tool", "function"):
-        yield from _result(content, content, answered_id(value))
+        answered = function_id(value.get("name")) if role == "function" else str(value.get("tool_call_id", ""))
+        yield from _result(content, content, answered)
     elif isinstance(content, str):
         yield Part(PartKind.TEXT, content, content)
     elif isinstance(content, list):
         yield from _blocks(content)
     calls = value.get("tool_calls")
-    if isinstance(calls, list):
-        for item in calls:
-            yield _call_part(_tool_call(item), item)
+    for call in calls if isinstance(calls, list) else ():
+        yield _tool_call(call)
     legacy = value.get("function_call")
     if isinstance(legacy, dict):
-        yield _call_part(_call(function_id(legacy.get("name")), legacy.get("name", ""), legacy.get("arguments")), legacy)
+        yield _call(legacy, function_id(legacy.get("name")), legacy.get("name", ""), legacy.get("arguments"))
     yield from _unknown_keys(value)
 
 
@@ -92,40 +133,28 @@ def flat(found: Iterable[Part]) -> Iterator[Part]:
 
 def text_of(value: dict[str, Any]) -> str:
     """Return the words of a message that a reader would see: texts and results, a mark for each image, no calls, no base64."""
-    words = []
-    for part in parts(value):
-        match part.kind:
-            case PartKind.TEXT | PartKind.RESULT:
-                words.append(described(part.text))
-            case PartKind.IMAGE:
-                words.append("[image]")
-            case _:
-                pass
-    return "\n".join(word for word in words if word)
-
-
-def answered_id(value: dict[str, Any]) -> str:
-    """Return the id of the call that a ``tool`` or ``function`` message answers."""
-    if value.get("role") == "function":
-        return function_id(value.get("name"))
-    return str(value.get("tool_call_id", ""))
+    found = ((part.kind, part.text) for part in parts(value))
+    words = [
+        "[image]" if kind is PartKind.IMAGE else described(text)
+        for kind, text in found
+        if kind in (PartKind.TEXT, PartKind.RESULT, PartKind.IMAGE)
+    ]
+    return "\n".join(filter(None, words))
 
 
 def _blocks(content: list[Any]) -> Iterator[Part]:
     for block in content:
+        kind = block.get("type") if isinstance(block, dict) else None
         if isinstance(block, str):
             yield Part(PartKind.TEXT, block, block)
-            continue
-        if not isinstance(block, dict):
-            yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
-            continue
-        kind = block.get("type")
-        if kind in _SPOKEN_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
+        elif not isinstance(block, dict):
+            yield _other(block)
+        elif kind in _SPOKEN_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
             yield Part(_SPOKEN_TYPES[kind], text, block)
         elif kind in _IMAGE_TYPES:
             yield Part(PartKind.IMAGE, "", block)
         elif kind == "tool_use":
-            yield _call_part(_call(block.get("id", ""), block.get("name", ""), block.get("input")), block)
+            yield _call(block, block.get("id", ""), block.get("name", ""), block.get("input"))
         elif kind == "tool_result":
             nested = block.get("content")
             inner = tuple(_blocks(nested)) if isinstance(nested, list) else ()
@@ -135,7 +164,7 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
             words = [str(block[key]) for key in ("title", "context") if block.get(key)]
             yield Part(PartKind.OTHER, "\n".join([*words, _joined(inner)]), block, inner=inner)
         else:
-            yield Part(PartKind.OTHER, codec.encode(block).decode(), block)
+            yield _other(block)
 
 
 def _inside(document: dict[str, Any]) -> tuple[Part, ...]:
@@ -152,15 +181,15 @@ def _unknown_keys(value: dict[str, Any]) -> Iterator[Part]:
     known = _ITEM_MESSAGE_KEYS if value.get("type") == "message" else _KNOWN_KEYS
     for key, item in value.items():
         if key not in known and item is not None:
-            yield Part(PartKind.OTHER, item if isinstance(item, str) else codec.encode(item).decode(), item)
+            yield _other(item)
 
 
 def _item(value: dict[str, Any]) -> Iterator[Part]:
     kind = value["type"]
-    identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
-    if identity is not None:
-        name, arguments = str(value.get("name") or kind), _as_text(item_parts.call_text(value))
-        yield _call_part(Call(id=identity, name=name, arguments=arguments, kind=kind), value)
+    called, answered = identity(value, call_key(value)), identity(value, answer_key(value))
+    if called is not None:
+        given = next((value[key] for key in _CALL_TEXTS if key in value), None)
+        yield _call(value, called, value.get("name") or kind, given, kind)
     elif answered is not None:
         yield from _output(value, answered)
     elif kind == "reasoning":
@@ -171,7 +200,7 @@ def _item(value: dict[str, Any]) -> Iterator[Part]:
         source = {"image_url": f"data:image/png;base64,{result}"} if isinstance(result, str) else {}
         yield Part(PartKind.IMAGE, "", {"type": "input_image", **source})
     else:
-        yield Part(PartKind.OTHER, codec.encode(value).decode(), value)
+        yield _other(value)
 
 
 def _output(value: dict[str, Any], answered: str) -> Iterator[Part]:
@@ -196,22 +225,23 @@ def _result(value: object, content: object, answered: str) -> Iterator[Part]:
 
 def _joined(inner: Iterable[Part]) -> str:
     words = (bytes_mark(part.value) or part.text if part.kind is PartKind.OTHER else part.text for part in inner)
-    return "\n".join(word for word in words if word)
+    return "\n".join(filter(None, words))
 
 
-def _tool_call(item: dict[str, Any]) -> Call:
+def _tool_call(item: dict[str, Any]) -> Part:
     function = item.get("function", item.get("custom"))
     if not isinstance(function, dict):
-        return _call(item.get("id", ""), item.get("type", ""), None)
-    return _call(item.get("id", ""), function.get("name", ""), function.get("arguments", function.get("input")))
+        return _call(item, item.get("id", ""), item.get("type", ""), None)
+    return _call(item, item.get("id", ""), function.get("name", ""), function.get("arguments", function.get("input")))
 
 
-def _call(identity: object, name: object, arguments: object) -> Call:
-    return Call(id=str(identity), name=str(name), arguments=_as_text(arguments))
-
-
-def _call_part(call: Call, value: dict[str, Any]) -> Part:
+def _call(value: dict[str, Any], call_id: object, name: object, arguments: object, kind: str = "") -> Part:
+    call = Call(id=str(call_id), name=str(name), arguments=_as_text(arguments), kind=kind)
     return Part(PartKind.CALL, f"{call.name} {call.arguments}", value, call=call)
+
+
+def _other(value: object) -> Part:
+    return Part(PartKind.OTHER, _as_text(value), value)
 
 
 def function_id(name: object) -> str:

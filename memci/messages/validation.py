@@ -15,12 +15,12 @@ from typing import Any
 import attrs
 
 from memci.errors import InvalidMessageError, shown
-from memci.messages import item_parts
 from memci.messages.formats import anthropic, openai, responses
 from memci.messages.formats import format as formats
 from memci.messages.formats.anthropic import MOST_BREAKPOINTS, OF_ANSWERS, THINKING, Block
 from memci.messages.formats.reading import read_all
 from memci.messages.message import Message
+from memci.messages.parts import is_item
 
 _BLANK = "a text is more than spaces: leave it out"
 _TURNED = {"input_text": "output_text", "output_text": "input_text"}
@@ -105,7 +105,7 @@ def _responses(messages: Sequence[Message]) -> Iterator[Problem]:
             waiting[call.id] = number
         if responses.is_reasoning(message):
             yield from _reasoning(place, message, messages[number + 1 :])
-        elif not item_parts.is_item(value) and isinstance(value["content"], list):
+        elif not is_item(value) and isinstance(value["content"], list):
             yield from _parts(place, message.role, value["content"])
     for identity, number in waiting.items():
         yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no output behind it: add one")

@@ -9,10 +9,10 @@ import attrs
 
 from memci.archive.summarizers.words import STOPWORDS, words
 from memci.errors import ConfigError, InvalidMessageError, shown
-from memci.messages import codec, item_parts
+from memci.messages import codec
 from memci.messages.formats import format as formats
 from memci.messages.formats import openai
-from memci.messages.parts import parts
+from memci.messages.parts import ANSWERS, CALLS, parts
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import count_message
 from memci.quality.timestamp import iso_time
@@ -38,7 +38,7 @@ _RULES = (
 _QUESTION = '{"question": "…", "answer": "…", "evidence": [numbers of messages]}'
 
 _MARKS = {
-    "responses": frozenset({*item_parts.CALLS, *item_parts.ANSWERS, "reasoning", "input_text", "output_text"}),
+    "responses": frozenset({*CALLS, *ANSWERS, "reasoning", "input_text", "output_text"}),
     "anthropic": frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document"}),
 }
 """The types of items, parts and blocks by which messages of another format are known."""

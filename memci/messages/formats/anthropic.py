@@ -80,7 +80,7 @@ def facts(value: dict[str, Any]) -> Message:
         return openai.facts(value)
     content = value["content"]
     is_open = value["role"] == "assistant" and isinstance(content, list) and bool(open_server_calls(content))
-    return reading.facts(value, partial=is_open, sent=_sent)
+    return reading.facts(value, value["role"], partial=is_open, sent=_sent)
 
 
 def block(text: str, *more: str | dict[str, Any]) -> Message:

@@ -9,7 +9,6 @@ from memci.errors import ConfigError, shown
 from memci.messages.message import Call, Message
 
 NAMES = ("openai", "responses", "anthropic")
-"""The formats that there are."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 """All roles that messages of these formats have, and ``tool`` for messages of a user that only carry what tools answered."""
@@ -21,10 +20,9 @@ class Format(Protocol):
     Attributes:
         ANSWER_PATH: Where a message names the call that it answers, for error texts.
         checked: Checks a message and gives a deep copy of it.
-        read: Checks a message and takes it in: the ``facts`` of what is ``checked``.
+        read: Gives the ``facts`` of what is ``checked``.
         facts: Makes a ``Message`` of a dict that is known to be good.
-        block: Makes a message of role ``user`` that holds a text of memci as its ``content``, or texts and what ``media`` gave:
-            data, in the open.
+        block: Makes a message of role ``user`` that holds a text of memci as its ``content``, or texts and what ``media`` gave.
         media: Gives a picture, sound or file of any message as a message of the user carries it; ``None`` for all else.
         result: Makes a message that answers a call with a text.
         shortened: Makes a message that stands where another does, makes and answers the same calls, and holds only a text; the
@@ -36,7 +34,7 @@ class Format(Protocol):
         ended: Gives what a message is sent as when it is the last of a window; ``None`` where that is no other.
         assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
             parameter for it, and the messages. It joins, leaves out (``sent`` first) and shortens, and adds nothing but a mark
-            for the provider's cache behind the messages whose places are given, where the format has such marks.
+            for the provider's cache after the messages whose places are given, where the format has such marks.
         assembled: Gives what ``assemble`` makes of one message, where that depends on no other one; ``None`` where it does.
     """
 

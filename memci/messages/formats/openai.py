@@ -61,7 +61,7 @@ def facts(value: dict[str, Any]) -> Message:
     if is_plain(value):
         spoken = value["role"] == "user" and not value["content"].startswith(ATTP_ANSWER)
         return Message(raw=codec.encode(value), role=value["role"], from_user=spoken)
-    return reading.facts(value, sent=_assembled)
+    return reading.facts(value, value["role"], sent=_assembled)
 
 
 def block(text: str, *more: str | dict[str, Any]) -> Message:

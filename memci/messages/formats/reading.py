@@ -99,15 +99,17 @@ def block_content(kind: str, text: str, more: Sequence[str | dict[str, Any]]) ->
     return [{"type": kind, "text": part} if isinstance(part, str) else part for part in (text, *more)]
 
 
-def facts(value: dict[str, Any], *, partial: bool = False, sent: Callable[[dict[str, Any]], dict[str, Any]]) -> Message:
-    """Make a ``Message`` of a dict with a role and a content that is known to be good; *sent* gives what is sent of it."""
+def facts(
+    value: dict[str, Any], role: str, *, partial: bool = False, sent: Callable[[dict[str, Any]], dict[str, Any]]
+) -> Message:
+    """Make a ``Message`` of a dict that is known to be good; *sent* gives what is sent of it."""
     found = list(parts(value))
     return Message(
         raw=codec.encode(value),
-        role=value["role"],
+        role=role,
         calls=tuple(part.call for part in found if part.call is not None),
         answers=tuple(part.answers for part in found if part.answers is not None),
-        from_user=value["role"] == "user" and is_spoken(found),
+        from_user=role == "user" and is_spoken(found),
         partial=partial,
         literal=sent(value) == value,
     )

@@ -8,16 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
-from memci.messages import codec, item_parts
 from memci.messages.codec import refuse
 from memci.messages.formats import reading
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
-from memci.messages.parts import parts
+from memci.messages.parts import ANSWERS, CALLS, answer_key, call_key, identity, is_item
 
 ANSWER_PATH = "call_id"
-"""Where an item names the call that it answers."""
-
 ROLES = ("system", "developer", "user", "assistant")
 
 opening, ended, assembled = reading.no_opening, None, None
@@ -44,10 +41,7 @@ which the API answers)."""
 
 _KEPT = ("type", "id", "call_id", "name", "namespace", "status", "caller")
 _WITH_TEXT_OUTPUT = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "local_shell_call_output",
-    "apply_patch_call_output",
+    *("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output"),
     "mcp_call",
 )
 
@@ -78,21 +72,8 @@ def read(value: object) -> Message:
 
 def facts(value: dict[str, Any]) -> Message:
     """Make a ``Message`` of a dict that is known to be good, such as one read back from a store."""
-    raw, literal = codec.encode(value), _sent(value) == value
-    if not item_parts.is_item(value):
-        role = str(value["role"])
-        spoken = role == "user" and reading.is_spoken(parts(value))
-        return Message(raw=raw, role=role, from_user=spoken, partial=role == "assistant", literal=literal)
-    identity, answered = item_parts.call_id(value), item_parts.answered_id(value)
-    role = "tool" if value["type"] in item_parts.ANSWERS else str(value.get("role", "assistant"))
-    return Message(
-        raw=raw,
-        role=role,
-        calls=() if identity is None else tuple(part.call for part in parts(value) if part.call is not None),
-        answers=() if answered is None else (answered,),
-        partial=role == "assistant",
-        literal=literal,
-    )
+    role = "tool" if value.get("type") in ANSWERS else str(value.get("role", "assistant"))
+    return reading.facts(value, role, partial=role == "assistant", sent=_sent)
 
 
 def block(text: str, *more: str | dict[str, Any]) -> Message:
@@ -113,7 +94,7 @@ def media(part: dict[str, Any]) -> dict[str, Any] | None:
 
 def result(call: Call, text: str) -> Message:
     """Make an item that answers a call with a text, or in the way in which calls of this kind are declined."""
-    kind = item_parts.CALLS[call.kind]
+    kind = CALLS[call.kind]
     value: dict[str, Any] = {"type": kind, "call_id": call.id}
     match call.kind:
         case "mcp_approval_request":
@@ -140,13 +121,12 @@ def shortened(message: Message, text: str) -> Message:
     """
     value = message.value()
     kind = value.get("type", "message")
-    kept = {key: value[key] for key in _KEPT if key in value}
-    if not item_parts.is_item(value):
+    if not is_item(value):
         own = message.role == "assistant" and isinstance(value["content"], list)
         content = [{"type": "output_text", "text": text, "annotations": []}] if own else text
-        return facts(
-            {**{key: item for key, item in value.items() if key in ("type", "id", "role", "status", "phase")}, "content": content}
-        )
+        kept = {key: item for key, item in value.items() if key in ("type", "id", "role", "status", "phase")}
+        return facts({**kept, "content": content})
+    kept = {key: value[key] for key in _KEPT if key in value}
     if kind == "function_call":
         return facts({**kept, "arguments": "{}"})
     if kind == "custom_tool_call":
@@ -226,13 +206,13 @@ def _distinct(messages: Iterable[Message]) -> Iterator[Message]:
             name = call.id
             if any(call.id in names for names in waiting.values()):
                 name = next(number for number in numbers if number not in seen)
-                message = _renamed(message, item_parts.call_key(message.value()), name)  # noqa: PLW2901 (an item makes one call)
+                message = _renamed(message, call_key(message.value()), name)  # noqa: PLW2901 (an item makes one call)
             seen.add(name)
             waiting.setdefault(call.id, []).append(name)
         for answered in message.answers:
             name = waiting[answered].pop() if waiting.get(answered) else answered
             if name != answered:
-                message = _renamed(message, item_parts.answer_key(message.value()), name)  # noqa: PLW2901 (and answers one)
+                message = _renamed(message, answer_key(message.value()), name)  # noqa: PLW2901 (and answers one)
         yield message
 
 
@@ -255,12 +235,14 @@ def _shell_output(text: str) -> dict[str, Any]:
 
 
 def _check_item(value: dict[str, Any], kind: str) -> None:
-    if not item_parts.is_item(value):
+    if not is_item(value):
         refuse(f"an item of type {kind} has no role; a message has the type 'message'", "role")
-    if kind in item_parts.CALLS and value.get("execution") != "server" and item_parts.call_id(value) is None:
-        refuse("a call carries the id that its output names", item_parts.call_key(value))
-    if kind in item_parts.ANSWERS and value.get("execution") != "server" and item_parts.answered_id(value) is None:
-        refuse("an output names the call that it answers", item_parts.answer_key(value))
+    for key, problem in (
+        (call_key(value), "a call carries the id that its output names"),
+        (answer_key(value), "an output names the call that it answers"),
+    ):
+        if key and identity(value, key) is None:
+            refuse(problem, key)
     if kind in ("function_call", "custom_tool_call") and not isinstance(value.get("name"), str):
         refuse(f"a {kind} names its tool", "name")
     said = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
