@@ -9,7 +9,7 @@ thinking); and the errors with which the API answers the rest: empty texts, whit
 assistant, ids that are not unique, a first message that is not the user's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -23,17 +23,11 @@ from memci.messages.message import Message
 from memci.messages.parts import is_item
 
 _BLANK = "a text is more than spaces: leave it out"
-_TURNED = {"input_text": "output_text", "output_text": "input_text"}
 
 
 @attrs.frozen
 class Problem:
-    """One reason for which a provider would refuse a call.
-
-    Attributes:
-        place: Where, such as ``messages[3].content[0]``.
-        text: What is wrong, and what to do.
-    """
+    """One reason for which a provider would refuse a call: the place, such as ``messages[3].content[0]``, and what to do."""
 
     place: str
     text: str
@@ -49,13 +43,8 @@ def validate(messages: Sequence[Any], format: str = "openai") -> list[Problem]: 
     Checked are roles, the shape of messages and blocks as far as memci reads them, calls and their results, empty contents,
     thinking and reasoning, and breakpoints. What only the provider can know, such as a signature, is not.
 
-    Args:
-        messages: The messages of a call, such as ``window.messages``.
-        format: Their wire format: ``openai``, ``responses`` or ``anthropic``. Anthropic's system prompt is no message.
-
-    Raises:
-        InvalidMessageError: They are not a list.
-        ConfigError: There is no such format.
+    *messages* are those of a call, such as ``window.messages``; Anthropic's system prompt is none. *format* is ``openai``,
+    ``responses`` or ``anthropic``; ConfigError for any other. InvalidMessageError where the messages are not a list.
     """
     found = list(read_all(formats.get(format).read, messages))
     errors = [each for each in found if isinstance(each, InvalidMessageError)]
@@ -66,36 +55,33 @@ def validate(messages: Sequence[Any], format: str = "openai") -> list[Problem]: 
 
 
 def _openai(messages: Sequence[Message]) -> Iterator[Problem]:
-    waiting: list[str] = []
-    calling = 0
+    waiting: dict[str, int] = {}
     for number, message in enumerate(messages):
+        place, value = f"messages[{number}]", message.value()
         for answered in message.answers:
-            if answered in waiting:
-                waiting.remove(answered)
-            else:
-                text = "which no call directly before it makes: leave it out, or put it behind its call"
-                yield Problem(f"messages[{number}]", f"it answers {shown(answered)}, {text}")
+            if waiting.pop(answered, None) is None:
+                text = "which no call directly before it makes: leave it out, or put it after its call"
+                yield Problem(place, f"it answers {shown(answered)}, {text}")
         if not message.answers:
-            yield from _unanswered(calling, waiting)
-            waiting, calling = [], number
-        waiting += [call.id for call in message.calls]
-        if b'"tool_calls":[]' in message.raw and message.value().get("tool_calls") == []:
-            yield Problem(f"messages[{number}].tool_calls", "a list of calls is not empty: leave it out")
-        if openai.says_nothing(message.value()):
-            yield Problem(f"messages[{number}]", "an assistant message has a content or calls: leave it out")
-    yield from _unanswered(calling, waiting)
+            yield from _unanswered(waiting)
+            waiting = {}
+        waiting |= {call.id: number for call in message.calls}
+        if value.get("tool_calls") == []:
+            yield Problem(f"{place}.tool_calls", "a list of calls is not empty: leave it out")
+        if openai.says_nothing(value):
+            yield Problem(place, "an assistant message has a content or calls: leave it out")
+    yield from _unanswered(waiting)
 
 
-def _unanswered(number: int, waiting: Sequence[str]) -> Iterator[Problem]:
-    for identity in waiting:
-        yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no result behind it: add a tool message for it")
+def _unanswered(waiting: Mapping[str, int]) -> Iterator[Problem]:
+    for identity, number in waiting.items():
+        yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no result after it: add one")
 
 
 def _responses(messages: Sequence[Message]) -> Iterator[Problem]:
     waiting: dict[str, int] = {}
-    values = [message.value() for message in messages]
-    for number, (message, value) in enumerate(zip(messages, values, strict=True)):
-        place = f"messages[{number}]"
+    for number, message in enumerate(messages):
+        place, value = f"messages[{number}]", message.value()
         for answered in message.answers:
             if waiting.pop(answered, None) is None:
                 yield Problem(place, f"it answers {shown(answered)}, which no call before it makes: leave it out")
@@ -106,28 +92,23 @@ def _responses(messages: Sequence[Message]) -> Iterator[Problem]:
         if responses.is_reasoning(message):
             yield from _reasoning(place, message, messages[number + 1 :])
         elif not is_item(value) and isinstance(value["content"], list):
-            yield from _parts(place, message.role, value["content"])
-    for identity, number in waiting.items():
-        yield Problem(f"messages[{number}]", f"the call {shown(identity)} has no output behind it: add one")
+            wrong, right = ("input_text", "output_text") if message.role == "assistant" else ("output_text", "input_text")
+            for position, part in enumerate(value["content"]):
+                if part["type"] == wrong:
+                    yield Problem(f"{place}.content[{position}].type", f"text of the {message.role} has the type {right}")
+    yield from _unanswered(waiting)
 
 
-def _reasoning(place: str, reasoning: Message, behind: Sequence[Message]) -> Iterator[Problem]:
+def _reasoning(place: str, reasoning: Message, after: Iterable[Message]) -> Iterator[Problem]:
     if "status" in reasoning.value():
         yield Problem(f"{place}.status", "a reasoning item is given with a status and refused with one: leave it out")
     if not isinstance(reasoning.value().get("summary"), list):
         yield Problem(f"{place}.summary", "a reasoning item has a summary, an empty list at least")
-    following = next((message for message in behind if not responses.is_reasoning(message)), None)
+    following = next((message for message in after if not responses.is_reasoning(message)), None)
     if following is None or not following.partial:
         yield Problem(place, "a reasoning item goes with the item that follows it: leave it out, or add that item")
     elif responses.parted(reasoning, following):
-        yield Problem(place, "the item behind it has lost the id by which it belongs to the reasoning: keep both, or neither")
-
-
-def _parts(place: str, role: str, content: Sequence[dict[str, Any]]) -> Iterator[Problem]:
-    wrong = "input_text" if role == "assistant" else "output_text"
-    for position, part in enumerate(content):
-        if part["type"] == wrong:
-            yield Problem(f"{place}.content[{position}].type", f"text of the {role} has the type {_TURNED[wrong]}")
+        yield Problem(place, "the item after it has lost the id by which it belongs to the reasoning: keep both, or neither")
 
 
 def _anthropic(messages: Sequence[Message]) -> Iterator[Problem]:
@@ -153,9 +134,19 @@ def _anthropic(messages: Sequence[Message]) -> Iterator[Problem]:
         if isinstance(value["content"], list):
             yield from _blocks(place, value["content"])
     if waiting:
-        yield Problem(f"messages[{len(messages) - 1}]", f"the calls {waiting} have no results behind them: add a user message")
-    yield from _end(messages, values)
-    yield from _server_calls(messages, values)
+        yield Problem(f"messages[{len(messages) - 1}]", f"the calls {waiting} have no results after them: add a user message")
+    yield from _whole(values)
+
+
+def _whole(values: Sequence[Block]) -> Iterator[Problem]:
+    last = len(values) - 1
+    if values and anthropic.trimmed(values[-1]) is not values[-1]:
+        at = "" if isinstance(values[-1]["content"], str) else f"[{len(values[-1]['content']) - 1}]"
+        text = "the text that the model goes on with ends in white space: take that away"
+        yield Problem(f"messages[{last}].content{at}", text)
+    for number, lone in enumerate(anthropic.lone_calls(values)):
+        if lone and number < last and values[number + 1]["role"] != "assistant":  # the last turn may go on
+            yield Problem(f"messages[{number}]", f"{sorted(lone)} is only half there, call or result: leave it out")
     held = sum(anthropic.has_breakpoint(part) for value in values for part in anthropic.holders(value["content"]))
     if held > MOST_BREAKPOINTS:
         yield Problem("messages", f"{held} blocks have cache_control, and a call may hold {MOST_BREAKPOINTS}: keep the last ones")
@@ -165,11 +156,12 @@ def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
     others = False
     for position, part in enumerate(content):
         at, kind = f"{place}.content[{position}]", part["type"]
+        inner = part.get("content") if kind == "tool_result" else None
         if anthropic.is_blank(part):
             yield Problem(at, _BLANK)
-        if kind == "tool_result" and isinstance(part.get("content"), list):
-            blank = (place for place, inner in enumerate(part["content"]) if anthropic.is_blank(inner))
-            yield from (Problem(f"{at}.content[{place}]", _BLANK) for place in blank)
+        for number, each in enumerate(inner if isinstance(inner, list) else ()):
+            if anthropic.is_blank(each):
+                yield Problem(f"{at}.content[{number}]", _BLANK)
         if kind == "tool_result" and others:
             yield Problem(at, "results come before everything else in a message: move it to the front")
         others = others or kind != "tool_result"
@@ -177,28 +169,6 @@ def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
         if secret is not None and not isinstance(part.get(secret), str):
             yield Problem(f"{at}.{secret}", f"a {kind} block has its {secret}, as it came: leave the block out")
         if kind in THINKING and anthropic.has_breakpoint(part):
-            yield Problem(f"{at}.cache_control", "no breakpoint stands on thinking: put it on the block behind")
+            yield Problem(f"{at}.cache_control", "no breakpoint stands on thinking: put it on the block after it")
     if content and content[-1]["type"] in THINKING:
         yield Problem(f"{place}.content[{len(content) - 1}]", "a message does not end with thinking: leave the block out")
-
-
-def _end(messages: Sequence[Message], values: Sequence[Block]) -> Iterator[Problem]:
-    """Yield white space at the end of a text with which the model goes on."""
-    if not messages or messages[-1].role != "assistant":
-        return
-    place, content = f"messages[{len(messages) - 1}].content", values[-1]["content"]
-    if isinstance(content, list) and content and content[-1]["type"] == "text":
-        place, content = f"{place}[{len(content) - 1}]", content[-1]["text"]
-    if isinstance(content, str) and content != content.rstrip():
-        yield Problem(place, "the text that the model goes on with ends in white space: take that away")
-
-
-def _server_calls(messages: Sequence[Message], values: Sequence[Block]) -> Iterator[Problem]:
-    """Yield the calls that the provider ran without their result in the same turn; the last turn may go on."""
-    lone: set[str] = set()
-    for number, (message, value) in enumerate(zip(messages, values, strict=True)):
-        if message.role == "assistant":
-            lone ^= anthropic.open_server_calls(value["content"]) if isinstance(value["content"], list) else set()
-        elif lone:
-            yield Problem(f"messages[{number - 1}]", f"{sorted(lone)} is only half there, call or result: leave it out")
-            lone = set()

@@ -151,7 +151,7 @@ def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple
     system = [part for value in values[:first] for part in _as_blocks(said(value["content"]))]
     values = list(_distinct(_joined(values[first:])))
     kept = [value for value in map(_cleaned, _paired(values)) if value["content"]]
-    kept[-1:] = map(_ended, kept[-1:])
+    kept[-1:] = map(trimmed, kept[-1:])
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
 
@@ -260,7 +260,7 @@ def _set_breakpoints(values: Sequence[Block], places: Collection[int]) -> None:
     for value in values:
         for part in holders(value["content"]):
             part.pop("cache_control", None)
-    lone = list(_lone(values))
+    lone = list(lone_calls(values))
     for place in places:
         for number in range(place, -1, -1):
             blocks = _as_blocks(values[number]["content"])
@@ -334,14 +334,14 @@ def _results(value: Block) -> bool:
 
 def _paired(values: Sequence[Block]) -> Iterator[Block]:
     """Leave out halves of the provider's own calls."""
-    for value, lone in zip(values, _lone(values), strict=True):
+    for value, lone in zip(values, lone_calls(values), strict=True):
         content = value["content"]
         if lone and isinstance(content, list):
             content = [part for part in content if server_call(part) not in lone]
         yield _holding(value, content)
 
 
-def _lone(values: Sequence[Block]) -> Iterator[set[str]]:
+def lone_calls(values: Sequence[Block]) -> Iterator[set[str]]:
     """Yield for each message the provider's own calls of which its turn holds only one half, call or result.
 
     The last message, with which the provider goes on, keeps its open calls.
@@ -368,11 +368,11 @@ def _cleaned(value: Block) -> Block:
 
 def ended_value(value: Block) -> Block:
     """Return a message as it stands at the end of a window; the same object where it is sent as it came."""
-    return _ended(_cleaned(value))
+    return trimmed(_cleaned(value))
 
 
-def _ended(value: Block) -> Block:
-    """Take white space off the end of a text with which the model goes on."""
+def trimmed(value: Block) -> Block:
+    """Return a message without white space at the end of a text with which the model goes on; the same object for no change."""
     content = value["content"]
     if value["role"] == "assistant" and isinstance(content, str):
         content = content.rstrip()
