@@ -35,7 +35,7 @@ _BEGINNINGS = {
     "ZkxhQ": "sound",  # FLAC
     "GkXfo": "video",  # Matroska, WebM
 }
-"""How files begin, in base64: a pattern of the first characters that the first bytes decide alone."""
+"""What files are, by a pattern of the first characters of their base64 that the first bytes decide alone."""
 
 _LINE_CHARACTERS = 60
 _SLASH = r"(?:\\*/|_|%2[Ff]|\\+u002[Ff])"
@@ -63,27 +63,39 @@ _MIXED = tuple(re.compile(kind) for kind in ("[A-Z]", "[a-z]", "[0-9]"))
 _TEXT_KEYS = frozenset({"text", "content", "output", "arguments", "input"})
 
 
-def described(text: str, address: str = "") -> str:
+def described(text: str, address: str = "", *, known: bool = True) -> str:
     """Return a text with a description in the place of each picture or file in it. O(its size).
 
-    Any other base64 may be meant to be read. *address* is where the text is kept whole, such as ``usr-12/3``, if anywhere.
+    Any other base64 may be meant to be read, and stays in a *known* text, which is one of a message. *address* is where the text
+    is kept whole, such as ``usr-12/3``, if anywhere.
     """
-    return _described(text, address, known=True)
+    if "base64" not in text.lower() and not has_run(text.encode("utf-8", "surrogatepass"), _LINE_CHARACTERS):
+        return text
+
+    def describe(found: re.Match[str]) -> str:
+        media, of_url, file, word = found.groups()
+        if media is not None:
+            return description(_KINDS.get(media.lower(), "file"), _plain(of_url), address)
+        run = _plain(file or word)
+        data = len(run) >= LEAST_CHARACTERS and (file or (not known and is_data(run)))
+        return description("", run, address) if data else found[0]
+
+    return _IN_TEXT.sub(describe, text)
 
 
 def described_value(value: Any, address: str, *, known: bool = False) -> Any:  # noqa: ANN401 (JSON data)
     """Return a JSON value with a description in the place of all base64; *known* texts are those of messages: ``described``."""
     if isinstance(value, str):
-        return _described(value, address, known=known)
+        return described(value, address, known=known)
     if isinstance(value, list):
         return [described_value(item, address, known=known) for item in value]
-    if isinstance(value, dict):
-        held = _held(value)
-        return {
-            key: description("", item, address) if key == held else described_value(item, address, known=key in _TEXT_KEYS)
-            for key, item in value.items()
-        }
-    return value
+    if not isinstance(value, dict):
+        return value
+    held = _held(value)
+    return {
+        key: description("", item, address) if key == held else described_value(item, address, known=key in _TEXT_KEYS)
+        for key, item in value.items()
+    }
 
 
 def _held(block: Mapping[str, Any]) -> str:
@@ -104,32 +116,13 @@ def _held(block: Mapping[str, Any]) -> str:
             return ""
 
 
-def _described(text: str, address: str, *, known: bool) -> str:
-    if "base64" not in text.lower() and not _has_run(text.encode("utf-8", "surrogatepass"), _LINE_CHARACTERS):
-        return text
-
-    def describe(found: re.Match[str]) -> str:
-        media, of_url, file, word = found.groups()
-        if media is not None:
-            return description(_KINDS.get(media.lower(), "file"), _plain(of_url), address)
-        run = _plain(file or word)
-        data = len(run) >= LEAST_CHARACTERS and (file or (not known and is_data(run)))
-        return description("", run, address) if data else found[0]
-
-    return _IN_TEXT.sub(describe, text)
-
-
 def _plain(run: str) -> str:
     """Return base64 in its usual alphabet, without what stands between its lines and for its signs."""
     return _NO_LETTER.sub("", _ESCAPED.sub(lambda found: chr(int(found[1], 16)), run)).translate(_USUAL)
 
 
-def has_run(data: bytes) -> bool:
+def has_run(data: bytes, characters: int = LEAST_CHARACTERS) -> bool:
     """Return whether there may be any run, a long word too. O(its size), much faster than to look where."""
-    return _has_run(data, LEAST_CHARACTERS)
-
-
-def _has_run(data: bytes, characters: int) -> bool:
     return len(data) >= LEAST_CHARACTERS and b"x" * characters in data.translate(_MARKS)
 
 
@@ -138,20 +131,14 @@ def is_data(run: str) -> bool:
     return all(kind.search(run) for kind in _MIXED)
 
 
-def _kind(base64: str) -> str:
-    """Return what base64 is by its first bytes; empty for anything."""
-    if size_of_base64(base64) is not None:
-        return "image"
-    return next((kind for beginning, kind in _BEGINNINGS.items() if re.match(beginning, base64)), "")
-
-
 def description(kind: str, base64: str, address: str) -> str:
     """Return what is said in the place of a picture or file, such as ``[image, 700×500, 1.2 MB, kept at usr-12/3]``.
 
     An empty kind is told by the first bytes; bytes and address may be empty where they are not known.
     """
     size = size_of_base64(base64)
-    said = [kind or _kind(base64) or "data"]
+    begun = (begun for pattern, begun in _BEGINNINGS.items() if re.match(pattern, base64))
+    said = [kind or ("image" if size else next(begun, "data"))]
     if size is not None:
         said.append("{}×{}".format(*size))
     if base64:

@@ -9,19 +9,12 @@ from memci.messages import codec
 
 @attrs.frozen(kw_only=True)
 class Call:
-    """One request of the model to run a tool.
+    """One request of the model to run a tool."""
 
-    Attributes:
-        id: The provider's id; ids repeat within real conversations.
-        name: The tool's name; empty where the provider gives none.
-        arguments: The arguments as text, most often JSON.
-        kind: What the provider calls this kind of call, where it has several; empty elsewhere.
-    """
-
-    id: str
-    name: str
-    arguments: str
-    kind: str = ""
+    id: str  # the provider's; ids repeat within real conversations
+    name: str  # the tool's; empty where the provider gives none
+    arguments: str  # as text, most often JSON
+    kind: str = ""  # what the provider calls this kind of call, where it has several
 
 
 @attrs.define(eq=False)
@@ -36,9 +29,8 @@ class Message:
         from_user: The user speaks here: role ``user``, and more than what tools answered.
         partial: The model's answer may go on in the next message: an item of the Responses format, or a message that waits for
             a tool which the provider runs. No page is cut between such a message and the assistant's next one.
-        literal: Nothing in it belongs to an answer of the provider only: for itself, it is sent as it came.
-        attp: Where it begins as an answer of ATTP does: whether it is one. ``None`` elsewhere, and where nobody noted it when the
-            message came in: then it is one.
+        literal: It is sent as it came: nothing in it belongs to an answer of the provider only.
+        attp: Whether a message that begins as an answer of ATTP is one; ``None`` where nobody noted it: then it is.
     """
 
     raw: bytes
@@ -56,10 +48,9 @@ class Message:
         return "tool" if self.role == "user" and not self.from_user else self.role
 
     def marked(self, attp: bool | None) -> "Message":  # noqa: FBT001 (it is what ``attp`` becomes)
-        """Return the message with what was noted of it when it came in."""
+        """Return the message with what was noted when it came in."""
         return self if attp is None else attrs.evolve(self, from_user=not attp, attp=attp)
 
     def value(self) -> dict[str, Any]:
         """Return the message as a new dict, equal as JSON to the one that came in. O(its size)."""
-        value: dict[str, Any] = codec.decode(self.raw)
-        return value
+        return codec.decode(self.raw)  # type: ignore[no-any-return]  # the bytes of a dict

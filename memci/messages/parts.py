@@ -54,13 +54,9 @@ _KNOWN_KEYS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"
 _ITEM_MESSAGE_KEYS = _KNOWN_KEYS | {"type", "id", "status", "phase"}
 _CALL_TEXTS = ("arguments", "input", "action", "operation")
 
+_WITH_OUTPUT = ("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call")
 CALLS: Final[Mapping[str, str]] = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
-    "computer_call": "computer_call_output",
-    "local_shell_call": "local_shell_call_output",
-    "shell_call": "shell_call_output",
-    "apply_patch_call": "apply_patch_call_output",
+    **{kind: f"{kind}_output" for kind in _WITH_OUTPUT},
     "tool_search_call": "tool_search_output",
     "mcp_approval_request": "mcp_approval_response",
 }

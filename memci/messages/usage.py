@@ -1,8 +1,7 @@
 """How many tokens a provider says that a prompt had.
 
 Sources: the references of OpenAI's chat completions and Responses API, whose counts include what came from the cache, and of
-Anthropic's Messages API and its guide on prompt caching: all tokens of a prompt are ``cache_read_input_tokens``,
-``cache_creation_input_tokens`` and ``input_tokens``, which are the rest.
+Anthropic's Messages API with its guide on prompt caching, where ``input_tokens`` are what the two counts of its cache leave.
 """
 
 from collections.abc import Mapping
@@ -18,12 +17,8 @@ _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 def prompt_tokens(usage: object, format: str) -> int:  # noqa: A002 (the key of the settings)
     """Return the tokens of the prompt, those from and for the provider's cache among them.
 
-    Args:
-        usage: The ``usage`` of an answer, as the provider's SDK gives it, or a dict of it.
-        format: The wire format of the call. Anthropic counts cached tokens apart; elsewhere the keys tell.
-
-    Raises:
-        ConfigError: It is no usage of these providers.
+    *usage* is that of an answer, as the provider's SDK gives it, or a dict of it; ConfigError where it is none of these
+    providers'. Anthropic, as the *format* of the call, counts cached tokens apart; elsewhere the keys tell.
     """
     whole = _number(usage, "prompt_tokens")
     if whole is not None:

@@ -1,4 +1,4 @@
-"""What counts tokens, and the way from a name in the configuration to a counter."""
+"""Counters of tokens, by their names in the configuration."""
 
 import functools
 from typing import Protocol
@@ -7,26 +7,22 @@ from memci.errors import ConfigError, shown
 from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT, TiktokenCounter
 
 APPROXIMATE = "approximate"
-"""The name of the counter that estimates."""
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens of a text. The same text gives the same count for ever; counting may come from several threads.
-
-    Attributes:
-        name: The name under which ``get_counter`` gives this counter again.
-        exact: Whether it counts with the tokeniser itself; an estimate otherwise.
-        margin: What to multiply a sum of counts with before it is compared with a budget; 1.0 where counts are exact.
-    """
+    """Counts the tokens of a text. The same text gives the same count for ever; counting may come from several threads."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102 (see the class)
+    def name(self) -> str:
+        """The name under which ``get_counter`` gives this counter again."""
 
     @property
-    def exact(self) -> bool: ...  # noqa: D102
+    def exact(self) -> bool:
+        """Whether it counts with the tokeniser itself; an estimate otherwise."""
 
     @property
-    def margin(self) -> float: ...  # noqa: D102
+    def margin(self) -> float:
+        """What to multiply a sum of counts with before it is compared with a budget; 1.0 where counts are exact."""
 
     def count(self, text: str) -> int:
         """Return the number of tokens in *text*. O(its length)."""
@@ -36,10 +32,7 @@ def get_counter(name: str) -> TokenCounter:
     """Return the counter for an encoding, for an OpenAI model's name, or for ``approximate``.
 
     The vocabulary is loaded at the first count, and never downloaded. All names of one encoding give the same counter, whose
-    ``name`` is the encoding's.
-
-    Raises:
-        ConfigError: No tokeniser is known for the name, or its vocabulary is not here.
+    ``name`` is the encoding's. ConfigError where no tokeniser is known for the name.
     """
     if name == APPROXIMATE:
         from memci.messages.tokens.approximate import ApproximateCounter  # noqa: PLC0415 (compiles large patterns)

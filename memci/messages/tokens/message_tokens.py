@@ -61,14 +61,10 @@ def media_tokens_of(part: Part) -> int:
 def count_tools(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> int:
     """Return the tokens of tool schemas: their JSON text and the framing around it; 0 for none. O(their size).
 
-    Providers rewrite schemas into a shorter form that they do not publish, so this is high for most tools.
-
-    Raises:
-        InvalidMessageError: A tool is not a JSON value; the error names the place.
+    Providers rewrite schemas into a shorter form that they do not publish, so this is high for most tools. InvalidMessageError
+    names the place of what is not a JSON value.
     """
-    if not tools:
-        return 0
-    tokens = _TOOLS_TOKENS
+    tokens = _TOOLS_TOKENS if tools else 0
     for number, tool in enumerate(tools):
         text = codec.encode(codec.checked_copy(tool, f"tools[{number}]")).decode()
         tokens += _TOOL_TOKENS + counter.count(text) + _ENUM_ITEM_TOKENS * _enum_items(tool)
@@ -81,8 +77,9 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
             return image_tokens(part.value)
         case PartKind.CALL if part.call is not None:
             return _CALL_TOKENS + counter.count(part.call.id) + counter.count(part.text)
-        case PartKind.RESULT:
-            return _count_result(part, counter)
+        case PartKind.RESULT:  # one that is a block or an item brings its own id
+            own = _BLOCK_TOKENS + counter.count(part.answers or "") if isinstance(part.value, dict) else 0
+            return own + (_count_inner(part.inner, counter) if part.inner else counter.count(part.text))
         case PartKind.TEXT:
             return counter.count(part.text)
         case PartKind.THOUGHT:
@@ -91,26 +88,25 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
             return _BLOCK_TOKENS + _count_other(part, counter)
 
 
-def _count_result(part: Part, counter: TokenCounter) -> int:
-    """Count a result: its texts as one, other blocks as those of messages; one that is a block or an item brings its own id."""
-    own = _BLOCK_TOKENS + counter.count(part.answers or "") if isinstance(part.value, dict) else 0
-    return own + (_count_inner(part.inner, counter) if part.inner else counter.count(part.text))
-
-
-def _count_inner(inner: Sequence[Part], counter: TokenCounter) -> int:
-    others = sum(_count_part(each, counter) for each in inner if each.kind is not PartKind.TEXT)
-    return others + counter.count("\n".join(each.text for each in inner if each.kind is PartKind.TEXT))
-
-
 def _count_other(part: Part, counter: TokenCounter) -> int:
     if part.inner:
         keys = {key: item for key, item in part.value.items() if key not in ("type", "source")}
-        return _count_inner(part.inner, counter) + (counter.count(codec.encode(keys).decode()) if keys else 0)
+        return _count_inner(part.inner, counter) + (_count_json(keys, counter) if keys else 0)
     weighed = weigh(part.value)
     tokens = weighed.media_tokens + weighed.opaque_tokens
     if not tokens:
         return counter.count(part.text)
-    return tokens if weighed.rest is None else tokens + counter.count(codec.encode(weighed.rest).decode())
+    return tokens + (0 if weighed.rest is None else _count_json(weighed.rest, counter))
+
+
+def _count_inner(inner: Sequence[Part], counter: TokenCounter) -> int:
+    """Count the parts of a result or document: their texts as one, other blocks as those of messages."""
+    others = sum(_count_part(each, counter) for each in inner if each.kind is not PartKind.TEXT)
+    return others + counter.count("\n".join(each.text for each in inner if each.kind is PartKind.TEXT))
+
+
+def _count_json(value: object, counter: TokenCounter) -> int:
+    return counter.count(codec.encode(value).decode())
 
 
 def _enum_items(schema: object) -> int:
