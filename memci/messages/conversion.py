@@ -1,4 +1,4 @@
-"""Messages of one wire format in another, by way of the pieces that all formats can say."""
+"""Messages of one wire format in another, by way of parts and items as OpenAI's Responses API has them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,58 +22,17 @@ Value: TypeAlias = dict[str, Any]
 
 
 @attrs.frozen
-class Text:
-    """Words."""
-
-    text: str
-
-
-@attrs.frozen
-class Image:
-    """A picture: its web address or ``data:`` URL, and the detail to look at it in, in OpenAI's words, where that is said."""
-
-    url: str
-    detail: str = ""
-
-
-@attrs.frozen
-class File:
-    """A document: its name and ``data:`` URL."""
-
-    name: str
-    url: str
-
-
-@attrs.frozen
-class ToolCall:
-    """A call; ``free`` where its arguments are any text, not JSON."""
-
-    id: str
-    name: str
-    arguments: str
-    free: bool = False
-
-
-@attrs.frozen
-class ToolResult:
-    """A result; ``free`` where its call is, as far as the message tells."""
-
-    id: str
-    content: tuple[Text | Image | File, ...]
-    failed: bool = False
-    free: bool = False
-
-
-Piece: TypeAlias = Text | Image | File | ToolCall | ToolResult
-
-
-@attrs.frozen
 class Said:
-    """What one message says, and where it stood, such as ``messages[3]``."""
+    """What one message says, and where it stood, such as ``messages[3]``.
+
+    ``pieces`` are parts of type ``input_text``, ``input_image`` (``image_url``, web or ``data:``; ``detail``) and ``input_file``
+    (``filename``, ``file_data``, a ``data:`` URL), and calls and their outputs as items; a call of a tool that takes free text is
+    custom. An output is a list of parts; ``failed`` is set where the tool failed.
+    """
 
     place: str
     role: str
-    pieces: tuple[Piece, ...]
+    pieces: Sequence[Value]
 
 
 class Losses(list[Problem]):
@@ -149,27 +108,28 @@ def _answered(conversation: Iterable[Said], to: str) -> list[Said]:
     own, of the characters that it takes.
     """
     turns: list[list[Said]] = []  # what a message says, and the results of its calls
-    waiting: dict[str, list[tuple[ToolCall, list[Said]]]] = {}
+    waiting: dict[str, list[tuple[Value, list[Said]]]] = {}
     seen: set[str] = set()
     for said in conversation:
         turn: list[Said] = []
-        kept: list[Piece] = []
+        kept: list[Value] = []
         seen = seen if to == "anthropic" else set()
         for piece in said.pieces:
-            if isinstance(piece, ToolCall):
-                name = _plain_id(piece.id) if to == "anthropic" else piece.id
+            if piece["type"] in CALLS:
+                name = _plain_id(piece["call_id"]) if to == "anthropic" else piece["call_id"]
                 names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-                call = attrs.evolve(piece, id=next(name for name in names if name not in seen))
-                seen.add(call.id)
-                waiting.setdefault(piece.id, []).append((call, turn))
+                call = {**piece, "call_id": next(name for name in names if name not in seen)}
+                seen.add(call["call_id"])
+                waiting.setdefault(piece["call_id"], []).append((call, turn))
                 kept.append(call)
-            elif isinstance(piece, ToolResult) and waiting.get(piece.id):
-                call, of_call = waiting[piece.id].pop()
-                of_call.append(Said(said.place, said.role, (attrs.evolve(piece, id=call.id, free=call.free),)))
+            elif piece["type"] in ANSWERS and waiting.get(piece["call_id"]):
+                call, of_call = waiting[piece["call_id"]].pop()
+                answer = {**piece, "type": CALLS[call["type"]], "call_id": call["call_id"]}
+                of_call.append(Said(said.place, said.role, [answer]))
             else:
                 kept.append(piece)
         if kept or not said.pieces:
-            turn.append(attrs.evolve(said, pieces=tuple(kept)))
+            turn.append(attrs.evolve(said, pieces=kept))
         turns.append(turn)
     return [said for turn in turns for said in turn]
 
@@ -178,32 +138,43 @@ def _of_messages(messages: Iterable[tuple[str, Value]], losses: Losses) -> Itera
     """Yield what each message of OpenAI's chat says, or of Anthropic, whose messages have fewer keys."""
     for place, rest in messages:
         role = rest.pop("role")
-        content = tuple(_content(f"{place}.content", rest.pop("content", None), losses))
+        content = list(_content(f"{place}.content", rest.pop("content", None), losses))
         if role in ("tool", "function"):
             identity = rest.pop("tool_call_id") if role == "tool" else f"function_{rest.pop('name')}"
-            yield Said(place, "user", (ToolResult(identity, _in_result(content)),))
+            yield Said(place, "user", [_output(identity, content)])
         else:
             refusal = rest.pop("refusal", None)
-            yield Said(place, role, (*content, *([Text(refusal)] if refusal else ()), *_calls(place, rest, losses)))
+            spoken = [*content, {"type": "input_text", "text": refusal}] if refusal else content
+            yield Said(place, role, [*spoken, *_calls(place, rest, losses)])
         losses.keys(place, rest)
 
 
-def _calls(place: str, rest: Value, losses: Losses) -> Iterator[ToolCall]:
+def _calls(place: str, rest: Value, losses: Losses) -> Iterator[Value]:
     """Yield the calls of a chat message, and take them out of it."""
     for position, call in enumerate(rest.pop("tool_calls", None) or ()):
         at = f"{place}.tool_calls[{position}]"
         match call:
             case {"id": str(identity), "function": dict(given), **others}:
-                yield ToolCall(identity, given["name"], given.get("arguments") or "{}")
+                yield _call(identity, given["name"], given.get("arguments"))
             case {"id": str(identity), "custom": dict(given), **others}:
-                yield ToolCall(identity, str(given.get("name")), str(given.get("input", "")), free=True)
+                name, words = str(given.get("name")), str(given.get("input", ""))
+                yield {"type": "custom_tool_call", "call_id": identity, "name": name, "input": words}
             case _:
                 raise _unsayable(at, f"a call of type {call.get('type')}")
         others.pop("type", None)
         losses.keys(at, others)
     legacy = rest.pop("function_call", None)
     if isinstance(legacy, dict):
-        yield ToolCall(f"function_{legacy.get('name')}", str(legacy.get("name")), str(legacy.get("arguments") or "{}"))
+        yield _call(f"function_{legacy.get('name')}", str(legacy.get("name")), legacy.get("arguments"))
+
+
+def _call(identity: str, name: str, arguments: str | None) -> Value:
+    return {"type": "function_call", "call_id": identity, "name": name, "arguments": arguments or "{}"}
+
+
+def _output(identity: str, pieces: Iterable[Value], *, failed: bool = False) -> Value:
+    spoken = [piece for piece in pieces if piece["type"].startswith("input_")]
+    return {"type": "function_call_output", "call_id": identity, "output": spoken, "failed": failed}
 
 
 def _of_items(items: Iterable[tuple[str, Value]], losses: Losses) -> Iterator[Said]:
@@ -212,23 +183,22 @@ def _of_items(items: Iterable[tuple[str, Value]], losses: Losses) -> Iterator[Sa
     for role, group in groupby(every, key=lambda said: said.role):
         found = list(group)
         if role == "assistant":
-            yield Said(found[0].place, role, tuple(piece for said in found for piece in said.pieces))
+            yield Said(found[0].place, role, [piece for said in found for piece in said.pieces])
         else:
             yield from found
 
 
 def _of_item(place: str, value: Value, losses: Losses) -> Iterator[Said]:
     kind = value.pop("type", "message")
-    free = kind.startswith("custom")
     match kind:
         case "message":
-            yield Said(place, value.pop("role"), tuple(_content(f"{place}.content", value.pop("content"), losses)))
+            yield Said(place, value.pop("role"), list(_content(f"{place}.content", value.pop("content"), losses)))
         case "function_call" | "custom_tool_call":
-            arguments = value.pop("input" if free else "arguments")
-            yield Said(place, "assistant", (ToolCall(value.pop("call_id"), value.pop("name"), arguments, free=free),))
+            call = {key: value.pop(key) for key in ("call_id", "name", "input" if kind.startswith("custom") else "arguments")}
+            yield Said(place, "assistant", [{"type": kind, **call}])
         case "function_call_output" | "custom_tool_call_output":
-            found = _in_result(_content(f"{place}.output", value.pop("output"), losses))
-            yield Said(place, "user", (ToolResult(value.pop("call_id"), found, free=free),))
+            found = _content(f"{place}.output", value.pop("output"), losses)
+            yield Said(place, "user", [{**_output(value.pop("call_id"), found), "type": kind}])
         case _ if kind in (*CALLS, *ANSWERS) and value.get("execution") != "server":
             raise _unsayable(place, f"an item of type {kind}")
         case _:
@@ -238,10 +208,10 @@ def _of_item(place: str, value: Value, losses: Losses) -> Iterator[Said]:
     losses.keys(place, value)
 
 
-def _content(place: str, content: object, losses: Losses) -> Iterator[Piece]:
+def _content(place: str, content: object, losses: Losses) -> Iterator[Value]:
     """Yield what a content says, in whatever format."""
     if isinstance(content, str):
-        yield Text(content)
+        yield {"type": "input_text", "text": content}
     for position, part in enumerate(content if isinstance(content, list) else ()):
         at, kind = f"{place}[{position}]", part["type"]
         if kind in anthropic.THINKING or kind == "reasoning":
@@ -252,15 +222,14 @@ def _content(place: str, content: object, losses: Losses) -> Iterator[Piece]:
             yield _piece(at, part, losses)
 
 
-def _piece(place: str, part: Value, losses: Losses) -> Piece:
-    piece: Piece
+def _piece(place: str, part: Value, losses: Losses) -> Value:
     rest: Value
     match part:
         case {"type": "tool_use", "id": identity, "name": str(name), "input": given, **rest}:
-            piece = ToolCall(identity, name, codec.encode(given).decode())
+            piece = _call(identity, name, codec.encode(given).decode())
         case {"type": "tool_result", "tool_use_id": identity, **rest}:
             found = _content(f"{place}.content", rest.pop("content", None), losses)
-            piece = ToolResult(identity, _in_result(found), failed=bool(rest.pop("is_error", False)))
+            piece = _output(identity, found, failed=bool(rest.pop("is_error", False)))
         case {"image_url": dict(held), **others} | {"file": dict(held), **others}:
             piece, rest = _spoken(place, {**held, **others})
         case _:
@@ -269,33 +238,31 @@ def _piece(place: str, part: Value, losses: Losses) -> Piece:
     return piece
 
 
-def _spoken(place: str, part: Value) -> tuple[Text | Image | File, Value]:
+def _spoken(place: str, part: Value) -> tuple[Value, Value]:
     """Return a text, picture or file, and the keys of its part that were not read."""
     match part:
-        case {"type": "text" | "input_text" | "output_text", "text": str(text), **rest} | {
-            "type": "refusal",
-            "refusal": str(text),
-            **rest,
-        }:
-            return Text(text), rest
-        case {"type": "document", "source": {"type": "text", "data": str(text)}, **rest}:
-            return Text(text), rest
+        case (
+            {"type": "text" | "input_text" | "output_text", "text": str(text), **rest}
+            | {"type": "refusal", "refusal": str(text), **rest}
+            | {"type": "document", "source": {"type": "text", "data": str(text)}, **rest}
+        ):
+            return {"type": "input_text", "text": text}, rest
         case {"type": "image", "source": {"type": "base64", "media_type": str(media_type), "data": str(data)}, **rest}:
-            return Image(_data_url(media_type, data)), rest
+            return {"type": "input_image", "image_url": f"data:{media_type};base64,{data}", "detail": "auto"}, rest
         case (
             {"type": "image", "source": {"type": "url", "url": str(url)}, **rest}
             | {"type": "image_url", "url": str(url), **rest}
             | {"type": "input_image", "image_url": str(url), **rest}
         ):
-            detail = rest.pop("detail", "auto")
-            return Image(url, detail if isinstance(detail, str) and detail != "auto" else ""), rest
+            return {"type": "input_image", "image_url": url, "detail": rest.pop("detail", None) or "auto"}, rest
         case {"type": "document", "source": {"type": "base64", "data": str(data)}, **rest} | {
             "type": "file" | "input_file",
             "file_data": str(data),
             **rest,
         }:
             name = rest.pop("title" if part["type"] == "document" else "filename", None)
-            return File(str(name or "document.pdf"), data if "," in data else _data_url(_PDF, data)), rest
+            url = data if "," in data else f"data:{_PDF};base64,{data}"
+            return {"type": "input_file", "filename": str(name or "document.pdf"), "file_data": url}, rest
     raise _unsayable(place, f"a part of type {part['type']}")
 
 
@@ -306,62 +273,41 @@ def _to_chat(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
         calls: list[Value] = []
         for piece in said.pieces:
             match piece:
-                case ToolResult():
+                case {"output": _, "call_id": identity}:
                     words = _words(said.place, piece, losses)
-                    if words is None:
+                    if not isinstance(words, str):
                         raise _unsayable(said.place, "a picture or file in a result")
-                    yield {"role": "tool", "tool_call_id": piece.id, "content": words}
-                case ToolCall(free=True):
-                    calls.append({"id": piece.id, "type": "custom", "custom": {"name": piece.name, "input": piece.arguments}})
-                case ToolCall():
-                    function = {"name": piece.name, "arguments": piece.arguments}
-                    calls.append({"id": piece.id, "type": "function", "function": function})
-                case _:
-                    content.append(_chat_part(piece))
+                    yield {"role": "tool", "tool_call_id": identity, "content": words}
+                case {"call_id": identity, "type": kind, **function}:
+                    kind = "custom" if kind.startswith("custom") else "function"
+                    calls.append({"id": identity, "type": kind, kind: function})
+                case {"text": text}:
+                    content.append({"type": "text", "text": text})
+                case {"image_url": url, "detail": detail}:
+                    image = {"url": url, "detail": detail} if detail != "auto" else {"url": url}
+                    content.append({"type": "image_url", "image_url": image})
+                case {"filename": name, "file_data": url}:
+                    content.append({"type": "file", "file": {"filename": name, "file_data": url}})
         if content or calls:
             yield {"role": said.role, "content": _short(content) or None, **({"tool_calls": calls} if calls else {})}
-
-
-def _chat_part(piece: Text | Image | File) -> Value:
-    match piece:
-        case Text():
-            return {"type": "text", "text": piece.text}
-        case Image():
-            return {"type": "image_url", "image_url": {"url": piece.url, **({"detail": piece.detail} if piece.detail else {})}}
-        case File():
-            return {"type": "file", "file": {"filename": piece.name, "file_data": piece.url}}
 
 
 def _to_items(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
     for said in conversation:
         spoken: list[Value] = []
         for piece in said.pieces:
-            kind, given = ("custom_tool_call", "input") if getattr(piece, "free", False) else ("function_call", "arguments")
-            match piece:
-                case ToolResult():
-                    output = _words(said.place, piece, losses)
-                    parts = list(map(_input_part, piece.content))
-                    yield {"type": f"{kind}_output", "call_id": piece.id, "output": parts if output is None else output}
-                case ToolCall():
-                    yield {"type": kind, "call_id": piece.id, "name": piece.name, given: piece.arguments}
-                case Text() if said.role == "assistant":
-                    yield {"type": "message", "role": "assistant", "content": piece.text}
-                case _ if said.role == "assistant":
-                    raise _unsayable(said.place, "a picture or file of the assistant")
-                case _:
-                    spoken.append(_input_part(piece))
+            if "output" in piece:
+                yield {"type": piece["type"], "call_id": piece["call_id"], "output": _words(said.place, piece, losses)}
+            elif piece["type"] in CALLS:
+                yield piece
+            elif said.role != "assistant":
+                spoken.append(piece)
+            elif piece["type"] == "input_text":
+                yield {"type": "message", "role": "assistant", "content": piece["text"]}
+            else:
+                raise _unsayable(said.place, "a picture or file of the assistant")
         if spoken:
             yield {"type": "message", "role": said.role, "content": _short(spoken)}
-
-
-def _input_part(piece: Text | Image | File) -> Value:
-    match piece:
-        case Text():
-            return {"type": "input_text", "text": piece.text}
-        case Image():
-            return {"type": "input_image", "image_url": piece.url, "detail": piece.detail or "auto"}
-        case File():
-            return {"type": "input_file", "filename": piece.name, "file_data": piece.url}
 
 
 def _to_anthropic(conversation: Sequence[Said], losses: Losses) -> list[Value]:
@@ -393,39 +339,39 @@ def _joined(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
         yield {"role": "user", "content": results}
 
 
-def _blocks(place: str, piece: Piece, losses: Losses) -> Iterator[Value]:
+def _blocks(place: str, piece: Value, losses: Losses) -> Iterator[Value]:
     """Yield the block that says a piece, which is none for an empty text."""
     match piece:
-        case Text():
-            if piece.text.strip():
-                yield {"type": "text", "text": piece.text}
-        case Image():
-            if piece.detail:
-                losses.add(place, f"that the model looks at a picture with the detail {piece.detail}")
-            yield {"type": "image", "source": _base64(piece.url) or {"type": "url", "url": piece.url}}
-        case File():
-            source = _base64(piece.url) or {"media_type": "unknown"}
+        case {"text": text}:
+            if text.strip():
+                yield {"type": "text", "text": text}
+        case {"image_url": url, "detail": detail}:
+            if detail != "auto":
+                losses.add(place, f"that the model looks at a picture with the detail {detail}")
+            yield {"type": "image", "source": _base64(url) or {"type": "url", "url": url}}
+        case {"filename": name, "file_data": url}:
+            source = _base64(url) or {"media_type": "unknown"}
             if source["media_type"] != _PDF:
                 raise _unsayable(place, f"a file of type {source['media_type']}")
-            yield {"type": "document", "source": source, "title": piece.name}
-        case ToolCall():
-            yield {"type": "tool_use", "id": piece.id, "name": piece.name, "input": _input(place, piece, losses)}
-        case ToolResult():
-            inner = [block for each in piece.content for block in _blocks(place, each, losses)]
-            failed = {"is_error": True} if piece.failed else {}
-            yield {"type": "tool_result", "tool_use_id": _plain_id(piece.id), "content": _short(inner), **failed}
+            yield {"type": "document", "source": source, "title": name}
+        case {"call_id": identity, "output": output}:
+            inner = [block for each in output for block in _blocks(place, each, losses)]
+            failed = {"is_error": True} if piece["failed"] else {}
+            yield {"type": "tool_result", "tool_use_id": _plain_id(identity), "content": _short(inner), **failed}
+        case {"call_id": identity, "name": name, "input": given}:
+            losses.add(place, f"that {name} takes free text, which stands under 'input' now")
+            yield {"type": "tool_use", "id": identity, "name": name, "input": {"input": given}}
+        case {"call_id": identity, "name": name, "arguments": given}:
+            yield {"type": "tool_use", "id": identity, "name": name, "input": _input(place, name, given)}
 
 
-def _input(place: str, call: ToolCall, losses: Losses) -> Value:
-    if call.free:
-        losses.add(place, f"that {call.name} takes free text, which stands under 'input' now")
-        return {"input": call.arguments}
+def _input(place: str, name: str, arguments: str) -> Value:
     try:
-        value = codec.decode_foreign((call.arguments or "{}").encode("utf-8", "surrogatepass"))
+        value = codec.decode_foreign((arguments or "{}").encode("utf-8", "surrogatepass"))
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise _unsayable(place, f"a call of {call.name} whose arguments are no JSON object")
+        raise _unsayable(place, f"a call of {name} whose arguments are no JSON object")
     return value
 
 
@@ -434,25 +380,17 @@ def _short(parts: list[Value]) -> str | list[Value]:
     return parts[0].get("text", parts) if len(parts) == 1 else parts or ""
 
 
-def _words(place: str, result: ToolResult, losses: Losses) -> str | None:
-    """Return a result as a text, as OpenAI takes it; ``None`` where there is more in it."""
-    if result.failed:
+def _words(place: str, result: Value, losses: Losses) -> str | list[Value]:
+    """Return the output of a result as OpenAI takes it: as a text, or the parts where there is more in it."""
+    if result["failed"]:
         losses.add(place, "that the result is an error")
-    words = [piece.text for piece in result.content if isinstance(piece, Text)]
-    return "\n".join(words) if len(words) == len(result.content) else None
-
-
-def _in_result(pieces: Iterable[Piece]) -> tuple[Text | Image | File, ...]:
-    return tuple(piece for piece in pieces if isinstance(piece, Text | Image | File))
+    words = [piece["text"] for piece in result["output"] if piece["type"] == "input_text"]
+    return "\n".join(words) if len(words) == len(result["output"]) else result["output"]
 
 
 def _plain_id(identity: str) -> str:
     """Return an id of the characters that Anthropic takes: letters, digits, _ and -."""
     return _NOT_OF_AN_ID.sub("_", identity) or "call"
-
-
-def _data_url(media_type: str, data: str) -> str:
-    return f"data:{media_type};base64,{data}"
 
 
 def _base64(url: str) -> Value | None:

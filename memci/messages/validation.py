@@ -156,10 +156,9 @@ def _blocks(place: str, content: Sequence[Block]) -> Iterator[Problem]:
     others = False
     for position, part in enumerate(content):
         at, kind = f"{place}.content[{position}]", part["type"]
-        inner = part.get("content") if kind == "tool_result" else None
         if anthropic.is_blank(part):
             yield Problem(at, _BLANK)
-        for number, each in enumerate(inner if isinstance(inner, list) else ()):
+        for number, each in enumerate(anthropic.inside(part)):
             if anthropic.is_blank(each):
                 yield Problem(f"{at}.content[{number}]", _BLANK)
         if kind == "tool_result" and others:

@@ -25,8 +25,10 @@ ROLES = ("system", "user", "assistant")
 ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 """What the id of a call looks like."""
 
-_KEPT_OF_CALLS = ("type", "id", "name", "caller", "toolset_name")
-_KEPT_OF_RESULTS = ("type", "tool_use_id", "is_error", "toolset_name")
+_KEPT = {
+    "tool_use": ("type", "id", "name", "caller", "toolset_name"),
+    "tool_result": ("type", "tool_use_id", "is_error", "toolset_name"),
+}
 
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _BOUND = {**TOOL_BLOCKS, **dict.fromkeys(THINKING, ("assistant", ""))}
@@ -107,12 +109,12 @@ def shortened(message: Message, text: str) -> Message:
 
     Thinking is kept whole, in its place, as the provider refuses it when it was changed, and a last assistant turn without it.
     """
-    return facts({"role": message.role, "content": _reduced(message, text, keep_thinking=True)})
+    return _reduced(message, text, keep_thinking=True)
 
 
 def erased(message: Message) -> Message:
     """Make what is left of a message when its content is erased: role, and which calls it makes and answers."""
-    return facts({"role": message.role, "content": _reduced(message, ERASED, keep_thinking=False)})
+    return _reduced(message, ERASED, keep_thinking=False)
 
 
 def opening(first: Message) -> Message | None:
@@ -167,27 +169,25 @@ def _check_block(part: dict[str, Any], role: str, path: str) -> None:
         refuse("a tool_use block has a name, and its input as an object", path)
 
 
-def _reduced(message: Message, text: str, *, keep_thinking: bool) -> str | list[dict[str, Any]]:
+def _reduced(message: Message, text: str, *, keep_thinking: bool) -> Message:
     content = message.value()["content"]
     if isinstance(content, str):
-        return text
-    kept: list[dict[str, Any]] = []
+        return facts({"role": message.role, "content": text})
+    kept: list[Block] = []
     open_calls = open_server_calls(content) if keep_thinking else set()
     for part in content:
         kind = part["type"]
-        if kind in THINKING and keep_thinking:
+        if (kind in THINKING and keep_thinking) or server_call(part) in open_calls:
             kept.append(part)
-        elif kind == "tool_use":
-            kept.append({**{key: part[key] for key in _KEPT_OF_CALLS if key in part}, "input": {}})
-        elif kind == "tool_result":
-            kept.append({**{key: part[key] for key in _KEPT_OF_RESULTS if key in part}, "content": text})
-        elif server_call(part) in open_calls:
-            kept.append(part)
-    words = {"type": "text", "text": text}
-    if message.role != "assistant":
-        return [*kept, words] if message.from_user or not kept else kept
-    lead = next((number for number, part in enumerate(kept) if part["type"] not in THINKING), len(kept))
-    return [*kept[:lead], words, *kept[lead:]]
+        elif kind in TOOL_BLOCKS:
+            rest: Block = {"input": {}} if kind == "tool_use" else {"content": text}
+            kept.append({**{key: part[key] for key in _KEPT[kind] if key in part}, **rest})
+    lead = len(kept)
+    if message.role == "assistant":
+        lead = next((number for number, part in enumerate(kept) if part["type"] not in THINKING), lead)
+    if message.role == "assistant" or message.from_user or not kept:
+        kept.insert(lead, {"type": "text", "text": text})
+    return facts({"role": message.role, "content": kept})
 
 
 def _sent(value: Block) -> Block:
@@ -230,21 +230,23 @@ def said(content: object) -> str | list[Block]:
     """Return a content without what the provider refuses in it: texts that are empty or only spaces, inside results too."""
     if isinstance(content, str):
         return content if content.strip() else ""
-    return [_with_texts(part) for part in content if not is_blank(part)] if isinstance(content, list) else []
+    return [
+        {**part, "content": [each for each in inside(part) if not is_blank(each)]} if any(map(is_blank, inside(part))) else part
+        for part in (content if isinstance(content, list) else ())
+        if not is_blank(part)
+    ]
 
 
 def is_blank(part: object) -> bool:
     """Return whether a block is a text that is empty or only spaces."""
-    return (
-        isinstance(part, dict) and part.get("type") == "text" and isinstance(text := part.get("text"), str) and not text.strip()
-    )
+    text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
+    return isinstance(text, str) and not text.strip()
 
 
-def _with_texts(part: Block) -> Block:
+def inside(part: Block) -> list[object]:
+    """Return what stands inside a result; nothing for any other block."""
     inner = part.get("content")
-    if part["type"] != "tool_result" or not isinstance(inner, list) or not any(map(is_blank, inner)):
-        return part
-    return {**part, "content": [each for each in inner if not is_blank(each)]}
+    return inner if part["type"] == "tool_result" and isinstance(inner, list) else []
 
 
 def has_breakpoint(part: Block) -> bool:
@@ -287,12 +289,15 @@ def _as_blocks(content: str | list[Block]) -> list[Block]:
 def _joined(values: Iterable[Block]) -> list[Block]:
     """Join user messages that bring results of the same turn; results come first."""
     joined: list[Block] = []
+    follows = False
     for value in values:
-        if not _results(value):
+        results = any(part["type"] == "tool_result" for part in _as_blocks(value["content"]))
+        if results:
+            before = joined.pop() if follows else {**value, "content": []}
+            joined.append({**before, "content": _results_first([*before["content"], *value["content"]])})
+        else:
             joined.append(value)
-            continue
-        before = joined.pop() if joined and _results(joined[-1]) else {**value, "content": []}
-        joined.append({**before, "content": _results_first([*before["content"], *value["content"]])})
+        follows = results
     return joined
 
 
@@ -323,13 +328,8 @@ def _distinct(values: Iterable[Block]) -> Iterator[Block]:
 
 
 def _with_id(part: Block, given: Mapping[str, str]) -> Block:
-    key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(part["type"])
-    return {**part, key: given[part[key]]} if key is not None and part[key] in given else part
-
-
-def _results(value: Block) -> bool:
-    content = value["content"]
-    return isinstance(content, list) and any(part["type"] == "tool_result" for part in content)
+    _, key = TOOL_BLOCKS.get(part["type"], ("", ""))
+    return {**part, key: given[part[key]]} if key and part[key] in given else part
 
 
 def _paired(values: Sequence[Block]) -> Iterator[Block]:
@@ -396,7 +396,5 @@ def _drop_breakpoints(system: list[Block], values: Sequence[Block]) -> None:
 def holders(content: str | list[Block]) -> Iterable[Block]:
     """Yield the blocks of a content on which a breakpoint may stand, those inside results too."""
     for part in _as_blocks(content):
-        inner = part.get("content")
-        if part["type"] == "tool_result" and isinstance(inner, list):
-            yield from (each for each in inner if isinstance(each, dict))
+        yield from (each for each in inside(part) if isinstance(each, dict))
         yield part
