@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.errors import ConfigError
-from memci.messages.tokens.approximate import ApproximateCounter
-from memci.messages.tokens.counter import TokenCounter, get_counter
+from memci.messages.tokens.counter import ApproximateCounter, TokenCounter, get_counter
 from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS, TiktokenCounter, Vocabulary
 from tests.word_counter import WordCounter
 

