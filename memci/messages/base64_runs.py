@@ -1,9 +1,8 @@
 r"""Pictures, sound and files that stand in JSON as base64: where they are, and what is said in their place.
 
 In texts that is what a ``data:`` URL holds, and a run that begins as a file does: ``LEAST_CHARACTERS`` or more, in one line or in
-lines of 60 and more with white space or the marks of a quotation between them, as ``base64``, mail and YAML write it. JSON within
-a text and URLs may write ``\/``, ``\n``, ``\u002b`` or ``%2B`` in it. In other values it is any run of capitals, small letters
-and digits in one line.
+lines of 60 and more with white space or the marks of a quotation between them. JSON within a text and URLs may write ``\/``,
+``\n``, ``\u002b`` or ``%2B`` in it. In other values it is any run of capitals, small letters and digits in one line.
 """
 
 import re

@@ -1,8 +1,7 @@
 """JSON values as bytes and back, losing nothing, and how values come in from callers.
 
-orjson does the work. Two kinds of value it cannot carry, integers beyond 64 bits and lone surrogates, go through
-the standard library instead. The bytes are plain JSON (RFC 8259) in both cases; those of the second kind begin with a
-space, which JSON allows and by which ``decode`` knows them.
+orjson does the work, but for integers beyond 64 bits and lone surrogates, which go through the standard library: plain JSON too,
+that begins with a space, by which ``decode`` knows it.
 """
 
 import json

@@ -1,7 +1,7 @@
 """How many tokens a provider says that a prompt had.
 
-Sources: the references of OpenAI's chat completions and Responses API, whose counts include what came from the cache, and of
-Anthropic's Messages API with its guide on prompt caching, where ``input_tokens`` are what the two counts of its cache leave.
+Sources: the references of OpenAI's APIs, whose counts include what came from the cache, and of Anthropic's Messages API, where
+``input_tokens`` are what the two counts of the cache leave.
 """
 
 from collections.abc import Mapping

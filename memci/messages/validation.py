@@ -1,12 +1,6 @@
 """Whether a provider would take a list of messages.
 
-Sources: OpenAI's references of chat completions (``messages``) and of the Responses API (``input``), with its guides on function
-calling (a result for each call, directly after it in chat), reasoning (a reasoning item goes with the item that follows it) and
-conversation state (``input_text`` is what comes in, ``output_text`` what the model said). Anthropic's reference of the Messages
-API (``messages``, ``system``), with its guides on tool use (results directly after the calls, in one user message, before any
-text), extended thinking (blocks as they came, never last in a message) and prompt caching (at most four breakpoints, none on
-thinking); and the errors with which the API answers the rest: empty texts, white space at the end of a last message of the
-assistant, ids that are not unique, a first message that is not the user's.
+Sources: those of the formats, and the errors with which the providers answer the rest, such as empty texts and ids that repeat.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,9 +1,6 @@
 """Anthropic messages, the system prompt as a message of role ``system``, and what a call takes of a window.
 
-Sources: the Messages API reference (``messages``: consecutive turns of one role are combined; ``system``; the shapes of blocks,
-``cache_control``), and Anthropic's guides on tool use (all results of a turn in one user message, before any text, directly after
-the calls; no id twice), extended thinking (blocks unchanged, none at the end of a message) and prompt caching (at most four
-breakpoints).
+Sources: the Messages API reference, and Anthropic's guides on tool use, extended thinking and prompt caching.
 """
 
 import re
@@ -23,7 +20,6 @@ ANSWER_PATH = "content"
 ROLES = ("system", "user", "assistant")
 
 ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
-"""What the id of a call looks like."""
 
 _KEPT = {
     "tool_use": ("type", "id", "name", "caller", "toolset_name"),
@@ -383,14 +379,12 @@ def trimmed(value: Block) -> Block:
 
 def _drop_breakpoints(system: list[Block], values: Sequence[Block]) -> None:
     """Take all breakpoints away but the last four; the last one of the system prompt stays. Changes the blocks."""
-    inside = [part for value in values for part in holders(value["content"])]
-    of_system, of_messages = [list(filter(has_breakpoint, blocks)) for blocks in (system, inside)]
-    kept = of_messages[-(MOST_BREAKPOINTS - bool(of_system)) :]
-    kept = [*of_system[len(kept) - MOST_BREAKPOINTS :], *kept] if of_system else kept
-    known = set(map(id, kept))
-    for part in (*of_system, *of_messages):
-        if id(part) not in known:
-            del part["cache_control"]
+    of_system = list(filter(has_breakpoint, system))
+    of_messages = [part for value in values for part in holders(value["content"]) if has_breakpoint(part)]
+    room = MOST_BREAKPOINTS - bool(of_system)
+    too_many = len(of_system) + min(len(of_messages), room) - MOST_BREAKPOINTS
+    for part in (*of_system[: max(too_many, 0)], *of_messages[:-room]):
+        del part["cache_control"]
 
 
 def holders(content: str | list[Block]) -> Iterable[Block]:

@@ -15,30 +15,9 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 class Format(Protocol):
-    """What the engine asks of a wire format.
+    """What the engine asks of a wire format; its module says what each function does."""
 
-    Attributes:
-        ANSWER_PATH: Where a message names the call that it answers, for error texts.
-        checked: Checks a message and gives a deep copy of it.
-        read: Gives the ``facts`` of what is ``checked``.
-        facts: Makes a ``Message`` of a dict that is known to be good.
-        block: Makes a message of role ``user`` that holds a text of memci as its ``content``, or texts and what ``media`` gave.
-        media: Gives a picture, sound or file of any message as a message of the user carries it; ``None`` for all else.
-        result: Makes a message that answers a call with a text.
-        shortened: Makes a message that stands where another does, makes and answers the same calls, and holds only a text; the
-            message itself where the format has no shorter form of it.
-        erased: Makes what is left of a message when its content is erased.
-        opening: Makes the message that has to stand before the first one of a conversation; ``None`` for none.
-        sent: Gives what a message is counted and sent as: without what belongs to an answer of the provider only, or to an object
-            of its SDK; the message itself where it is ``literal``.
-        ended: Gives what a message is sent as when it is the last of a window; ``None`` where that is no other.
-        assemble: Makes of the messages of a window what the provider's call takes: the system prompt, where the format has a
-            parameter for it, and the messages. It joins, leaves out (``sent`` first) and shortens, and adds nothing but a mark
-            for the provider's cache after the messages whose places are given, where the format has such marks.
-        assembled: Gives what ``assemble`` makes of one message, where that depends on no other one; ``None`` where it does.
-    """
-
-    ANSWER_PATH: str
+    ANSWER_PATH: str  # where a message names the call that it answers, for error texts
     checked: Callable[[object], dict[str, Any]]
     read: Callable[[object], Message]
     facts: Callable[[dict[str, Any]], Message]
@@ -47,11 +26,11 @@ class Format(Protocol):
     result: Callable[[Call, str], Message]
     shortened: Callable[[Message, str], Message]
     erased: Callable[[Message], Message]
-    opening: Callable[[Message], Message | None]
+    opening: Callable[[Message], Message | None]  # what has to stand before a first message; ``None`` for nothing
     sent: Callable[[Message], Message]
-    ended: Callable[[Message], Message] | None
+    ended: Callable[[Message], Message] | None  # ``None`` where a message is sent as the same at the end of a window
     assemble: Callable[[Sequence[Message], Collection[int]], tuple[list[dict[str, Any]] | None, list[Message]]]
-    assembled: Callable[[Message], Message] | None
+    assembled: Callable[[Message], Message] | None  # what ``assemble`` makes of one message; ``None`` where others decide
 
 
 def get(name: str) -> Format:

@@ -1,7 +1,6 @@
 """Items of OpenAI's Responses API: one message of a session is one item.
 
-Source of the shapes and rules: the ``input`` parameter of the Responses API reference (``ResponseInputItemParam`` of the openai
-package), and OpenAI's guides on function calling, reasoning and conversation state.
+Sources: ``ResponseInputItemParam`` of the openai package, OpenAI's guides on function calling, reasoning and conversation state.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

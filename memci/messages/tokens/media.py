@@ -1,7 +1,6 @@
 """What pictures, sound, files and encrypted texts cost, wherever they stand in a JSON value: base64 is never counted as text.
 
-They are found by their published shapes, and costed by their size. Sources of the shapes: the references of OpenAI's chat
-completions and Responses API and of Anthropic's Messages API.
+They are found by the shapes in the references of OpenAI's chat completions and Responses API and of Anthropic's Messages API.
 """
 
 import binascii

@@ -1,7 +1,7 @@
 """How many tokens a message, a list of tools and the start of a reply take of a window.
 
-Source of the framing: the OpenAI cookbook, "How to count tokens with tiktoken" (``num_tokens_from_messages`` and
-``num_tokens_for_tools``). On messages of plain text the counts here are the cookbook's; where it says nothing they lean upwards.
+Source of the framing: the OpenAI cookbook, "How to count tokens with tiktoken". On messages of plain text the counts here are the
+cookbook's; where it says nothing they lean upwards.
 """
 
 from collections.abc import Mapping, Sequence
