@@ -54,8 +54,6 @@ def decode(data: bytes) -> Any:  # noqa: ANN401 (a JSON value; the caller knows 
 
 def decode_list(several: Sequence[bytes]) -> list[Any]:
     """Read several of what ``encode`` wrote."""
-    if not several:
-        return []
     if _MARK in {data[:1] for data in several}:
         return list(map(decode, several))
     values: list[Any] = orjson.loads(b"[" + b",".join(several) + b"]")

@@ -117,7 +117,8 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
     legacy = value.get("function_call")
     if isinstance(legacy, dict):
         yield _call(legacy, function_id(legacy.get("name")), legacy.get("name", ""), legacy.get("arguments"))
-    yield from _unknown_keys(value)
+    known = _ITEM_MESSAGE_KEYS if value.get("type") == "message" else _KNOWN_KEYS
+    yield from (_other(item) for key, item in value.items() if key not in known and item is not None)
 
 
 def flat(found: Iterable[Part]) -> Iterator[Part]:
@@ -164,20 +165,9 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
 
 
 def _inside(document: dict[str, Any]) -> tuple[Part, ...]:
-    match document.get("source"):
-        case {"type": "content", "content": str(text)}:
-            return (Part(PartKind.TEXT, text, text),)
-        case {"type": "content", "content": list(content)}:
-            return tuple(_blocks(content))
-        case _:
-            return ()
-
-
-def _unknown_keys(value: dict[str, Any]) -> Iterator[Part]:
-    known = _ITEM_MESSAGE_KEYS if value.get("type") == "message" else _KNOWN_KEYS
-    for key, item in value.items():
-        if key not in known and item is not None:
-            yield _other(item)
+    source = document.get("source")
+    content = source.get("content") if isinstance(source, dict) and source.get("type") == "content" else None
+    return tuple(_blocks([content] if isinstance(content, str) else content)) if isinstance(content, str | list) else ()
 
 
 def _item(value: dict[str, Any]) -> Iterator[Part]:
@@ -187,25 +177,20 @@ def _item(value: dict[str, Any]) -> Iterator[Part]:
         given = next((value[key] for key in _CALL_TEXTS if key in value), None)
         yield _call(value, called, value.get("name") or kind, given, kind)
     elif answered is not None:
-        yield from _output(value, answered)
+        output = value.get("output", value.get("reason", value.get("tools")))
+        shown = isinstance(output, dict) and output.get("type") == "computer_screenshot"
+        yield from _result(value, "" if shown else output, answered)
+        if shown:
+            yield Part(PartKind.IMAGE, "", output)
     elif kind == "reasoning":
-        shown = [block for key in ("summary", "content") if isinstance(value.get(key), list) for block in value[key]]
-        yield Part(PartKind.THOUGHT, "\n".join(part.text for part in _blocks(shown)), value)
+        said = [block for key in ("summary", "content") if isinstance(value.get(key), list) for block in value[key]]
+        yield Part(PartKind.THOUGHT, "\n".join(part.text for part in _blocks(said)), value)
     elif kind == "image_generation_call":
         result = value.get("result")
         source = {"image_url": f"data:image/png;base64,{result}"} if isinstance(result, str) else {}
         yield Part(PartKind.IMAGE, "", {"type": "input_image", **source})
     else:
         yield _other(value)
-
-
-def _output(value: dict[str, Any], answered: str) -> Iterator[Part]:
-    output = value.get("output", value.get("reason", value.get("tools")))
-    if isinstance(output, dict) and output.get("type") == "computer_screenshot":
-        yield Part(PartKind.RESULT, "", value, answers=answered)
-        yield Part(PartKind.IMAGE, "", output)
-    else:
-        yield from _result(value, output, answered)
 
 
 def _result(value: object, content: object, answered: str) -> Iterator[Part]:
@@ -225,9 +210,8 @@ def _joined(inner: Iterable[Part]) -> str:
 
 
 def _tool_call(item: dict[str, Any]) -> Part:
-    function = item.get("function", item.get("custom"))
-    if not isinstance(function, dict):
-        return _call(item, item.get("id", ""), item.get("type", ""), None)
+    held = item.get("function", item.get("custom"))
+    function = held if isinstance(held, dict) else {"name": item.get("type", "")}
     return _call(item, item.get("id", ""), function.get("name", ""), function.get("arguments", function.get("input")))
 
 

@@ -39,10 +39,7 @@ _WITHOUT_STATUS = ("reasoning", "custom_tool_call_output")
 which the API answers)."""
 
 _KEPT = ("type", "id", "call_id", "name", "namespace", "status", "caller")
-_WITH_TEXT_OUTPUT = (
-    *("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output"),
-    "mcp_call",
-)
+_WITH_TEXT_OUTPUT = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output")
 
 
 def checked(value: object) -> dict[str, Any]:
@@ -93,24 +90,15 @@ def media(part: dict[str, Any]) -> dict[str, Any] | None:
 
 def result(call: Call, text: str) -> Message:
     """Make an item that answers a call with a text, or in the way in which calls of this kind are declined."""
-    kind = CALLS[call.kind]
-    value: dict[str, Any] = {"type": kind, "call_id": call.id}
-    match call.kind:
-        case "mcp_approval_request":
-            value = {"type": kind, "approval_request_id": call.id, "approve": False, "reason": text}
-        case "local_shell_call":
-            value = {"type": kind, "id": call.id, "output": text}
-        case "shell_call":
-            value["output"] = [_shell_output(text)]
-        case "apply_patch_call":
-            value |= {"status": "failed", "output": text}
-        case "computer_call":
-            value["output"] = {"type": "computer_screenshot", "image_url": _PIXEL}
-        case "tool_search_call":
-            value |= {"execution": "client", "tools": []}
-        case _:
-            value["output"] = text
-    return facts(value)
+    held: dict[str, dict[str, Any]] = {
+        "mcp_approval_request": {"approval_request_id": call.id, "approve": False, "reason": text},
+        "local_shell_call": {"id": call.id, "output": text},
+        "shell_call": {"call_id": call.id, "output": [_shell_output(text)]},
+        "apply_patch_call": {"call_id": call.id, "status": "failed", "output": text},
+        "computer_call": {"call_id": call.id, "output": {"type": "computer_screenshot", "image_url": _PIXEL}},
+        "tool_search_call": {"call_id": call.id, "execution": "client", "tools": []},
+    }
+    return facts({"type": CALLS[call.kind], **held.get(call.kind, {"call_id": call.id, "output": text})})
 
 
 def shortened(message: Message, text: str) -> Message:
@@ -119,24 +107,20 @@ def shortened(message: Message, text: str) -> Message:
     Items that a text cannot stand for, reasoning among them, are given back as they are.
     """
     value = message.value()
-    kind = value.get("type", "message")
     if not is_item(value):
         own = message.role == "assistant" and isinstance(value["content"], list)
         content = [{"type": "output_text", "text": text, "annotations": []}] if own else text
-        kept = {key: item for key, item in value.items() if key in ("type", "id", "role", "status", "phase")}
-        return facts({**kept, "content": content})
+        own_keys = ("type", "id", "role", "status", "phase")
+        return facts({**{key: item for key, item in value.items() if key in own_keys}, "content": content})
+    held: dict[str, Any] | None = {
+        "function_call": {"arguments": "{}"},
+        "custom_tool_call": {"input": ""},
+        "mcp_call": {"server_label": value.get("server_label", ""), "arguments": "{}", "output": text},
+        "shell_call_output": {"output": [_shell_output(text)]},
+        **{kind: {"output": text} for kind in _WITH_TEXT_OUTPUT},
+    }.get(value["type"])
     kept = {key: value[key] for key in _KEPT if key in value}
-    if kind == "function_call":
-        return facts({**kept, "arguments": "{}"})
-    if kind == "custom_tool_call":
-        return facts({**kept, "input": ""})
-    if kind == "mcp_call":
-        kept |= {"server_label": value.get("server_label", ""), "arguments": "{}"}
-    if kind in _WITH_TEXT_OUTPUT:
-        return facts({**kept, "output": text})
-    if kind == "shell_call_output":
-        return facts({**kept, "output": [_shell_output(text)]})
-    return message
+    return message if held is None else facts({**kept, **held})
 
 
 def erased(message: Message) -> Message:
