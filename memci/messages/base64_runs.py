@@ -22,23 +22,17 @@ RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
 
 _KINDS = {"image": "image", "audio": "sound", "video": "video"}
 _BEGINNINGS = {
-    "iVBORw0KGg": "image",  # PNG
-    "R0lGODlh|R0lGODdh": "image",  # GIF
-    "/9j/": "image",  # JPEG
-    "JVBERi0": "document",  # %PDF-
-    "UEsDB": "file",  # ZIP, and the documents of office programs
-    "H4sIA": "file",  # gzip
-    "UklGR": "sound",  # RIFF, where it is no picture
-    "SUQz": "sound",  # MP3
-    "T2dnU": "sound",  # Ogg
-    "ZkxhQ": "sound",  # FLAC
-    "GkXfo": "video",  # Matroska, WebM
+    "image": "iVBORw0KGg|R0lGODlh|R0lGODdh|/9j/",  # PNG, GIF, JPEG
+    "document": "JVBERi0",  # %PDF-
+    "file": "UEsDB|H4sIA",  # ZIP, and the documents of office programs; gzip
+    "sound": "UklGR|SUQz|T2dnU|ZkxhQ",  # RIFF, where it is no picture; MP3; Ogg; FLAC
+    "video": "GkXfo",  # Matroska, WebM
 }
-"""What files are, by a pattern of the first characters of their base64 that the first bytes decide alone."""
+"""Patterns of how files begin in base64: the first characters that the first bytes decide alone."""
 
 _LINE_CHARACTERS = 60
 _SLASH = r"(?:\\*/|_|%2[Ff]|\\+u002[Ff])"
-_FILE = f"(?={'|'.join(_BEGINNINGS).replace('/', _SLASH)})"
+_FILE = f"(?={'|'.join(_BEGINNINGS.values()).replace('/', _SLASH)})"
 _LETTERS = r"(?:[A-Za-z0-9+/_-]++|\\++(?:/|u002[BFbf])|%2[BFbf])++"
 _PADDING = r"(?:=|%3[Dd]|\\+u003[Dd]){0,2}"
 _BETWEEN = r"(?:[\s>|#*]|\\++[nrt]){1,80}+"
@@ -136,7 +130,7 @@ def description(kind: str, base64: str, address: str) -> str:
     An empty kind is told by the first bytes; bytes and address may be empty where they are not known.
     """
     size = size_of_base64(base64)
-    begun = (begun for pattern, begun in _BEGINNINGS.items() if re.match(pattern, base64))
+    begun = (begun for begun, pattern in _BEGINNINGS.items() if re.match(pattern, base64))
     said = [kind or ("image" if size else next(begun, "data"))]
     if size is not None:
         said.append("{}×{}".format(*size))

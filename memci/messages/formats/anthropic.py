@@ -148,7 +148,7 @@ def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [part for value in values[:first] for part in _as_blocks(said(value["content"]))]
     values = list(_distinct(_joined(values[first:])))
-    kept = [value for value in map(_cleaned, _paired(values)) if value["content"]]
+    kept = [value for value in map(_cleaned, values, lone_calls(values)) if value["content"]]
     kept[-1:] = map(trimmed, kept[-1:])
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
@@ -328,15 +328,6 @@ def _with_id(part: Block, given: Mapping[str, str]) -> Block:
     return {**part, key: given[part[key]]} if key and part[key] in given else part
 
 
-def _paired(values: Sequence[Block]) -> Iterator[Block]:
-    """Leave out halves of the provider's own calls."""
-    for value, lone in zip(values, lone_calls(values), strict=True):
-        content = value["content"]
-        if lone and isinstance(content, list):
-            content = [part for part in content if server_call(part) not in lone]
-        yield _holding(value, content)
-
-
 def lone_calls(values: Sequence[Block]) -> Iterator[set[str]]:
     """Yield for each message the provider's own calls of which its turn holds only one half, call or result.
 
@@ -355,10 +346,12 @@ def _holding(value: Block, content: str | list[Block]) -> Block:
     return value if content == value["content"] else {**value, "content": content}
 
 
-def _cleaned(value: Block) -> Block:
+def _cleaned(value: Block, lone: Collection[str] = ()) -> Block:
     content = said(value["content"])
-    while isinstance(content, list) and content and content[-1]["type"] in THINKING:
-        content = content[:-1]
+    if isinstance(content, list):
+        content = [part for part in content if server_call(part) not in lone]
+        while content and content[-1]["type"] in THINKING:
+            content.pop()
     return _holding(value, content)
 
 

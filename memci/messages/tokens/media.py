@@ -20,12 +20,9 @@ _ANTHROPIC_MOST_TOKENS = 1_568
 _HEAD_CHARACTERS = 4 * 65_536
 """Base64 that is decoded to find the size: 196 kB, more than the profiles and previews that JPEG files put before it."""
 
-_AUDIO_BYTES_A_TOKEN = 400
-"""OpenAI counts a token for each 100 ms of a user's audio (source: OpenAI's guide on realtime costs); this is 32 kbit/s, the
-least that speech is commonly coded with, so that richer files count too high rather than too low."""
-
-_SPOKEN_BYTES_A_TOKEN = 200
-"""OpenAI counts a token for each 50 ms of the assistant's audio (source: as above), at the same 32 kbit/s."""
+_AUDIO_BYTES_A_TOKEN, _SPOKEN_BYTES_A_TOKEN = 400, 200
+"""OpenAI counts a token for each 100 ms of a user's audio, and 50 ms of the assistant's (source: its guide on realtime costs);
+this is 32 kbit/s, the least that speech is commonly coded with, so that richer files count too high rather than too low."""
 
 _FILE_BYTES_A_TOKEN = 10
 """No rule is published for files by size. A PDF page of 30 kB comes to 1,500 to 3,000 tokens of text and picture; pages of bare
@@ -41,8 +38,7 @@ English is about four bytes, which base64 writes as 5.3 characters, so that this
 
 _OPAQUE_KEYS = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature"})
 
-_DATA_URL_CHARACTERS = 200
-"""How much of a text is looked at to find that it is a ``data:`` URL."""
+_DATA_URL_CHARACTERS = 200  # that are looked at to find that a text is a data: URL
 
 
 @attrs.define
@@ -147,31 +143,22 @@ def image_tokens(block: Mapping[str, object]) -> int:
     if block.get("type") == "image" and "url" not in block:
         source = block.get("source")
         data = source.get("data") if isinstance(source, Mapping) else None
-        return _anthropic_tokens(size_of_base64(data) if isinstance(data, str) else None)
+        return _anthropic_tokens(size_of_base64(data if isinstance(data, str) else ""))
     image = block.get("image_url", block.get("url"))
-    holder = image if isinstance(image, Mapping) else block
+    holder = image if isinstance(image, Mapping) else {**block, "url": image}
     if holder.get("detail") == "low":
         return _LOW_TOKENS
-    url = image.get("url") if isinstance(image, Mapping) else image
-    head, comma, data = url[: _DATA_URL_CHARACTERS + _HEAD_CHARACTERS].partition(",") if isinstance(url, str) else ("", "", "")
-    held = comma and head.startswith("data:") and head.endswith(";base64")
-    return _openai_tokens(size_of_base64(data) if held else None)
+    url = holder.get("url")
+    head, _, data = url[: _DATA_URL_CHARACTERS + _HEAD_CHARACTERS].partition(",") if isinstance(url, str) else ("", "", "")
+    return _openai_tokens(size_of_base64(data if head.startswith("data:") and head.endswith(";base64") else ""))
 
 
 def _openai_tokens(size: tuple[int, int] | None) -> int:
     if size is None:
         return _LOW_TOKENS + _TILE_TOKENS * _MOST_TILES
-    shortest, longest = map(float, sorted(size))
-    if longest > _LONGEST_PIXELS:
-        shortest, longest = shortest * _LONGEST_PIXELS / longest, float(_LONGEST_PIXELS)
-    if shortest > _SHORTEST_PIXELS:
-        shortest, longest = float(_SHORTEST_PIXELS), longest * _SHORTEST_PIXELS / shortest
-    return _LOW_TOKENS + _TILE_TOKENS * _tiles(shortest) * _tiles(longest)
-
-
-def _tiles(pixels: float) -> int:
+    scale = min(1, _LONGEST_PIXELS / max(size), _SHORTEST_PIXELS / min(size))
     # Rounded first: 1536 pixels that came out as 1536.0000000001 are three tiles.
-    return max(1, math.ceil(round(pixels, 6) / _TILE_PIXELS))
+    return _LOW_TOKENS + _TILE_TOKENS * math.prod(math.ceil(round(side * scale, 6) / _TILE_PIXELS) or 1 for side in size)
 
 
 def _anthropic_tokens(size: tuple[int, int] | None) -> int:
