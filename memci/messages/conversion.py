@@ -35,24 +35,6 @@ class Said:
     pieces: Sequence[Value]
 
 
-class Losses(list[Problem]):
-    """What does not come through."""
-
-    def add(self, place: str, what: str) -> None:
-        """Note one; the place begins with that of the message."""
-        self.append(Problem(place, what))
-
-    def keys(self, place: str, rest: Mapping[Any, Any]) -> None:
-        """Note the keys of a message or part that are left when it was read, but for those without a value."""
-        names = [key for key, item in rest.items() if item not in (None, [], {})]
-        if names:
-            self.add(place, f"the keys {', '.join(names)}")
-
-    def in_order(self) -> tuple[Problem, ...]:
-        """Return all in the order of the messages."""
-        return tuple(sorted(self, key=lambda lost: int(lost.place.partition("]")[0].removeprefix("messages["))))
-
-
 @attrs.frozen(kw_only=True)
 class Conversion:
     """What a conversion made.
@@ -93,10 +75,12 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
         return Conversion(messages=[message.value() for message in read], lost=())
     parse = {"openai": _of_messages, "responses": _of_items, "anthropic": _of_messages}[from_]
     write = {"openai": _to_chat, "responses": _to_items, "anthropic": _to_anthropic}[to]
-    losses = Losses()
+    losses: list[Problem] = []
     places = [(f"messages[{number}]", wire.sent(message).value()) for number, message in enumerate(read)]
     written = list(write(_answered(parse(places, losses), to), losses))
-    return Conversion(messages=written, lost=losses.in_order())
+    numbers = {place: number for number, (place, _) in enumerate(places)}
+    lost = sorted(losses, key=lambda problem: numbers[problem.place.partition(".")[0]])
+    return Conversion(messages=written, lost=tuple(lost))
 
 
 def _answered(conversation: Iterable[Said], to: str) -> list[Said]:
@@ -134,7 +118,7 @@ def _answered(conversation: Iterable[Said], to: str) -> list[Said]:
     return [said for turn in turns for said in turn]
 
 
-def _of_messages(messages: Iterable[tuple[str, Value]], losses: Losses) -> Iterator[Said]:
+def _of_messages(messages: Iterable[tuple[str, Value]], losses: list[Problem]) -> Iterator[Said]:
     """Yield what each message of OpenAI's chat says, or of Anthropic, whose messages have fewer keys."""
     for place, rest in messages:
         role = rest.pop("role")
@@ -146,10 +130,10 @@ def _of_messages(messages: Iterable[tuple[str, Value]], losses: Losses) -> Itera
             refusal = rest.pop("refusal", None)
             spoken = [*content, {"type": "input_text", "text": refusal}] if refusal else content
             yield Said(place, role, [*spoken, *_calls(place, rest, losses)])
-        losses.keys(place, rest)
+        _note_keys(place, rest, losses)
 
 
-def _calls(place: str, rest: Value, losses: Losses) -> Iterator[Value]:
+def _calls(place: str, rest: Value, losses: list[Problem]) -> Iterator[Value]:
     """Yield the calls of a chat message, and take them out of it."""
     for position, call in enumerate(rest.pop("tool_calls", None) or ()):
         at = f"{place}.tool_calls[{position}]"
@@ -162,7 +146,7 @@ def _calls(place: str, rest: Value, losses: Losses) -> Iterator[Value]:
             case _:
                 raise _unsayable(at, f"a call of type {call.get('type')}")
         others.pop("type", None)
-        losses.keys(at, others)
+        _note_keys(at, others, losses)
     legacy = rest.pop("function_call", None)
     if isinstance(legacy, dict):
         yield _call(f"function_{legacy.get('name')}", str(legacy.get("name")), legacy.get("arguments"))
@@ -177,7 +161,7 @@ def _output(identity: str, pieces: Iterable[Value], *, failed: bool = False) -> 
     return {"type": "function_call_output", "call_id": identity, "output": spoken, "failed": failed}
 
 
-def _of_items(items: Iterable[tuple[str, Value]], losses: Losses) -> Iterator[Said]:
+def _of_items(items: Iterable[tuple[str, Value]], losses: list[Problem]) -> Iterator[Said]:
     """Yield what is said in items: the model's that follow each other as one message."""
     every = (said for place, value in items for said in _of_item(place, value, losses))
     for role, group in groupby(every, key=lambda said: said.role):
@@ -188,7 +172,7 @@ def _of_items(items: Iterable[tuple[str, Value]], losses: Losses) -> Iterator[Sa
             yield from found
 
 
-def _of_item(place: str, value: Value, losses: Losses) -> Iterator[Said]:
+def _of_item(place: str, value: Value, losses: list[Problem]) -> Iterator[Said]:
     kind = value.pop("type", "message")
     match kind:
         case "message":
@@ -202,27 +186,29 @@ def _of_item(place: str, value: Value, losses: Losses) -> Iterator[Said]:
         case _ if kind in (*CALLS, *ANSWERS) and value.get("execution") != "server":
             raise _unsayable(place, f"an item of type {kind}")
         case _:
-            losses.add(place, "reasoning" if kind == "reasoning" else f"an item of type {kind}, which belongs to the provider")
+            losses.append(
+                Problem(place, "reasoning" if kind == "reasoning" else f"an item of type {kind}, which belongs to the provider")
+            )
             return
     value.pop("status", None)
-    losses.keys(place, value)
+    _note_keys(place, value, losses)
 
 
-def _content(place: str, content: object, losses: Losses) -> Iterator[Value]:
+def _content(place: str, content: object, losses: list[Problem]) -> Iterator[Value]:
     """Yield what a content says, in whatever format."""
     if isinstance(content, str):
         yield {"type": "input_text", "text": content}
     for position, part in enumerate(content if isinstance(content, list) else ()):
         at, kind = f"{place}[{position}]", part["type"]
         if kind in anthropic.THINKING or kind == "reasoning":
-            losses.add(at, "thinking")
+            losses.append(Problem(at, "thinking"))
         elif anthropic.server_call(part):
-            losses.add(at, f"a block of type {kind}, which belongs to the provider")
+            losses.append(Problem(at, f"a block of type {kind}, which belongs to the provider"))
         else:
             yield _piece(at, part, losses)
 
 
-def _piece(place: str, part: Value, losses: Losses) -> Value:
+def _piece(place: str, part: Value, losses: list[Problem]) -> Value:
     rest: Value
     match part:
         case {"type": "tool_use", "id": identity, "name": str(name), "input": given, **rest}:
@@ -234,8 +220,15 @@ def _piece(place: str, part: Value, losses: Losses) -> Value:
             piece, rest = _spoken(place, {**held, **others})
         case _:
             piece, rest = _spoken(place, part)
-    losses.keys(place, rest)
+    _note_keys(place, rest, losses)
     return piece
+
+
+def _note_keys(place: str, rest: Mapping[Any, Any], losses: list[Problem]) -> None:
+    """Note the keys of a message or part that are left when it was read, but for those without a value."""
+    names = [key for key, item in rest.items() if item not in (None, [], {})]
+    if names:
+        losses.append(Problem(place, f"the keys {', '.join(names)}"))
 
 
 def _spoken(place: str, part: Value) -> tuple[Value, Value]:
@@ -266,7 +259,7 @@ def _spoken(place: str, part: Value) -> tuple[Value, Value]:
     raise _unsayable(place, f"a part of type {part['type']}")
 
 
-def _to_chat(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
+def _to_chat(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Value]:
     """Yield the chat messages that say it; results come as messages of their own, before the rest."""
     for said in conversation:
         content: list[Value] = []
@@ -292,7 +285,7 @@ def _to_chat(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
             yield {"role": said.role, "content": _short(content) or None, **({"tool_calls": calls} if calls else {})}
 
 
-def _to_items(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
+def _to_items(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Value]:
     for said in conversation:
         spoken: list[Value] = []
         for piece in said.pieces:
@@ -310,36 +303,28 @@ def _to_items(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
             yield {"type": "message", "role": said.role, "content": _short(spoken)}
 
 
-def _to_anthropic(conversation: Sequence[Said], losses: Losses) -> list[Value]:
+def _to_anthropic(conversation: Sequence[Said], losses: list[Problem]) -> list[Value]:
     """Return the messages that say it, the first one after the system prompt the user's."""
-    messages = list(_joined(conversation, losses))
+    messages = anthropic.joined(_written(conversation, losses))
     if messages and (last := anthropic.ended_value(messages[-1])) is not messages[-1]:
         place = next(said.place for said in reversed(conversation) if said.role == "assistant")
-        losses.add(place, "white space at the end, with which the call would be refused")
+        losses.append(Problem(place, "white space at the end, with which the call would be refused"))
         messages[-1] = last
     begin = next((number for number, message in enumerate(messages) if message["role"] != "system"), len(messages))
     opening = anthropic.opening(anthropic.facts(messages[begin])) if begin < len(messages) else None
     return messages if opening is None else [*messages[:begin], opening.value(), *messages[begin:]]
 
 
-def _joined(conversation: Iterable[Said], losses: Losses) -> Iterator[Value]:
-    results: list[Value] = []
+def _written(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Value]:
     for said in conversation:
         blocks = [block for piece in said.pieces for block in _blocks(said.place, piece, losses)]
-        results += [block for block in blocks if block["type"] == "tool_result"]
-        others = [block for block in blocks if block["type"] != "tool_result"]
-        if results and others:
-            yield {"role": "user", "content": results}
-            results = []
-        if others:
-            yield {"role": "system" if said.role == "developer" else said.role, "content": _short(others)}
-        elif not blocks:
-            losses.add(said.place, "a message without words")
-    if results:
-        yield {"role": "user", "content": results}
+        if blocks:
+            yield {"role": "system" if said.role == "developer" else said.role, "content": _short(blocks)}
+        else:
+            losses.append(Problem(said.place, "a message without words"))
 
 
-def _blocks(place: str, piece: Value, losses: Losses) -> Iterator[Value]:
+def _blocks(place: str, piece: Value, losses: list[Problem]) -> Iterator[Value]:
     """Yield the block that says a piece, which is none for an empty text."""
     match piece:
         case {"text": text}:
@@ -347,7 +332,7 @@ def _blocks(place: str, piece: Value, losses: Losses) -> Iterator[Value]:
                 yield {"type": "text", "text": text}
         case {"image_url": url, "detail": detail}:
             if detail != "auto":
-                losses.add(place, f"that the model looks at a picture with the detail {detail}")
+                losses.append(Problem(place, f"that the model looks at a picture with the detail {detail}"))
             yield {"type": "image", "source": _base64(url) or {"type": "url", "url": url}}
         case {"filename": name, "file_data": url}:
             source = _base64(url) or {"media_type": "unknown"}
@@ -359,7 +344,7 @@ def _blocks(place: str, piece: Value, losses: Losses) -> Iterator[Value]:
             failed = {"is_error": True} if piece["failed"] else {}
             yield {"type": "tool_result", "tool_use_id": _plain_id(identity), "content": _short(inner), **failed}
         case {"call_id": identity, "name": name, "input": given}:
-            losses.add(place, f"that {name} takes free text, which stands under 'input' now")
+            losses.append(Problem(place, f"that {name} takes free text, which stands under 'input' now"))
             yield {"type": "tool_use", "id": identity, "name": name, "input": {"input": given}}
         case {"call_id": identity, "name": name, "arguments": given}:
             yield {"type": "tool_use", "id": identity, "name": name, "input": _input(place, name, given)}
@@ -380,10 +365,10 @@ def _short(parts: list[Value]) -> str | list[Value]:
     return parts[0].get("text", parts) if len(parts) == 1 else parts or ""
 
 
-def _words(place: str, result: Value, losses: Losses) -> str | list[Value]:
+def _words(place: str, result: Value, losses: list[Problem]) -> str | list[Value]:
     """Return the output of a result as OpenAI takes it: as a text, or the parts where there is more in it."""
     if result["failed"]:
-        losses.add(place, "that the result is an error")
+        losses.append(Problem(place, "that the result is an error"))
     words = [piece["text"] for piece in result["output"] if piece["type"] == "input_text"]
     return "\n".join(words) if len(words) == len(result["output"]) else result["output"]
 

@@ -3,7 +3,7 @@
 Source of the items that are no messages: ``ResponseInputItemParam`` of the openai package.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -71,25 +71,19 @@ def is_item(value: Mapping[str, Any]) -> bool:
     return isinstance(value.get("type"), str) and ("role" not in value or value["type"] == "additional_tools")
 
 
-def call_key(item: Mapping[str, Any]) -> str:
-    """Return the key of the id by which a call is answered; empty for an item that is no call, or that the provider runs."""
-    return _id_key(item, CALLS)
+def id_key(item: Mapping[str, Any]) -> str:
+    """Return the key of the id that joins a call and its answer; empty for other items, and for what the provider runs."""
+    kind = item["type"]
+    if (kind not in CALLS and kind not in ANSWERS) or item.get("execution") == "server":
+        return ""
+    by_id = kind == "local_shell_call_output" and "call_id" not in item and "id" in item
+    return "id" if by_id else _ID_KEYS.get(kind, "call_id")
 
 
-def answer_key(item: Mapping[str, Any]) -> str:
-    """Return the key under which an item names the call that it answers; empty for an item that answers none."""
-    by_id = item["type"] == "local_shell_call_output" and "call_id" not in item and "id" in item
-    return "id" if by_id else _id_key(item, ANSWERS)
-
-
-def _id_key(item: Mapping[str, Any], types: Collection[str]) -> str:
-    own = item["type"] in types and item.get("execution") != "server"
-    return _ID_KEYS.get(item["type"], "call_id") if own else ""
-
-
-def identity(item: Mapping[str, Any], key: str) -> str | None:
-    """Return the id under a key; ``None`` where there is none."""
-    return item[key] if isinstance(item.get(key), str) and item[key] else None
+def joining_id(item: Mapping[str, Any]) -> str:
+    """Return that id; empty where there is none."""
+    key = id_key(item)
+    return item[key] if key and isinstance(item.get(key), str) else ""
 
 
 def parts(value: dict[str, Any]) -> Iterator[Part]:
@@ -130,13 +124,8 @@ def flat(found: Iterable[Part]) -> Iterator[Part]:
 
 def text_of(value: dict[str, Any]) -> str:
     """Return the words of a message that a reader would see: texts and results, a mark for each image, no calls, no base64."""
-    found = ((part.kind, part.text) for part in parts(value))
-    words = [
-        "[image]" if kind is PartKind.IMAGE else described(text)
-        for kind, text in found
-        if kind in (PartKind.TEXT, PartKind.RESULT, PartKind.IMAGE)
-    ]
-    return "\n".join(filter(None, words))
+    seen = (part for part in parts(value) if part.kind in (PartKind.TEXT, PartKind.RESULT, PartKind.IMAGE))
+    return "\n".join(filter(None, ("[image]" if part.kind is PartKind.IMAGE else described(part.text) for part in seen)))
 
 
 def _blocks(content: list[Any]) -> Iterator[Part]:
@@ -172,14 +161,14 @@ def _inside(document: dict[str, Any]) -> tuple[Part, ...]:
 
 def _item(value: dict[str, Any]) -> Iterator[Part]:
     kind = value["type"]
-    called, answered = identity(value, call_key(value)), identity(value, answer_key(value))
-    if called is not None:
+    joining = joining_id(value)
+    if joining and kind in CALLS:
         given = next((value[key] for key in _CALL_TEXTS if key in value), None)
-        yield _call(value, called, value.get("name") or kind, given, kind)
-    elif answered is not None:
+        yield _call(value, joining, value.get("name") or kind, given, kind)
+    elif joining:
         output = value.get("output", value.get("reason", value.get("tools")))
         shown = isinstance(output, dict) and output.get("type") == "computer_screenshot"
-        yield from _result(value, "" if shown else output, answered)
+        yield from _result(value, "" if shown else output, joining)
         if shown:
             yield Part(PartKind.IMAGE, "", output)
     elif kind == "reasoning":

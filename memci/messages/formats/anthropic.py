@@ -147,7 +147,7 @@ def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple
         _set_breakpoints(values, cached)
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [part for value in values[:first] for part in _as_blocks(said(value["content"]))]
-    values = list(_distinct(_joined(values[first:])))
+    values = list(_distinct(joined(values[first:])))
     kept = [value for value in map(_cleaned, values, lone_calls(values)) if value["content"]]
     kept[-1:] = map(trimmed, kept[-1:])
     _drop_breakpoints(system, kept)
@@ -282,7 +282,7 @@ def _as_blocks(content: str | list[Block]) -> list[Block]:
     return content
 
 
-def _joined(values: Iterable[Block]) -> list[Block]:
+def joined(values: Iterable[Block]) -> list[Block]:
     """Join user messages that bring results of the same turn; results come first."""
     joined: list[Block] = []
     follows = False

@@ -11,7 +11,7 @@ from memci.messages.codec import refuse
 from memci.messages.formats import reading
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Call, Message
-from memci.messages.parts import ANSWERS, CALLS, answer_key, call_key, identity, is_item
+from memci.messages.parts import ANSWERS, CALLS, id_key, is_item, joining_id
 
 ANSWER_PATH = "call_id"
 ROLES = ("system", "developer", "user", "assistant")
@@ -189,18 +189,19 @@ def _distinct(messages: Iterable[Message]) -> Iterator[Message]:
             name = call.id
             if any(call.id in names for names in waiting.values()):
                 name = next(number for number in numbers if number not in seen)
-                message = _renamed(message, call_key(message.value()), name)  # noqa: PLW2901 (an item makes one call)
+                message = _renamed(message, name)  # noqa: PLW2901 (an item makes one call)
             seen.add(name)
             waiting.setdefault(call.id, []).append(name)
         for answered in message.answers:
             name = waiting[answered].pop() if waiting.get(answered) else answered
             if name != answered:
-                message = _renamed(message, answer_key(message.value()), name)  # noqa: PLW2901 (and answers one)
+                message = _renamed(message, name)  # noqa: PLW2901 (and answers one)
         yield message
 
 
-def _renamed(message: Message, key: str, name: str) -> Message:
-    return facts({**message.value(), key: name})
+def _renamed(message: Message, name: str) -> Message:
+    value = message.value()
+    return facts({**value, id_key(value): name})
 
 
 def is_reasoning(message: Message) -> bool:
@@ -220,12 +221,10 @@ def _shell_output(text: str) -> dict[str, Any]:
 def _check_item(value: dict[str, Any], kind: str) -> None:
     if not is_item(value):
         refuse(f"an item of type {kind} has no role; a message has the type 'message'", "role")
-    for key, problem in (
-        (call_key(value), "a call carries the id that its output names"),
-        (answer_key(value), "an output names the call that it answers"),
-    ):
-        if key and identity(value, key) is None:
-            refuse(problem, key)
+    if (key := id_key(value)) and not joining_id(value):
+        refuse(
+            "a call carries the id that its output names" if kind in CALLS else "an output names the call that it answers", key
+        )
     if kind in ("function_call", "custom_tool_call") and not isinstance(value.get("name"), str):
         refuse(f"a {kind} names its tool", "name")
     said = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
