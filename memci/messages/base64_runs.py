@@ -11,14 +11,9 @@ from typing import Any
 
 from memci.messages.tokens.media import size_of_base64
 
-LEAST_CHARACTERS = 1_024
-"""Shorter runs are left where they are, but in blocks that are known to hold them."""
-
-BEGIN = "(?<![A-Za-z0-9+/=_-])"
-"""Where a run that is stored apart may begin. A pattern."""
-
-RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"
-"""What such a run is, before it is known to have all kinds of character. A pattern."""
+LEAST_CHARACTERS = 1_024  # shorter runs are left where they are, but in blocks that are known to hold them
+BEGIN = "(?<![A-Za-z0-9+/=_-])"  # where a run that is stored apart may begin: a pattern
+RUN = rf"[A-Za-z0-9+/=_-]{{{LEAST_CHARACTERS},}}+"  # such a run, before it is known to have all kinds of character
 
 _KINDS = {"image": "image", "audio": "sound", "video": "video"}
 _BEGINNINGS = {

@@ -15,9 +15,7 @@ from memci.errors import InvalidMessageError, shown
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
-MAX_DEPTH = 200
-"""Levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few."""
-
+MAX_DEPTH = 200  # levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few
 _MARK = b" "
 _ENDLESS = 10**4_300  # has more digits than Python writes and reads
 

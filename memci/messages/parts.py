@@ -1,7 +1,4 @@
-"""What a message is made of, in words that every wire format shares.
-
-Source of the items that are no messages: ``ResponseInputItemParam`` of the openai package.
-"""
+"""What a message is made of, in words that every wire format shares."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum

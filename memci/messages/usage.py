@@ -8,9 +8,7 @@ from collections.abc import Mapping
 
 from memci.errors import ConfigError, shown
 
-MOST_TOKENS = 10**12
-"""More tokens than any prompt has."""
-
+MOST_TOKENS = 10**12  # more tokens than any prompt has
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 

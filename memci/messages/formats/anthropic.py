@@ -29,9 +29,7 @@ _KEPT = {
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _BOUND = {**TOOL_BLOCKS, **dict.fromkeys(THINKING, ("assistant", ""))}
 
-MOST_BREAKPOINTS: Final = 4
-"""Blocks with ``cache_control`` that one call may hold, those of its tools among them."""
-
+MOST_BREAKPOINTS: Final = 4  # blocks with ``cache_control`` that one call may hold, those of its tools among them
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 _MARKED = _SERVER_CALLS | {"text", "image", "document", "search_result", "container_upload", "tool_use", "tool_result"}
@@ -262,18 +260,12 @@ def _set_breakpoints(values: Sequence[Block], places: Collection[int]) -> None:
     for place in places:
         for number in range(place, -1, -1):
             blocks = _as_blocks(values[number]["content"])
-            last = _last_marked(blocks, lone[number])
-            if last is not None:
-                last["cache_control"] = {"type": "ephemeral"}
+            marked = (part for part in blocks if part["type"] in _MARKED or part["type"].endswith("_tool_result"))
+            able = [part for part in marked if not is_blank(part) and server_call(part) not in lone[number]]
+            if able:
+                _results_first(able)[-1]["cache_control"] = {"type": "ephemeral"}  # in the order in which they are sent
                 values[number]["content"] = blocks
                 break
-
-
-def _last_marked(blocks: Sequence[Block], lone: Collection[str]) -> Block | None:
-    """Return the last block that gets a breakpoint, in the order in which they are sent: results first."""
-    marked = (part for part in blocks if part["type"] in _MARKED or part["type"].endswith("_tool_result"))
-    able = [part for part in marked if not is_blank(part) and server_call(part) not in lone]
-    return _results_first(able)[-1] if able else None
 
 
 def _as_blocks(content: str | list[Block]) -> list[Block]:

@@ -1,7 +1,4 @@
-"""OpenAI chat completions messages.
-
-Source of the shapes: the ``messages`` parameter of the Chat Completions API reference.
-"""
+"""OpenAI chat completions messages, as the reference of the Chat Completions API has its ``messages``."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, TypeGuard

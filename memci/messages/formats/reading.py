@@ -1,7 +1,7 @@
 """What the wire formats share when they take a message in."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from memci.errors import InvalidMessageError, shown
 from memci.messages import codec
@@ -9,12 +9,12 @@ from memci.messages.codec import refuse
 from memci.messages.message import Message
 from memci.messages.parts import Part, PartKind, parts
 
+Value: TypeAlias = dict[str, Any]
+
 ATTP_ANSWER = "[tool_result]\nstatus = "
 """How a user message begins that is an answer of ATTP, which comes from a tool and not from the user."""
 
-ERASED = "[erased]"
-"""What stands for content that was erased."""
-
+ERASED = "[erased]"  # what stands for content that was erased
 TOOL_BLOCKS: Mapping[str, tuple[str, str]] = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}
 """The blocks of calls and results: the role in whose messages they stand, and the key of the call's id."""
 
@@ -77,12 +77,6 @@ def check_parts(content: object, role: str, path: str = "content", *, bound: Map
         seen.add((kind, identity))
 
 
-def is_spoken(found: Iterable[Part]) -> bool:
-    """Return whether the parts of a message of role ``user`` are more than what tools answered, ATTP's answers included."""
-    found = list(found)
-    return not _is_attp(found) and (not found or any(part.kind is not PartKind.RESULT for part in found))
-
-
 def begins_as_answer(message: Message) -> bool:
     """Return whether a message of role ``user`` begins as an answer of ATTP does. O(its size) where the user does not speak."""
     return message.role == "user" and not message.from_user and _is_attp(list(parts(message.value())))
@@ -99,17 +93,16 @@ def block_content(kind: str, text: str, more: Sequence[str | dict[str, Any]]) ->
     return [{"type": kind, "text": part} if isinstance(part, str) else part for part in (text, *more)]
 
 
-def facts(
-    value: dict[str, Any], role: str, *, partial: bool = False, sent: Callable[[dict[str, Any]], dict[str, Any]]
-) -> Message:
+def facts(value: Value, role: str, *, partial: bool = False, sent: Callable[[Value], Value]) -> Message:
     """Make a ``Message`` of a dict that is known to be good; *sent* gives what is sent of it."""
     found = list(parts(value))
+    spoken = not _is_attp(found) and (not found or any(part.kind is not PartKind.RESULT for part in found))
     return Message(
         raw=codec.encode(value),
         role=role,
         calls=tuple(part.call for part in found if part.call is not None),
         answers=tuple(part.answers for part in found if part.answers is not None),
-        from_user=role == "user" and is_spoken(found),
+        from_user=role == "user" and spoken,
         partial=partial,
         literal=sent(value) == value,
     )

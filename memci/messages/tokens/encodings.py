@@ -22,9 +22,7 @@ from memci.errors import ConfigError
 if TYPE_CHECKING:
     import tiktoken
 
-FIRST_CHARACTERS = 100_000
-"""How much a process counts before it loads tiktoken: counting as much without takes about a fifth of that time."""
-
+FIRST_CHARACTERS = 100_000  # that a process counts before it loads tiktoken, which takes five times as long
 CHUNK_CHARACTERS = 20_000
 """Longer texts are encoded in chunks of this size: tiktoken's time grows faster than the text where nothing cuts it (a million
 times one letter), and its regular expressions overflow their stack on long runs of spaces."""
@@ -58,7 +56,6 @@ Rust's fancy-regex."""
 
 SAME_TEXT: Final[Mapping[str, str]] = {"o200k_harmony": "o200k_base"}
 """Encodings that differ from another one in special tokens only, which never occur in ordinary text."""
-
 
 _UPPER, _LOWER, _IDEOGRAPHS = "A-Z\u00c0-\u00d6\u00d8-\u00de", "a-z\u00df-\u00f6\u00f8-\u00ff", "\u4e00-\u9fa5"
 _CLASSES: Final[Mapping[str, str]] = {

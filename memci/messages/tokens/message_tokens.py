@@ -12,9 +12,7 @@ from memci.messages.parts import Part, PartKind, parts
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.media import image_tokens, weigh
 
-REPLY_TOKENS = 3
-"""What opens the model's reply, once a window."""
-
+REPLY_TOKENS = 3  # what opens the model's reply, once a window
 _MESSAGE_TOKENS = 3
 _ROLE_TOKENS = 1  # each of OpenAI's roles is one token, in both encodings
 _NAME_TOKENS = 1
