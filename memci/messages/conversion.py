@@ -76,11 +76,10 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
     parse = {"openai": _of_messages, "responses": _of_items, "anthropic": _of_messages}[from_]
     write = {"openai": _to_chat, "responses": _to_items, "anthropic": _to_anthropic}[to]
     losses: list[Problem] = []
-    places = [(f"messages[{number}]", wire.sent(message).value()) for number, message in enumerate(read)]
-    written = list(write(_answered(parse(places, losses), to), losses))
-    numbers = {place: number for number, (place, _) in enumerate(places)}
-    lost = sorted(losses, key=lambda problem: numbers[problem.place.partition(".")[0]])
-    return Conversion(messages=written, lost=tuple(lost))
+    values = [(f"messages[{number}]", wire.sent(message).value()) for number, message in enumerate(read)]
+    written = list(write(_answered(parse(values, losses), to), losses))
+    losses.sort(key=lambda lost: int(lost.place.partition("]")[0].removeprefix("messages[")))
+    return Conversion(messages=written, lost=tuple(losses))
 
 
 def _answered(conversation: Iterable[Said], to: str) -> list[Said]:
@@ -282,7 +281,7 @@ def _to_chat(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Va
                 case {"filename": name, "file_data": url}:
                     content.append({"type": "file", "file": {"filename": name, "file_data": url}})
         if content or calls:
-            yield {"role": said.role, "content": _short(content) or None, **({"tool_calls": calls} if calls else {})}
+            yield {"role": said.role, "content": _short(content) if content else None, **({"tool_calls": calls} if calls else {})}
 
 
 def _to_items(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Value]:

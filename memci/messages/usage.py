@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from memci.errors import ConfigError, shown
 
 MOST_TOKENS = 10**12  # more tokens than any prompt has
-_CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def prompt_tokens(usage: object, format: str) -> int:  # noqa: A002 (the key of the settings)
@@ -27,7 +26,7 @@ def prompt_tokens(usage: object, format: str) -> int:  # noqa: A002 (the key of 
         raise ConfigError(message, path="usage")
     if format != "anthropic" and _value(usage, "input_tokens_details") is not None:
         return rest
-    return rest + sum(_number(usage, key) or 0 for key in _CACHED)
+    return rest + sum(_number(usage, key) or 0 for key in ("cache_creation_input_tokens", "cache_read_input_tokens"))
 
 
 def _value(usage: object, key: str) -> object:

@@ -164,6 +164,12 @@ def test_what_the_model_goes_on_with_has_no_white_space_behind_it() -> None:
     assert [] == memci.validate(done.messages, "anthropic")
 
 
+def test_an_empty_text_stays_a_text_between_the_formats_of_openai() -> None:
+    """It is no missing content, which the chat format refuses of a user."""
+    (chat,) = memci.convert([{"role": "user", "content": ""}], from_="responses", to="openai").messages
+    assert {"role": "user", "content": ""} == chat
+
+
 def test_keys_of_an_answer_are_not_lost() -> None:
     """What only an answer has is no part of what was said."""
     answer = {"role": "assistant", "content": "Done.", "id": "msg", "type": "message", "usage": {"input_tokens": 1}}

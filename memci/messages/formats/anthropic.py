@@ -35,11 +35,8 @@ _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _MARKED = _SERVER_CALLS | {"text", "image", "document", "search_result", "container_upload", "tool_use", "tool_result"}
 """Blocks that get a breakpoint, and what the provider's tools found: the API reference names ``cache_control`` for these."""
 
-OF_ANSWERS: Final = frozenset(
-    {
-        *("id", "type", "model", "usage", "stop_reason", "stop_sequence", "stop_details"),
-        *("container", "context_management", "diagnostics", "input_transformations"),
-    }
+OF_ANSWERS: Final = frozenset({"id", "type", "model", "usage", "stop_reason", "stop_sequence", "stop_details"}).union(
+    ("container", "context_management", "diagnostics", "input_transformations")
 )
 """The keys of a message that an answer of the provider has and a call may not have."""
 
@@ -98,17 +95,34 @@ def result(call: Call, text: str) -> Message:
     return facts({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": text}]})
 
 
-def shortened(message: Message, text: str) -> Message:
+def shortened(message: Message, text: str, *, keep_thinking: bool = True) -> Message:
     """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*.
 
     Thinking is kept whole, in its place, as the provider refuses it when it was changed, and a last assistant turn without it.
     """
-    return _reduced(message, text, keep_thinking=True)
+    content = message.value()["content"]
+    if isinstance(content, str):
+        return facts({"role": message.role, "content": text})
+    kept: list[Block] = []
+    open_calls = open_server_calls(content) if keep_thinking else set()
+    for part in content:
+        kind = part["type"]
+        if (kind in THINKING and keep_thinking) or server_call(part) in open_calls:
+            kept.append(part)
+        elif kind in TOOL_BLOCKS:
+            rest: Block = {"input": {}} if kind == "tool_use" else {"content": text}
+            kept.append({**{key: part[key] for key in _KEPT[kind] if key in part}, **rest})
+    lead = len(kept)
+    if message.role == "assistant":
+        lead = next((number for number, part in enumerate(kept) if part["type"] not in THINKING), lead)
+    if message.role == "assistant" or message.from_user or not kept:
+        kept.insert(lead, {"type": "text", "text": text})
+    return facts({"role": message.role, "content": kept})
 
 
 def erased(message: Message) -> Message:
     """Make what is left of a message when its content is erased: role, and which calls it makes and answers."""
-    return _reduced(message, ERASED, keep_thinking=False)
+    return shortened(message, ERASED, keep_thinking=False)
 
 
 def opening(first: Message) -> Message | None:
@@ -161,27 +175,6 @@ def _check_block(part: dict[str, Any], role: str, path: str) -> None:
         refuse(problem, f"{path}.{key}")
     if kind == "tool_use" and not (isinstance(part.get("name"), str) and isinstance(part.get("input"), dict)):
         refuse("a tool_use block has a name, and its input as an object", path)
-
-
-def _reduced(message: Message, text: str, *, keep_thinking: bool) -> Message:
-    content = message.value()["content"]
-    if isinstance(content, str):
-        return facts({"role": message.role, "content": text})
-    kept: list[Block] = []
-    open_calls = open_server_calls(content) if keep_thinking else set()
-    for part in content:
-        kind = part["type"]
-        if (kind in THINKING and keep_thinking) or server_call(part) in open_calls:
-            kept.append(part)
-        elif kind in TOOL_BLOCKS:
-            rest: Block = {"input": {}} if kind == "tool_use" else {"content": text}
-            kept.append({**{key: part[key] for key in _KEPT[kind] if key in part}, **rest})
-    lead = len(kept)
-    if message.role == "assistant":
-        lead = next((number for number, part in enumerate(kept) if part["type"] not in THINKING), lead)
-    if message.role == "assistant" or message.from_user or not kept:
-        kept.insert(lead, {"type": "text", "text": text})
-    return facts({"role": message.role, "content": kept})
 
 
 def _sent(value: Block) -> Block:

@@ -23,11 +23,8 @@ _PIXEL: Final = (
 )
 """The smallest picture: a computer call can be answered by a screenshot only."""
 
-_NOT_NULL = frozenset(
-    {
-        *("id", "status", "phase", "namespace", "caller", "async", "content", "encrypted_content"),
-        *("action", "actions", "error", "svg_usage"),
-    }
+_NOT_NULL = frozenset({"id", "status", "phase", "namespace", "caller", "async", "content", "encrypted_content"}).union(
+    ("action", "actions", "error", "svg_usage")
 )
 """The keys that an object of the SDK has without a value, and that are then not sent."""
 
@@ -148,14 +145,13 @@ def _sent(value: dict[str, Any]) -> dict[str, Any]:
     if value.get("type") in _WITHOUT_STATUS:
         kept.pop("status", None)
     if isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_sent_part, kept["content"]))
+        kept["content"] = [
+            {key: item for key, item in part.items() if key != "parsed" and (key != "logprobs" or item is not None)}
+            if isinstance(part, dict)
+            else part
+            for part in kept["content"]
+        ]
     return kept
-
-
-def _sent_part(part: object) -> object:
-    if not isinstance(part, dict):
-        return part
-    return {key: item for key, item in part.items() if key != "parsed" and (key != "logprobs" or item is not None)}
 
 
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:

@@ -27,11 +27,9 @@ CHUNK_CHARACTERS = 20_000
 """Longer texts are encoded in chunks of this size: tiktoken's time grows faster than the text where nothing cuts it (a million
 times one letter), and its regular expressions overflow their stack on long runs of spaces."""
 
-_SEARCHED_CHARACTERS = 4_000
-
+_SEARCHED_CHARACTERS = 4_000  # before the end of a chunk, for a place to cut
 _BOUNDARY = re.compile(r"(?<=\S)(?= [^\W_])|(?<=\n)(?=[^\W_])")
 """Where both encodings cut a text anyway: before a single space and a letter or digit, and after a line."""
-
 
 ENCODINGS: Final[Mapping[str, tuple[str, str]]] = {
     # Source: tiktoken_ext/openai_public.py of tiktoken 0.14.

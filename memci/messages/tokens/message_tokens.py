@@ -19,9 +19,7 @@ _NAME_TOKENS = 1
 _CALL_TOKENS = 8  # recipient, channel and end of a call; the cookbook has no figure
 _BLOCK_TOKENS = 3  # keys and brackets around what is sent as JSON
 
-_TOOLS_TOKENS = 12
-_TOOL_TOKENS = 10
-_ENUM_ITEM_TOKENS = 3
+_TOOLS_TOKENS, _TOOL_TOKENS, _ENUM_ITEM_TOKENS = 12, 10, 3
 
 
 def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
