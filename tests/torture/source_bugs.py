@@ -123,7 +123,7 @@ BUGS: dict[str, SourceBug] = {
     ),
     "sqlite-not-synced": SourceBug(
         "SQLite does not sync its commits",
-        "memci.archive.stores.sql.sqlite_database",
+        "memci.archive.stores.sql.sqlite",
         "'EXTRA' if self._synced else 'NORMAL'",
         "'NORMAL'",
         ["tests/archive/stores/sql/test_sqlite.py", "tests/torture/test_parts.py"],

@@ -21,11 +21,9 @@ Version: TypeAlias = "UpdateVersion"
 
 _T = TypeVar("_T")
 
-_SCHEMES = ("s3", "gs", "az")  # providers with a conditional put
+_ADDRESS = re.compile(r"(?:s3|gs|az)://[^/@#:]+(?:/[^@#]*)?")  # of providers with a conditional put; no user and no fragment
 _CONFIG = ("account_name", "endpoint", "region", "virtual_hosted_style_request")
-_CLIENT = ("allow_http",)
-_KNOWN = sorted((*_CONFIG, *_CLIENT, "memci_index", "timeout_s", "retries"))
-_MOST = 3_600
+_KNOWN = sorted((*_CONFIG, "allow_http", "memci_index", "timeout_s", "retries"))
 
 _PARALLEL = 8
 _BATCH = 1_000  # objects that one listing or deletion names, as S3 has it
@@ -33,53 +31,35 @@ _STATUS = re.compile(r"status code: (\d{3})")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
 
 
-class Location(NamedTuple):
-    """Where objects are: *url* with nothing secret, what the driver takes beside it, and a directory for indexes, if any."""
+def parse(url: str, durability: str = "fsync") -> tuple[str, dict[str, Any], str | None]:
+    """Return the URL with nothing secret, what the driver takes beside it, and the directory for indexes, if any.
 
-    url: str
-    options: Mapping[str, Any]
-    index_dir: str | None
-
-
-def parse(url: str, durability: str = "fsync") -> Location:
-    """Read the URL of an object store.
-
-    Raises:
-        ConfigError: It cannot be used, or the durability is not ``fsync``. The text shows nothing that follows the prefix.
+    Raises ``ConfigError`` if it cannot be used, or the durability is not ``fsync``. The text shows nothing after the prefix.
     """
     if durability != "fsync":
         message = f"{durability!r} is no durability of an object store: fsync, the provider's acknowledgement, is the only one"
         raise ConfigError(message, path="durability")
     address, _, query = url.partition("?")
-    scheme, _, rest = address.partition("://")
-    bucket = rest.partition("/")[0]
     given = dict(parse_qsl(query, keep_blank_values=True))
-    if "@" in rest or "#" in rest or ":" in bucket or "@" in given.get("endpoint", ""):
-        _refuse("it has a user, a password or a fragment: give credentials in the environment")
-    if scheme not in _SCHEMES or not bucket:
-        _refuse("it names no bucket: give s3://bucket/prefix, gs://bucket/prefix or az://container/prefix")
-    for name in sorted(set(given).difference(_KNOWN)):
-        # What has no value may be one itself.
-        is_name = name.isascii() and name.isidentifier() and given[name]
-        unknown = f"there is no option {name[:40]}" if is_name else "it has an unknown option"
-        _refuse(f"{unknown}, there are {', '.join(_KNOWN)}; credentials come from the environment")
-    timeout = timedelta(seconds=_number("timeout_s", given.get("timeout_s", "30"), least=1))
-    retries = _number("retries", given.get("retries", "3"), least=0)
-    client = {name: given[name] for name in _CLIENT if name in given}
+    if not _ADDRESS.fullmatch(address) or "@" in given.get("endpoint", ""):
+        _refuse("give s3://bucket/prefix, gs://bucket/prefix or az://container/prefix, and credentials in the environment")
+    if not given.keys() <= set(_KNOWN):  # what has no value may be a secret itself
+        _refuse(f"it has an unknown option, there are {', '.join(_KNOWN)}; credentials come from the environment")
+    timeout_s, retries = given.get("timeout_s", "30"), given.get("retries", "3")
+    if not re.fullmatch("[1-9][0-9]{0,3}", timeout_s) or not re.fullmatch("[0-9]{1,4}", retries):
+        _refuse("timeout_s is a number from 1 to 9999, and retries one from 0")
+    timeout = timedelta(seconds=int(timeout_s))
+    client = {name: given[name] for name in ("allow_http",) if name in given}
     options = {
         "config": {name: given[name] for name in _CONFIG if name in given},
         "client_options": {**client, "timeout": timeout, "connect_timeout": timeout},
-        "retry_config": {"max_retries": retries, "retry_timeout": timeout * (retries + 1)},
+        "retry_config": {"max_retries": int(retries), "retry_timeout": timeout * (int(retries) + 1)},
     }
-    return Location(address, options, given.get("memci_index"))
+    return address, options, given.get("memci_index")
 
 
-def connect(location: Location) -> "Driver":
-    """Make the driver; it makes no request yet.
-
-    Raises:
-        ConfigError: obstore is not installed, or an option, or what the environment says, cannot be used.
-    """
+def connect(url: str, options: Mapping[str, Any]) -> "Driver":
+    """Make the driver, without a request; ``ConfigError`` if obstore is missing, or option or environment cannot be used."""
     try:
         from obstore.exceptions import BaseError  # noqa: PLC0415 (the driver is optional)
         from obstore.store import from_url  # noqa: PLC0415 (the same)
@@ -87,25 +67,15 @@ def connect(location: Location) -> "Driver":
         message = "the store needs obstore: install memci with its extra objects"
         raise ConfigError(message, path="store") from error
     try:
-        driver: Driver = from_url(location.url, **location.options)
+        driver: Driver = from_url(url, **options)
     except (BaseError, ValueError, TypeError) as error:
         _refuse(f"no client can be made for it ({type(error).__name__}): see the options, and the account in the environment")
     return driver
 
 
-def _number(name: str, text: str, *, least: int) -> int:
-    if not re.fullmatch("[0-9]{1,4}", text) or not least <= int(text) <= _MOST:
-        _refuse(f"{name} is no number from {least} to {_MOST}")
-    return int(text)
-
-
 def _refuse(reason: str) -> NoReturn:
     message = f"the URL of the object store cannot be used: {reason}"
     raise ConfigError(message, path="store") from None  # the driver's text may quote the environment
-
-
-class AbsentError(Exception):
-    """There is no such object."""
 
 
 class UnchangedError(Exception):
@@ -116,9 +86,8 @@ class RejectedError(Exception):
     """The condition of a put does not hold: somebody else wrote the object, or removed it."""
 
 
-_ANSWERS: Mapping[str, type[Exception]] = {
-    "FileNotFoundError": AbsentError,
-    "NotFoundError": AbsentError,
+_ANSWERS = {
+    **dict.fromkeys(("FileNotFoundError", "NotFoundError"), FileNotFoundError),
     "NotModifiedError": UnchangedError,
     "PreconditionError": RejectedError,
 }
@@ -134,28 +103,19 @@ class Found(NamedTuple):
 class ObjectIo:
     """A bucket, or a part of one, as the object store uses it. Safe for many threads; paths are relative to the prefix.
 
-    Every call raises ``UnavailableError`` where the provider did not answer, or refused: a put or deletion may then have
-    taken effect all the same. No text of the driver is passed on, for it may show addresses with keys in them.
-
-    Args:
-        connect: Makes the driver, when the first request is made.
-
-    Attributes:
-        requests: Requests by kind: ``get``, ``put``, ``list``, ``delete``. What the driver repeats by itself counts once.
+    Every call raises ``UnavailableError`` where the provider did not answer, or refused: a put or deletion may then have taken
+    effect all the same. No text of the driver is passed on, for it may show addresses with keys in them. ``requests`` counts
+    ``get``, ``put``, ``list`` and ``delete``; what the driver repeats by itself counts once.
     """
 
     def __init__(self, connect: "Callable[[], Driver]") -> None:
         self.requests: Counter[str] = Counter()
-        self._connect = connect
+        self._connect = connect  # makes the driver, when the first request is made
         self._driver: Driver | None = None
         self._lock = Lock()  # protects the count, and that the driver is made once
 
     def find(self, path: str, unless: "Version | None" = None) -> Found | None:
-        """Return an object, ``None`` where there is none. One request.
-
-        Raises:
-            UnchangedError: It is still the version *unless*; no body was sent.
-        """
+        """Return an object, ``None`` where there is none, or ``UnchangedError`` if it still is that version. One request."""
         tag = unless.get("e_tag") if unless else None
 
         def get(driver: "Driver") -> Found:
@@ -164,31 +124,19 @@ class ObjectIo:
 
         try:
             return self.request("get", path, get)
-        except AbsentError:
+        except FileNotFoundError:
             return None
 
     def put(self, path: str, body: bytes, mode: "PutMode" = "overwrite") -> Version:
-        """Write an object: over an older one, where there is none (``create``), or over one version only. One request.
-
-        Raises:
-            RejectedError: There is one, or it is another version.
-        """
+        """Write an object: over any, or a new one (``create``) or over one version, else ``RejectedError``. One request."""
         try:
             # In one piece whatever the size: a put in several parts cannot be conditional everywhere.
             call = methodcaller("put", path, body, mode=mode, use_multipart=False)
             result: PutResult = self.request("put", path, call, creates=mode == "create")
-        except AbsentError:
+        except FileNotFoundError:
             # Some providers answer so where the condition names a version of what is gone; else the bucket is missing.
             raise (RejectedError() if isinstance(mode, dict) else _no_bucket(path)) from None
         return _version(result)
-
-    def put_each(self, objects: Mapping[str, bytes]) -> None:
-        """Write objects over older ones, some at a time. One request each; if one fails, others may be written."""
-        _each(self.put, objects, objects.values())
-
-    def find_each(self, paths: Collection[str]) -> list[bytes | None]:
-        """Return the bodies of objects in the order of their paths, ``None`` where there is none. One request each."""
-        return [found and found.body for found in _each(self.find, paths)]
 
     def delete(self, paths: Collection[str]) -> None:
         """Delete objects; those that are not there are passed over. One request for each thousand."""
@@ -197,7 +145,7 @@ class ObjectIo:
             batch, rest = rest[:_BATCH], rest[_BATCH:]
             try:
                 self.request("delete", batch[0], methodcaller("delete", batch))
-            except AbsentError:  # some providers delete one by one and stop there
+            except FileNotFoundError:  # some providers delete one by one and stop there
                 for path in batch if len(batch) > 1 else ():
                     self.delete([path])
 
@@ -230,8 +178,8 @@ class ObjectIo:
             raise _meaning(error, path, creates=creates) from None
 
 
-def _each(call: Callable[..., _T], *columns: Collection[object]) -> list[_T]:
-    """Make calls, some at a time; none is under way once this returns or raises."""
+def each(call: Callable[..., _T], *columns: Collection[object]) -> list[_T]:
+    """Make calls, some at a time; none is under way once this returns or raises, though others may be done then."""
     if len(columns[0]) <= 1:
         return list(map(call, *columns))
     with ThreadPoolExecutor(_PARALLEL, "memci-objects") as pool:
@@ -247,8 +195,7 @@ def _version(meta: "ObjectMeta | PutResult") -> Version:
 def _meaning(error: Exception, path: str, *, creates: bool) -> Exception:
     """Return what an error of the driver means.
 
-    The driver calls it *exists* where the provider answered 409, another put being under way, or where a put that is to
-    make the object met one. Whether the first of them is the same put, sent again, is not known.
+    It says *exists* where a put that *creates* met an object, and for any 409: another put, perhaps the same one sent again.
     """
     name, text = type(error).__name__, str(error)
     status = match[1] if (match := _STATUS.search(text)) else ""

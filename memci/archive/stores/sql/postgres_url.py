@@ -4,9 +4,6 @@ import re
 
 from memci.errors import ConfigError
 
-# Parameters of memci's own, which are taken as they are, without percent-decoding; and what they are where nothing is said.
-_OPTIONS = {"memci_index": "", "memci_pool": "4"}
-
 _HOST = r"(?:\[[^\]@/?]*\]|[^@/?:,\[\]]*)(?::[0-9]{0,5})?"
 _PARAMETERS = r"(?:[^=&@?/]+=[^&{0}]*(?:&[^=&@?/]+=[^&{0}]*)*)?"
 _URL = re.compile(
@@ -16,19 +13,18 @@ _URL = re.compile(
 
 
 def is_clear(url: str) -> bool:
-    """Return whether everybody reads the same user, password and hosts in a URL. O(its length).
+    """Return whether a URL is one of libpq whose password holds no ``@``, ``/`` or ``?`` as it is. O(its length).
 
-    They do not where a password holds ``@``, ``/`` or ``?`` as it is: libpq takes a part of it for a host, a port or a database,
-    and its errors show those. The form is that of the URIs of libpq
-    (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS), without these.
+    Libpq takes a part of such a password for a host, a port or a database, and its errors show those
+    (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS).
     """
     return _URL.fullmatch(url) is not None
 
 
 def split_options(url: str) -> tuple[str, int, str]:
-    """Return the URL without memci's own parameters, the most connections of a process, and the directory of the indexes.
+    """Return the URL without memci's own parameters, and these: ``memci_pool`` (or 4) and ``memci_index`` (or empty).
 
-    The text of a ``ConfigError`` shows nothing of a URL that cannot be used: it may hold a password.
+    They are taken without percent-decoding. A ``ConfigError`` shows nothing of the URL, which may hold a password.
     """
     if not is_clear(url):
         message = (
@@ -37,14 +33,11 @@ def split_options(url: str) -> tuple[str, int, str]:
         )
         raise ConfigError(message, path="store")
     place, _, query = url.partition("?")
-    parameters = [parameter.partition("=") for parameter in query.split("&") if parameter]
-    own = {name: value for name, _, value in parameters if name.startswith("memci_")}
-    if not own.keys() <= _OPTIONS.keys():
-        message = f"a parameter of memci's own is none of {', '.join(_OPTIONS)}: the URL takes these, and what libpq knows"
+    parameters = [parameter for parameter in query.split("&") if parameter]
+    own = dict(parameter.split("=", 1) for parameter in parameters if parameter.startswith("memci_"))
+    size, index = own.pop("memci_pool", "4"), own.pop("memci_index", "")
+    if own or not re.fullmatch("0*[1-9][0-9]{0,8}", size):
+        message = "of memci's own the URL takes memci_index, a directory, and memci_pool, how many connections a process opens"
         raise ConfigError(message, path="store")
-    index, size = ({**_OPTIONS, **own}[name] for name in _OPTIONS)
-    if not (size.isascii() and size.isdecimal() and int(size[:9]) > 0):
-        message = "memci_pool is no number: give how many connections a process opens at most, from 1"
-        raise ConfigError(message, path="store")
-    others = "&".join("".join(parameter) for parameter in parameters if parameter[0] not in own)
+    others = "&".join(parameter for parameter in parameters if not parameter.startswith("memci_"))
     return f"{place}?{others}" if others else place, int(size), index

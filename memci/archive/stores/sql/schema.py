@@ -1,24 +1,28 @@
-"""The tables, how those of an older database are brought up to date, and whether a database is whole."""
+"""The tables of a database, what sessions ask of them, and how those of an older database are brought up to date.
+
+Statements that both dialects understand have ``{}`` before the names of tables, and ``?`` for values.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from memci.archive.stores.sql.rows import Found
-from memci.errors import CorruptError, StoreError
+from memci.errors import CorruptError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     import sqlite3
 
-Run = Callable[..., Found]
-"""Runs a statement with its values and returns its rows."""
+Found = list[tuple[Any, ...]]  # rows that a statement returned
+Statement = tuple[str, Sequence[Any]]  # with its values
+Run = Callable[..., Found]  # runs a statement with its values
 
 APPLICATION_ID = 0x6D656D63
 """``memc``: what tells an SQLite database of memci from others (``PRAGMA application_id``), and the lock in PostgreSQL."""
 
 # The statements that lead from each version to the next; the version of a database is the number of those steps. The number of a
-# deleted session is never given to another one. SQLite keeps this text, and a database is compared with it.
+# deleted session is never given to another one. A line is what ``record_codec`` writes; the primary key of a record is the
+# compare-and-set. A use of a blob has the last record that it was put for. SQLite keeps this text, and is compared with it.
 _TABLES = (
     (
         """CREATE TABLE {}session (
@@ -70,6 +74,78 @@ SQLITE = [[sql.replace("{}", "") for sql in step] for step in _TABLES]
 POSTGRES = [[*map(_in_postgres, step), *more] for step, more in zip(_TABLES, _ONLY_IN_POSTGRES, strict=True)]
 
 
+class SyncFailedError(UnavailableError):
+    """Nobody knows what a commit left on the disk; the session must be opened again."""
+
+
+class Key(NamedTuple):
+    """Which session is meant: tenant and id as ``file_name`` spells them, and the id itself."""
+
+    tenant: str
+    name: str
+    session_id: str
+
+    @property
+    def find(self) -> Statement:
+        """The query for the ``Place`` of the session."""
+        sql = """SELECT id, head, coalesce((SELECT max(seq) FROM {}record WHERE session = owner.id), 0)
+        FROM {}session AS owner WHERE tenant = ? AND name = ?"""
+        return sql, (self.tenant, self.name)
+
+    @property
+    def begin(self) -> Statement:
+        """The statement that makes the row of the session if there is none, and returns its number."""
+        sql = """INSERT INTO {}session AS owner (tenant, name, session_id, head) VALUES (?, ?, ?, 0)
+        ON CONFLICT (tenant, name) DO UPDATE SET head = owner.head RETURNING id"""
+        return sql, (self.tenant, self.name, self.session_id.encode())
+
+
+class Place(NamedTuple):
+    """Where the journal of a session ends: by its row, whose number is 0 before the session began, and by its last record."""
+
+    row: int = 0
+    head: int = 0
+    last: int = 0
+
+
+class Rows(Protocol):
+    """The tables of one database. Each call is one transaction; a ``LockedError`` where others keep it waiting for too long."""
+
+    put_blob: str  # statement that puts a blob with the values tenant, name and body, over one that is damaged
+    sweep: str  # statement that deletes the blobs of a tenant that no session refers to; O(blobs of the tenant)
+
+    def read(self, sql: str, values: Sequence[object], session: str = "") -> Found:
+        """Run a query; it finds nothing where there is no database yet."""
+
+    def change(self, key: Key, row: int, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
+        """Run statements that may run twice, and return what each returned. With a *row*, that session has to be there still.
+
+        With *removes*, the bytes that they take out are in no file of the database when it returns, as far as it can say.
+        """
+
+    def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes]) -> int:
+        """Write lines as ``Journal.append`` does, unless row and records disagree; return the row, made if need be."""
+
+    def check(self) -> None:
+        """Raise ``CorruptError`` if the database is damaged, as far as it can tell. O(database)."""
+
+    def close(self) -> None:
+        """Close idle connections; the next call opens one. May be called twice."""
+
+
+def place_of(found: Found) -> Place:
+    """Return what ``Key.find`` found; a damaged number is -1, which no head is."""
+    return Place(*(value if isinstance(value, int) else -1 for value in found[0])) if found else Place()
+
+
+def checked_head(key: Key, place: Place) -> int:
+    """Return the head. Raises ``CorruptError`` where row and records do not agree on it."""
+    if place.head != place.last:
+        problem = f"the session's row says {place.head} and the last record is {place.last}: restore it from a backup"
+        raise CorruptError(problem, session=key.session_id, place="head", seq=min(place.head, place.last) + 1)
+    return place.head
+
+
 def _checked_version(version: int) -> int:
     if version > len(_TABLES):
         message = f"the database has version {version}, written by a newer memci: upgrade memci to read it"
@@ -77,40 +153,16 @@ def _checked_version(version: int) -> int:
     return version
 
 
-def sqlite_version(connection: "sqlite3.Connection") -> int:
-    """Return the version of a database of memci, 0 for an empty one.
-
-    Raises:
-        CorruptError: It has tables and no version.
-        StoreError: It is another program's, or a newer memci's.
-    """
+def sqlite_version(connection: "sqlite3.Connection") -> int | None:
+    """Return the version, ``None`` for an empty database; ``StoreError`` if it is another program's, or a newer memci's."""
     # In one query, so that all is of one moment: another process may be making the tables.
     version, owner, tables = connection.execute(
         "SELECT *, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version, pragma_application_id"
     ).fetchone()
-    if owner == APPLICATION_ID and tables and not version:
-        message = "its version is gone"
-        raise CorruptError(message, session="", place="the database")
     if owner != APPLICATION_ID and (version or owner or tables):
         message = "the database is not one of memci: give the path of another file, or of one that is not there yet"
         raise StoreError(message)
-    return _checked_version(version)
-
-
-def migrate_sqlite(connection: "sqlite3.Connection", steps: Sequence[Sequence[str]] = SQLITE) -> None:
-    """Bring a database to the newest version in one transaction; nothing happens where it is there. Safe for many at once."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version < len(steps):  # else another process was faster
-            for statement in chain.from_iterable(steps[version:]):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {len(steps)}")
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+    return _checked_version(version) if version or tables else None
 
 
 def sqlite_problem(connection: "sqlite3.Connection", what: str) -> str:
@@ -121,36 +173,47 @@ def sqlite_problem(connection: "sqlite3.Connection", what: str) -> str:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
         migrate_sqlite(new)
         if set(new.execute(tables)) - set(connection.execute(tables)):
-            return "its tables are not those that were made"
+            return "its schema does not match"
     found = str(connection.execute(f"PRAGMA integrity_check({what})").fetchone()[0])
     return "" if found == "ok" else found.splitlines()[-1]
 
 
+# Both bring a database to the newest version in one transaction; nothing happens where it is there. Safe for many at once.
+# Whoever catches an error closes the connection, which undoes the transaction.
+
+
+def migrate_sqlite(connection: "sqlite3.Connection", steps: Sequence[Sequence[str]] = SQLITE) -> None:
+    """Bring the tables up to date; see above."""
+    connection.execute("BEGIN IMMEDIATE")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version < len(steps):  # else another process was faster
+        for statement in chain.from_iterable(steps[version:]):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(steps)}")
+    connection.execute("COMMIT")
+
+
+def migrate_postgres(run: Run, steps: Sequence[Sequence[str]] = POSTGRES) -> None:
+    """Bring the tables up to date; see above."""
+    run("BEGIN")
+    # CREATE TABLE IF NOT EXISTS fails where two do it at once, so that they go one after the other.
+    run("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
+    run("CREATE TABLE IF NOT EXISTS memci_schema (version bigint NOT NULL, database_id uuid NOT NULL)")
+    run("INSERT INTO memci_schema SELECT 0, gen_random_uuid() WHERE NOT EXISTS (SELECT FROM memci_schema)")
+    version = run("SELECT version FROM memci_schema")[0][0]
+    if version < len(steps):
+        for statement in chain.from_iterable(steps[version:]):
+            run(statement)
+        run("UPDATE memci_schema SET version = %s", (len(steps),))
+    run("COMMIT")
+
+
 def postgres_id(run: Run) -> str:
-    """Return what tells a database from all others, once its tables are made, or brought up to date. ``StoreError`` if newer."""
+    """Return what tells a database from all others, once its tables are up to date. Raises ``StoreError`` if they are newer."""
     sql = "SELECT version, database_id::text FROM memci_schema"
     found = run(sql) if run("SELECT to_regclass('memci_schema')::text")[0][0] else []
     if not found or _checked_version(found[0][0]) < len(POSTGRES):
         migrate_postgres(run)
         found = run(sql)
     return str(found[0][1])
-
-
-def migrate_postgres(run: Run, steps: Sequence[Sequence[str]] = POSTGRES) -> None:
-    """Bring the tables to the newest version in one transaction; nothing happens where they are there. Safe for many at once.
-
-    Whoever catches an error closes the connection, which undoes the transaction.
-    """
-    run("BEGIN")
-    # CREATE TABLE IF NOT EXISTS fails where two do it at once, so that they go one after the other.
-    run("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
-    run("CREATE TABLE IF NOT EXISTS memci_schema (version bigint NOT NULL, database_id uuid NOT NULL)")
-    found = run("SELECT version FROM memci_schema")
-    if not found:
-        run("INSERT INTO memci_schema VALUES (0, gen_random_uuid())")
-    version = found[0][0] if found else 0
-    if version < len(steps):
-        for statement in chain.from_iterable(steps[version:]):
-            run(statement)
-        run("UPDATE memci_schema SET version = %s", (len(steps),))
-    run("COMMIT")

@@ -17,10 +17,8 @@ import pytest
 from memci.archive.disk import FileIo
 from memci.archive.stores.contract import SessionStore, Store
 from memci.archive.stores.file.store import FileStore
-from memci.archive.stores.sql.postgres import PostgresStore
-from memci.archive.stores.sql.postgres_pool import PostgresIo
-from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.sql.sqlite_database import SqliteIo
+from memci.archive.stores.sql.postgres import PostgresIo, PostgresStore
+from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
 from memci.errors import LockedError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 

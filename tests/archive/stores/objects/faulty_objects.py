@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import obstore
 from obstore.store import MemoryStore
 
-from memci.archive.stores.objects.io import AbsentError, ObjectIo, RejectedError, UnchangedError
+from memci.archive.stores.objects.io import ObjectIo, RejectedError, UnchangedError
 from memci.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class FaultyObjectIo(ObjectIo):
         if not is_now:
             return super().request(kind, path, call, creates=creates)
         if self._has_effect:
-            with suppress(AbsentError, RejectedError, UnchangedError):  # an answer that is lost too
+            with suppress(FileNotFoundError, RejectedError, UnchangedError):  # an answer that is lost too
                 super().request(kind, path, call, creates=creates)
         self._meanwhile()
         if self._dies:

@@ -4,8 +4,8 @@ import obstore
 import pytest
 from obstore.store import MemoryStore
 
+from memci.archive.stores.contract import SessionStore
 from memci.archive.stores.objects.io import Found, ObjectIo, Version
-from memci.archive.stores.objects.session import ObjectSession
 from memci.archive.stores.objects.store import ObjectStore
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.objects.faulty_objects import stored
@@ -33,7 +33,7 @@ def store(bucket: MemoryStore) -> ObjectStore:
 
 
 @pytest.fixture
-def session(store: ObjectStore) -> ObjectSession:
+def session(store: ObjectStore) -> SessionStore:
     session = store.open(TENANT, "session")
     append_each(session.journal, "first")
     store.io.requests.clear()
@@ -46,14 +46,14 @@ def test_a_first_append_is_one_request(store: ObjectStore) -> None:
     assert {"put": 1} == store.io.requests
 
 
-def test_an_append_is_one_request(session: ObjectSession, store: ObjectStore) -> None:
+def test_an_append_is_one_request(session: SessionStore, store: ObjectStore) -> None:
     """An append behind the head that is known is one put; of 64 in a row one is two."""
     for seq in range(1, 65):
         session.journal.append(seq, [new_record()])
     assert {"put": 65} == store.io.requests
 
 
-def test_a_large_append_is_as_many_requests_as_segments(session: ObjectSession, store: ObjectStore) -> None:
+def test_a_large_append_is_as_many_requests_as_segments(session: SessionStore, store: ObjectStore) -> None:
     """A commit of a megabyte goes into segments of 256 KiB at most, which are put at a time, and then the manifest."""
     session.journal.append(1, [new_record("x" * 10_000)] * 100)
     assert {"put": 5} == store.io.requests
@@ -82,7 +82,7 @@ def test_a_look_at_the_head_is_one_request_without_a_body(bucket: MemoryStore) -
     assert ({"get": 1}, 1) == (io.requests, io.bodies)
 
 
-def test_a_stale_append_is_three_requests(session: ObjectSession, store: ObjectStore) -> None:
+def test_a_stale_append_is_three_requests(session: SessionStore, store: ObjectStore) -> None:
     """Whoever was overtaken pays a refused put and a look, and then the put that works."""
     append_each(store.open(TENANT, "session").journal, "b")
     store.io.requests.clear()
@@ -92,13 +92,13 @@ def test_a_stale_append_is_three_requests(session: ObjectSession, store: ObjectS
     assert {"put": 2, "get": 1} == store.io.requests
 
 
-def test_pages_are_one_request_each_between_two_looks(session: ObjectSession, store: ObjectStore) -> None:
+def test_pages_are_one_request_each_between_two_looks(session: SessionStore, store: ObjectStore) -> None:
     """A fold of five pages puts five objects and looks at the manifest before and after."""
     session.pages.put({f"usr-{number}": b"page" for number in range(5)})
     assert {"put": 5, "get": 2} == store.io.requests
 
 
-def test_a_page_is_read_in_one_request(session: ObjectSession, store: ObjectStore) -> None:
+def test_a_page_is_read_in_one_request(session: SessionStore, store: ObjectStore) -> None:
     """An open session reads a page by its name, and asks for nothing else."""
     session.pages.put({"usr-1": b"page"})
     store.io.requests.clear()
@@ -106,7 +106,7 @@ def test_a_page_is_read_in_one_request(session: ObjectSession, store: ObjectStor
     assert {"get": 1} == store.io.requests
 
 
-def test_a_snapshot_is_two_requests(session: ObjectSession, store: ObjectStore) -> None:
+def test_a_snapshot_is_two_requests(session: SessionStore, store: ObjectStore) -> None:
     """The state is put and then named by the manifest; finding it is a look and the state."""
     session.snapshots.put(1, b"{}")
     assert {"put": 2} == store.io.requests
@@ -115,7 +115,7 @@ def test_a_snapshot_is_two_requests(session: ObjectSession, store: ObjectStore) 
     assert {"get": 2} == store.io.requests
 
 
-def test_nothing_but_names_and_erasing_lists(session: ObjectSession, store: ObjectStore) -> None:
+def test_nothing_but_names_and_erasing_lists(session: SessionStore, store: ObjectStore) -> None:
     """Opening, appending, reading, pages and snapshots name what they want: none of them lists."""
     for number in range(20):
         session.journal.append(1 + 65 * number, [new_record()] * 65)
@@ -175,7 +175,7 @@ def test_a_long_journal_lies_in_segments_and_lists(store: ObjectStore, bucket: M
     assert 1 == len([path for path in paths if "/lists/" in path])
 
 
-def test_many_names_come_by_thousands(session: ObjectSession, store: ObjectStore) -> None:
+def test_many_names_come_by_thousands(session: SessionStore, store: ObjectStore) -> None:
     """The names of 2,500 pages come from three requests, and as many delete them."""
     pages = {f"usr-{number}": b"" for number in range(2_500)}
     session.pages.put(pages)

@@ -182,20 +182,22 @@ def test_a_weaker_durability_is_refused() -> None:
 
 def test_options_of_a_url() -> None:
     """Options are percent-decoded, and what is not given has a default."""
-    location = parse("s3://bucket/a/b?endpoint=http%3A%2F%2Fhost%3A1&memci_index=./x%20y&timeout_s=5&retries=0&allow_http=true")
-    assert "s3://bucket/a/b" == location.url
+    address, options, index_dir = parse(
+        "s3://bucket/a/b?endpoint=http%3A%2F%2Fhost%3A1&memci_index=./x%20y&timeout_s=5&retries=0&allow_http=true"
+    )
+    assert "s3://bucket/a/b" == address
     timeout = timedelta(seconds=5)
     assert {
         "config": {"endpoint": "http://host:1"},
         "client_options": {"allow_http": "true", "timeout": timeout, "connect_timeout": timeout},
         "retry_config": {"max_retries": 0, "retry_timeout": timeout},
-    } == location.options
-    assert "./x y" == location.index_dir
-    plain = parse("gs://b")
+    } == options
+    assert "./x y" == index_dir
+    _, options, index_dir = parse("gs://b")
     assert (None, timedelta(seconds=30), 3) == (
-        plain.index_dir,
-        plain.options["client_options"]["timeout"],
-        plain.options["retry_config"]["max_retries"],
+        index_dir,
+        options["client_options"]["timeout"],
+        options["retry_config"]["max_retries"],
     )
 
 

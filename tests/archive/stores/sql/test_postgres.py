@@ -14,9 +14,8 @@ import psycopg
 import pytest
 
 from memci.archive.stores.sql import schema
-from memci.archive.stores.sql.postgres import PostgresStore
-from memci.archive.stores.sql.postgres_pool import PostgresIo
-from memci.archive.stores.sql.rows import Found, Statement
+from memci.archive.stores.sql.postgres import PostgresIo, PostgresStore
+from memci.archive.stores.sql.schema import Found, Statement
 from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.sql.postgres_server import PostgresServer, running_server

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from memci.archive.stores.sql import schema
-from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.sql.sqlite_database import SqliteIo, is_wal_safe
+from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore, is_wal_safe
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
@@ -345,6 +344,7 @@ def test_an_older_database_is_migrated(tmp_path: Path) -> None:
     schema.migrate_sqlite(connection, [first])
     with pytest.raises(sqlite3.OperationalError):
         schema.migrate_sqlite(connection, [first, second, broken])
+    connection.execute("ROLLBACK")
     assert [] == connection.execute("SELECT * FROM a").fetchall()
     for _ in range(2):
         schema.migrate_sqlite(connection, [first, second])

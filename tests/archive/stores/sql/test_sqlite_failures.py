@@ -5,13 +5,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.sql.sqlite_database import SqliteIo
+from memci.archive.stores.sql.schema import Found
+from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
 from memci.errors import CorruptError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 
@@ -41,16 +41,22 @@ class FaultyIo(SqliteIo):
     """A library whose commits fail when they are told to, and that waits for nobody.
 
     Attributes:
-        code: The error's code, 0 for none.
+        name: The error's name, empty for none.
+        pages: What a database holds at most.
     """
 
     wait_s = 0.05
-    code = 0
+    name = ""
+    pages = 100_000
+
+    def execute(self, connection: sqlite3.Connection, sql: str, values: Sequence[object] = ()) -> Found:
+        connection.execute(f"PRAGMA max_page_count = {self.pages}")
+        return super().execute(connection, sql, values)
 
     def commit(self, connection: sqlite3.Connection) -> None:
-        if self.code:
+        if self.name:
             error = sqlite3.OperationalError("disk I/O error")
-            error.sqlite_errorcode = self.code
+            error.sqlite_errorname = self.name
             raise error
         super().commit(connection)
 
@@ -67,10 +73,10 @@ def test_a_failed_sync_poisons_the_session(store: SqliteStore) -> None:
     assert isinstance(store.io, FaultyIo)
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
-    store.io.code = sqlite3.SQLITE_IOERR_FSYNC
+    store.io.name = "SQLITE_IOERR_FSYNC"
     with pytest.raises(UnavailableError, match="disk"):
         session.journal.append(1, [new_record("lost")])
-    store.io.code = 0
+    store.io.name = ""
     with pytest.raises(UnavailableError, match="open it again"):
         session.journal.append(1, [new_record("lost")])
     session.close()
@@ -81,17 +87,15 @@ def test_a_failed_sync_poisons_the_session(store: SqliteStore) -> None:
 
 def test_a_full_disk_can_be_mended(store: SqliteStore) -> None:
     """A commit for which there is no room writes nothing, and can be done again once there is."""
+    assert isinstance(store.io, FaultyIo)
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
-    connection = store._database._connection
-    assert connection is not None
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    connection.execute(f"PRAGMA max_page_count = {pages}")
+    store.io.pages = 1  # no more than there are
     with pytest.raises(UnavailableError, match="make room"):
         session.journal.append(1, [new_record("x" * 100_000)])
     with pytest.raises(UnavailableError, match="make room"):
         session.pages.put({"usr-1": b"x" * 100_000})
-    connection.execute("PRAGMA max_page_count = 100000")
+    store.io.pages = 100_000
     assert 2 == session.journal.append(1, [new_record("b")])
     assert ["a", "b"] == texts_of(session.journal)
 

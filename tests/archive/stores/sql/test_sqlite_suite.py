@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memci.archive.stores.sql.sqlite import SqliteStore
-from memci.archive.stores.sql.sqlite_database import SqliteIo
+from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
 from memci.testing.store_suite import StoreSuite
 
 
