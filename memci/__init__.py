@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
-    from memci.archive.catalogue.page_facts import PageFacts, PageState
+    from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
     from memci.archive.contents.contents_page import ContentsPage
     from memci.chapters.page import Entry, Page
     from memci.engine.aio.engine import AsyncEngine
@@ -125,8 +124,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "memci.archive.catalogue.checkpoint": ("Checkpoint", "CheckpointKind"),
-    "memci.archive.catalogue.page_facts": ("PageFacts", "PageState"),
+    "memci.archive.catalogue.page_facts": ("Checkpoint", "CheckpointKind", "PageFacts", "PageState"),
     "memci.archive.contents.contents_page": ("ContentsPage",),
     "memci.chapters.page": ("Entry", "Page"),
     "memci.engine.aio.engine": ("AsyncEngine",),

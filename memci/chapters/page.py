@@ -155,10 +155,7 @@ class Page(Run):
 
     @property
     def only_user(self) -> bool:
-        """Whether nobody but the user spoke in it so far; True for a page without entries. O(1).
-
-        The last entry tells: a user's message joins a page only while this holds.
-        """
+        """Whether only the user spoke in it so far, as its last entry tells; True for a page without entries. O(1)."""
         last = self.tail
         return last is None or (last.message.from_user and not last.message.answers)
 
@@ -192,10 +189,7 @@ class Page(Run):
         return 2 + next(number for number, other in enumerate(self.nodes()) if other is node)
 
     def join(self, node: MessageNode, answers: Sequence[tuple[str, int]]) -> int:
-        """Add a message and return its position: a result after the call it answers, any other at the end.
-
-        *answers* has, for each call that it answers, the id, and the ``seq`` of the message that made the call.
-        """
+        """Add a message, a result after its call, and return the position; *answers*: id and ``seq`` of each call it answers."""
         if not answers:
             return self.add(node)
         position = self.add(node, after=self.results_end(self.find_seq(answers[0][1])))
@@ -227,10 +221,7 @@ class Page(Run):
         return [call for call in node.message.calls if any(other is node for other in self.open_calls.get(call.id, ()))]
 
     def results_end(self, node: MessageNode) -> MessageNode:
-        """Return the last node of the results that follow the calls of *node*, or *node* itself. O(its results).
-
-        Where an answer of the model is several messages, the results of all its calls follow the last one.
-        """
+        """Return the last of the results that follow the calls of *node*, or of its answer in parts; else *node*. O(results)."""
         ids = {call.id for call in node.message.calls}
         last = node
         while node.message.partial and (part := self._next(last)) is not None and part.message.partial:
@@ -282,10 +273,7 @@ class Page(Run):
         return copy
 
     def detach(self) -> None:
-        """Take the page out of its chapter. O(1), whatever the length of list and page.
-
-        Its nodes stay linked to each other, so that it can be attached again; its outer links are gone.
-        """
+        """Take the page out of its chapter; its nodes stay linked, so that it can be attached again. O(1), at any length."""
         if self.chapter is not None:
             self.chapter.remove_page(self)
 
@@ -329,10 +317,7 @@ class Chapter:
         return self._pages.get(index)
 
     def add_page(self, page: Page, *, before: Page | None = None) -> None:
-        """Attach a detached page at the end, or in front of *before*. O(1), whatever the length of list and page.
-
-        Raises ``ValueError`` if the page is attached already, its index stands here, or *before* is not a page of this chapter.
-        """
+        """Attach a detached page at the end, or in front of *before*, or raise ``ValueError``. O(1), whatever the lengths."""
         if page.chapter is not None or page.index in self._pages:
             message = f"page {page.index} is attached already: detach it first"
             raise ValueError(message)

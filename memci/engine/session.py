@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 import attrs
 
-from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsPage
 from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page

@@ -82,10 +82,7 @@ def passage(texts: Iterable[str]) -> str:
 
 
 def missing(database: Database, model: str) -> dict[str, str]:
-    """Return what is to be embedded of searchable pages without a vector of a model, by index, as much as one search may make.
-
-    The youngest come first. O(pages), at less than a microsecond each.
-    """
+    """Return what to embed of pages without a vector of a model, by index, the youngest first, for one search. O(pages)."""
     others = database.one("SELECT model FROM meta") != (model,)
     texts: dict[str, str] = {}
     chars = 0

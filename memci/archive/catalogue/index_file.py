@@ -135,11 +135,9 @@ def open_for_writing(path: str) -> Database:
 
 
 def open_for_reading(path: str) -> Database:
-    """Open the index at *path* without writing a file; where there is none that can be read, an empty one in memory. O(1).
-
-    A process that writes keeps a log beside the file; without a log, the file alone is read, with no lock.
-    """
+    """Open the index at *path* without writing a file; one that cannot be read is an empty one in memory. O(1)."""
     with suppress(CorruptError, UnavailableError), ExitStack() as on_failure, _mapped_errors():
+        # A process that writes keeps a log beside the file; without a log, the file alone is read, with no lock.
         mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
         disk.check_database(path)
         database = Database(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)

@@ -1,4 +1,4 @@
-"""What is known of a page without reading it."""
+"""What is known of a page, and of a checkpoint, without reading it."""
 
 from enum import StrEnum
 
@@ -38,3 +38,26 @@ class PageFacts:
     parent: str | None = None  # index of the contents page that lists it; None for a root
     first_seq: int = 0  # sequence number of its first entry
     last_seq: int = 0
+
+
+class CheckpointKind(StrEnum):
+    """Why a checkpoint was made."""
+
+    MANUAL = "manual"
+    AUTO = "auto"
+    MILESTONE = "milestone"
+    MODE_SWITCH = "mode_switch"
+    APPROVAL = "approval"
+    RECOVERY = "recovery"
+
+
+@attrs.frozen(kw_only=True)
+class Checkpoint:
+    """A named place in a journal."""
+
+    id: str  # such as cp-3; numbers are never used again
+    seq: int  # of its event: session.render(at=seq) shows what the model saw there
+    label: str  # as the caller named it
+    kind: CheckpointKind = attrs.field(converter=CheckpointKind)
+    turn: int  # that was open
+    at: str  # when, in UTC, as ISO 8601

@@ -9,9 +9,8 @@ import attrs
 
 from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
-from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
 from memci.archive.catalogue.index_file import Database, damaged, row_sum
-from memci.archive.catalogue.page_facts import PageFacts
+from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
 from memci.archive.catalogue.page_search import PageSearch
 from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
 from memci.archive.catalogue.search import page_text, term_line
@@ -62,10 +61,7 @@ class PageIndex:
 
     @classmethod
     def in_directory(cls, directory: Path, name: object, *, root: Path, read_only: bool) -> Self:
-        """Open the index of a name in a directory of this machine, which other processes may be opening too.
-
-        No symbolic link below *root* leads there. Raises ``UnavailableError`` if the file can be neither opened nor made.
-        """
+        """Open the index of a name in a directory to which no link below *root* leads, and which others may be opening too."""
         path = str(directory / f"{name}.sqlite")
         try:
             disk.refuse_links(str(root), str(directory))
@@ -162,10 +158,7 @@ class PageIndex:
         return [_checked(row[:-1]) for row in rows]
 
     def pages(self, *, numbers: tuple[int, int] = (0, _MOST)) -> Iterator[PageFacts]:
-        """Yield the facts of pages with these numbers, both ends included, oldest first: by first entry, then by number.
-
-        Pages are read a few at a time, so that the index may be changed meanwhile; a page that moves then may be missed.
-        """
+        """Yield the facts of pages with these numbers, by age; the index may change meanwhile, what moves then may be missed."""
         following = f"WHERE number BETWEEN ? AND ? AND (first_seq, number, name) > (?, ?, ?) {_BY_AGE} LIMIT {_BATCH_PAGES}"
         last: tuple[int, int, str] = (-1, -1, "")
         while found := self._facts(following, *numbers, *last):
@@ -292,10 +285,7 @@ class IndexWriter:
     def add_entry(  # noqa: PLR0913 the columns of a row
         self, *, seq: int, page: str, position: int, role: str, text: str, at: str, key: str | None = None
     ) -> None:
-        """Add an entry of the record *seq*; those of its page at *position* (from 1) and after it move on. O(their number).
-
-        Its text is what a reader sees, calls included; *at* is ISO 8601, any other text is indexed as it is.
-        """
+        """Add an entry of the record *seq*; those at *position* (from 1) and after it move on. *at* is ISO 8601 or any text."""
         self._db.run("UPDATE entry SET position = position + 1 WHERE page = ? AND position >= ?", page, position)
         put = "INSERT INTO entry (seq, page, position, role, at, key, text) VALUES (?, ?, ?, ?, ?, ?, ?)"
         self._db.run(put, seq, page, position, role, at, key, text)

@@ -148,10 +148,7 @@ class PageSearch:
         return found[:most]
 
     def _match(self) -> str:
-        """Return the query for the database: any of the rarest terms. Scoring costs what the postings of the terms are.
-
-        Common terms, which hardly tell one page from another, are left to the ranking once there are enough postings.
-        """
+        """Return the query for the database: any of the rarest terms, as scoring costs what the postings of the terms are."""
         chosen: list[str] = []
         postings = 0
         for name, count in sorted(self._counts.items(), key=lambda pair: pair[1]):

@@ -73,10 +73,7 @@ class Candidate:
 
 @functools.lru_cache(maxsize=20_000)
 def term(word: str) -> str:
-    """Return the form under which a word is indexed: without accents and, in English, without the common endings.
-
-    Much lighter than Porter's stemmer, and as good here: ``hiked``, ``hikes`` and ``hiking`` give ``hik``.
-    """
+    """Return a word as it is indexed: without accents and common English endings; ``hiked`` and ``hikes`` give ``hik``."""
     if not word.isascii():
         word = unicodedata.normalize("NFC", unicodedata.normalize("NFD", word).translate(_ACCENTS)) or word
     if not word.isascii():
@@ -286,10 +283,7 @@ def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float], most: int) -> tuple[int, int]:
-    """Return start and end of the first stretch of at most *most* characters that holds the most of the query.
-
-    Its start is moved back to that of its line or sentence, as far as the characters reach.
-    """
+    """Return start and end of the first *most* characters that hold the most of the query, begun with a line or sentence."""
     held: Counter[str] = Counter()
     best, left, right = -1.0, *marks[0][:2]
     first = 0

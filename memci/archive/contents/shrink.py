@@ -1,16 +1,15 @@
-"""How the contents page is brought below its limit: older entries lose detail first, then neighbours share a directory."""
+"""How the contents page is brought below its limit: older entries lose detail, neighbours share a directory, entries leave."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import TypeAlias, assert_never
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item
-from memci.archive.contents.eviction import LeastRecentlyRecalled, evictions
-from memci.archive.summarizers.estimate import estimate
-from memci.archive.summarizers.words import STOPWORDS, words
+from memci.archive.summarizers.words import STOPWORDS, estimate, words
 from memci.chapters.address import page_number, range_index, segment_of
 
 FULL_SHARE = 0.6
@@ -121,10 +120,7 @@ class Shrinking:
             self._put_together(self._neighbours(loose, oldest))
 
     def _neighbours(self, loose: Sequence[Item], place: int) -> Sequence[Item]:
-        """Return an entry with those after it, or where these are a full directory, with the one before.
-
-        One that was taken out of the midst of a directory goes back into it.
-        """
+        """Return an entry with those after it, else the one before; where a directory has pages on both sides, with that."""
         number = page_number(loose[place].index)
         around = next((each for each in loose if isinstance(each, Directory) and each.encloses(number)), None)
         if around is not None:
@@ -235,3 +231,61 @@ class Shrinking:
             else:
                 joined.append((first, last))
         return tuple(joined)
+
+
+@attrs.frozen(kw_only=True)
+class ZeroRecall:
+    """Evicts an entry that was never recalled, once at least *turns* turns passed since it was archived."""
+
+    turns: int
+
+
+@attrs.frozen(kw_only=True)
+class Stale:
+    """Evicts an entry once at least *turns* turns passed since its recall count changed, or since it was archived."""
+
+    turns: int
+
+
+@attrs.frozen(kw_only=True)
+class LeastRecentlyRecalled:
+    """Evicts the least recently recalled entries of a contents page of over *max_tokens*, down to the *low_share* of them."""
+
+    max_tokens: int
+    low_share: float
+
+
+Policy: TypeAlias = ZeroRecall | Stale | LeastRecentlyRecalled
+
+
+def evictions(policies: Sequence[Policy], entries: Sequence[Item], turn: int) -> list[tuple[str, str]]:
+    """Return what the policies evict, but for pinned entries, as pairs of index and policy name. O(entries · policies)."""
+    gone: dict[str, str] = {}
+    for policy in policies:
+        left = [entry for entry in entries if entry.index not in gone]
+        gone |= dict.fromkeys(_evicted(policy, left, turn), type(policy).__name__)
+    return list(gone.items())
+
+
+def _evicted(policy: Policy, entries: Sequence[Item], turn: int) -> list[str]:
+    loose = [entry for entry in entries if not entry.pinned]
+    match policy:
+        case ZeroRecall(turns=turns):
+            return [entry.index for entry in loose if entry.last_recall_turn is None and turn - entry.archived_turn >= turns]
+        case Stale(turns=turns):
+            return [entry.index for entry in loose if turn - _last_use(entry) >= turns]
+        case LeastRecentlyRecalled(max_tokens=max_tokens, low_share=low_share):
+            total = sum(entry.contents_tokens for entry in entries)
+            out: list[str] = []
+            for entry in sorted(loose, key=lambda entry: (_last_use(entry), page_number(entry.index))):
+                if total <= (low_share * max_tokens if out else max_tokens):
+                    break
+                out.append(entry.index)
+                total -= entry.contents_tokens
+            return out
+        case _:
+            assert_never(policy)
+
+
+def _last_use(entry: Item) -> int:
+    return entry.archived_turn if entry.last_recall_turn is None else entry.last_recall_turn

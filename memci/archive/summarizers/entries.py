@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from memci.archive.summarizers.estimate import estimate
 from memci.archive.summarizers.passage import SCANNED_CHARACTERS, atoms
 from memci.archive.summarizers.selection import Passage
+from memci.archive.summarizers.words import estimate
 from memci.messages.base64_runs import described
 from memci.messages.message import Call, Message
 from memci.messages.parts import PartKind, parts
@@ -88,10 +88,7 @@ def clean_name(name: str) -> str:
 
 
 def flat(text: str, equals: str = ": ") -> FlatText:
-    """Write a JSON object or array as ``key: value, key: value``; any other text comes back as it is. O(its length · levels).
-
-    Numbers stay as they are written. Data nested deeper than 32 levels or longer than ``SCANNED_CHARACTERS`` counts as text.
-    """
+    """Write JSON of at most 32 levels as ``key: value, key: value``, numbers as written; any other text is left as it is."""
     if len(text) > SCANNED_CHARACTERS or text.lstrip()[:1] not in ("{", "["):
         return FlatText(text)
     pairs: list[tuple[int, int]] = []

@@ -13,8 +13,6 @@ from memci.archive.summarizers.selection import JOIN, JOIN_TOKENS, Passage, choo
 from memci.archive.summarizers.summary import Summary
 from memci.messages.message import Message
 
-_FALLBACK_CHARACTERS = 60
-_NO_TEXT = "no text"
 _SPACES = re.compile(" +")
 _BREAKING = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 # Marks that reorder or hide text: a line of the contents page must read as it stands.
@@ -22,7 +20,6 @@ _HIDDEN = re.compile("[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _SPEAKER_WORTH = {"user": 1.2, "assistant": 1.0, "call": 0.9, "tool": 0.8}
-_OTHER_WORTH = 0.5
 _REPEATED_SHARE = 0.25
 _EARLY_ATOMS = 20
 _LATE_KINDS = frozenset({None, LiteralKind.NUMBER, LiteralKind.PAIR})
@@ -30,16 +27,10 @@ _SHORT_ATOMS = 40
 
 _TITLE_WORDS, _TITLE_TOKENS = 8, 12.0
 _TITLE_ATOMS = 400
-_TITLED_SHARE = 0.2
 _RUN_WORDS, _RUN_TOKENS = 14, 26.0
 _TELLING_WORTH = 0.25
 _SENTENCE_START_WORTH = 0.2
 
-_KEYWORDS = 12
-_ENTITIES = 16
-_LOOKED_AT = 48  # values that may become entities
-_SPANS_TOKENS = 30.0
-_CHANGES = 16
 _CHANGE_CHARACTERS = 120
 _SHORTEST_WORD = 2
 _RARE_WORD_WORTH = 0.8
@@ -115,7 +106,7 @@ def _weigh(passages: Sequence[Passage]) -> None:
     """
     said: set[str] = set()
     for passage in sorted(passages, key=lambda passage: passage.speaker != "user"):
-        weight = _SPEAKER_WORTH.get(passage.speaker, _OTHER_WORTH)
+        weight = _SPEAKER_WORTH.get(passage.speaker, 0.5)
         if passage.speaker != "user" and len(passage.atoms) > _SHORT_ATOMS:
             weight *= (_SHORT_ATOMS / len(passage.atoms)) ** 0.25
         for place, atom in enumerate(passage.atoms, 1):
@@ -139,8 +130,8 @@ def _lines(passages: Sequence[Passage], max_tokens: int) -> tuple[str, ...]:
 
 
 def _fallback_title(passages: Sequence[Passage]) -> str:
-    found = (one_line(passage.text[:_FALLBACK_CHARACTERS]) or passage.opening.strip(" :(→") for passage in passages)
-    return next(filter(None, found), _NO_TEXT)
+    found = (one_line(passage.text[:60]) or passage.opening.strip(" :(→") for passage in passages)
+    return next(filter(None, found), "no text")
 
 
 class _Telling(NamedTuple):
@@ -156,10 +147,7 @@ class _Telling(NamedTuple):
 
 
 def _title(passages: Sequence[Passage]) -> str:
-    """Return at most eight words of what was asked, or where no user speaks, of what was called or said first.
-
-    The words it takes are then worth a fifth, so that the lines say other things. Empty when the page has no word.
-    """
+    """Return at most eight words of what was asked, else of what came first; they are then worth a fifth, empty without words."""
     spoken = [passage for passage in passages if passage.atoms]
     asked = [passage for passage in spoken if passage.speaker == "user"] or spoken[:2]
     if not asked:
@@ -172,7 +160,7 @@ def _title(passages: Sequence[Passage]) -> str:
         while last - first > 1 and _says_little(passage.atoms[last - 1]):
             last -= 1
     for atom in passage.atoms[first:last]:
-        atom.worth *= _TITLED_SHARE
+        atom.worth *= 0.2
     return shown(passage, [(first, last)])
 
 
@@ -181,10 +169,7 @@ def _says_little(atom: Atom) -> bool:
 
 
 def _summary_and_outcome(passages: Sequence[Passage]) -> tuple[str, str]:
-    """Return the most telling run of each of the two passages that tell most, and that of the last thing the assistant said.
-
-    Fourteen words at most of each passage; both may be empty.
-    """
+    """Return the most telling words of the two passages that tell most, and of what the assistant said last, or nothing."""
     runs = [_best_run(passage, _RUN_WORDS, _RUN_TOKENS) for passage in passages if passage.atoms]
     telling = [(-run.worth, number) for number, run in enumerate(runs) if run.worth >= _TELLING_WORTH]
     chosen = sorted(number for _, number in sorted(telling)[:2])
@@ -194,10 +179,7 @@ def _summary_and_outcome(passages: Sequence[Passage]) -> tuple[str, str]:
 
 
 def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence: bool = False) -> _Telling:
-    """Return the most telling run of these sizes at most, or the first atom; O(atoms).
-
-    With *sentence*, the run lies in one sentence, of the first 400 atoms, and it is better to begin with the sentence.
-    """
+    """Return the most telling run of these sizes, else the first atom; with *sentence* within one, better from its beginning."""
     atoms = passage.atoms[:_TITLE_ATOMS] if sentence else passage.atoms
     sizes = [(1 if atom.kind is None else atom.words, atom.cost + atom.gap_cost, atom.worth) for atom in atoms]
     best = _Telling(0.0, passage, 0, 1)
@@ -228,7 +210,7 @@ def _keywords(passages: Sequence[Passage]) -> list[str]:
                 word = passage.text[atom.start : atom.end]
                 if _is_rare(atom, word):
                     found[atom.forms[0][0]] = (-atom.worth, word)
-    return [word for _, word in sorted(found.values(), key=itemgetter(0))[:_KEYWORDS]]
+    return [word for _, word in sorted(found.values(), key=itemgetter(0))[:12]]
 
 
 def _is_rare(atom: Atom, word: str) -> bool:
@@ -242,7 +224,7 @@ def _is_rare(atom: Atom, word: str) -> bool:
 def _spans(passages: Sequence[Passage]) -> Iterable[str]:
     """Return short runs of a page's words, about thirty tokens together, most telling for its tokens first."""
     found: list[tuple[float, str]] = []
-    for passage, runs in zip(passages, choose(passages, _SPANS_TOKENS), strict=True):
+    for passage, runs in zip(passages, choose(passages, 30.0), strict=True):
         for first, last in runs or ():
             atoms = passage.atoms[first:last]
             cost = JOIN_TOKENS + sum(atom.cost for atom in atoms) + sum(atom.gap_cost for atom in atoms[1:])
@@ -258,8 +240,8 @@ def _entities(passages: Sequence[Passage]) -> list[str]:
         for atom in passage.atoms
         if atom.kind not in _NO_VALUES or (atom.kind is LiteralKind.NUMBER and atom.end - atom.start >= _TELLING_DIGITS)
     ]
-    chosen = (_value(text, atom) for _, text, atom in sorted(values, key=itemgetter(0))[:_LOOKED_AT])
-    return list(dict.fromkeys(filter(None, chosen)))[:_ENTITIES]
+    chosen = (_value(text, atom) for _, text, atom in sorted(values, key=itemgetter(0))[:48])
+    return list(dict.fromkeys(filter(None, chosen)))[:16]
 
 
 def _value(text: str, atom: Atom) -> str:
@@ -275,10 +257,7 @@ def _value(text: str, atom: Atom) -> str:
 
 
 def _state_changes(entries: Sequence[Entry]) -> list[str]:
-    """Return the calls that changed something, as ``name(arguments)``: those whose name begins with no verb of reading.
-
-    A call whose result begins with an error is left out. At most sixteen, the last ones.
-    """
+    """Return the last calls that changed something, as ``name(arguments)``: no reading by name, no error by result."""
     failed = {id(call) for entry in entries for call, text in entry.results if call is not None and _FAILED.match(text)}
     changes = []
     for call in (call for entry in entries for call in entry.calls if id(call) not in failed):
@@ -288,4 +267,4 @@ def _state_changes(entries: Sequence[Entry]) -> list[str]:
             if len(arguments) > _CHANGE_CHARACTERS:
                 arguments = arguments[: arguments.rfind(", ", 0, _CHANGE_CHARACTERS) + 1] + "…"
             changes.append(f"{clean_name(call.name)}({arguments})")
-    return changes[-_CHANGES:]
+    return changes[-16:]

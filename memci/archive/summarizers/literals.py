@@ -1,8 +1,4 @@
-"""Finds the literal values of a text: what is of use only when it is kept to the letter.
-
-Every pattern either starts where a run of its own characters starts or is bounded in length, so that the cost is linear
-in the text whatever it holds.
-"""
+"""Finds the literal values of a text, what is of use only when it is kept to the letter, in linear time."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +6,7 @@ from enum import Enum
 from operator import itemgetter
 from typing import NamedTuple
 
-from memci.archive.summarizers.estimate import CJK
+from memci.archive.summarizers.words import CJK
 
 
 class LiteralKind(Enum):
@@ -64,7 +60,8 @@ _CLOCK = "[0-9]{1,2}[:：][0-9]{2}(?:[:：][0-9]{2}(?:\\.[0-9]{1,6})?)?(?:\\s?[A
 _AMOUNT = "[0-9]{1,15}(?:[,.'][0-9]{1,15}){0,6}"
 _TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
 
-# The characters that a match can begin with come first: most places of a text are passed over at once.
+# The characters that a match can begin with come first: most places of a text are passed over at once. Each pattern below
+# either starts where a run of its own characters starts or is bounded in length, so that the cost is linear.
 _NUMERIC = re.compile(
     "(?=(?<![A-Za-z0-9_])[0-9]|[+(JFMASONDUEGCRHIN$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-])(?:"
     f"(?P<DATE>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
@@ -90,7 +87,7 @@ _QUOTE = re.compile(
     "|(?<![\\w\"])\"([^\"\\n]{2,60})\"(?!\\w)|(?<![\\w'])'([^'\\n]{2,60})'(?!\\w)|(?<!`)`([^`\\n]{2,60})`)"
 )
 _BETWEEN = f"\\s\"'`,;=|<>(){{}}\\[\\]“”‘’«»„…\u3000-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20{CJK}"
-# Plain words are passed over, with what stands between tokens; the token behind them is missing at the end of the text only.
+# Plain words are passed over, with what stands between tokens; the token after them is missing at the end of the text only.
 _TOKEN = re.compile(f"(?:[A-Za-z][a-z]*+(?:-[a-z]++)*+[.:!?*]*+(?![^{_BETWEEN}])|[{_BETWEEN}]++)*+([^{_BETWEEN}]++)?")
 _EDGE = ".,:;!?*#~-—–·•&^"
 _EXTENSIONS_TABLE = """

@@ -9,10 +9,9 @@ from typing import TypeAlias
 
 import attrs
 
-from memci.archive.summarizers.estimate import CJK, estimate
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
 from memci.archive.summarizers.rarity import KNOWN, Told, chunks, pair_worth, word_worth
-from memci.archive.summarizers.words import pairs
+from memci.archive.summarizers.words import CJK, estimate, pairs
 
 READ_CHARACTERS = 20_000
 """How much of the beginning, and of the end, of a long text is read for rare words."""
@@ -123,10 +122,7 @@ def _edge(text: str, position: int) -> int:
 
 @lru_cache(maxsize=1_000)
 def _gap(raw: str) -> _Gap:
-    """Return what stands between two words in one line and without marks of layout; ``None`` where it is too much to show.
-
-    With its estimated tokens, and whether a sentence or line begins after it.
-    """
+    """Return what to show between two words (``None``: too much), its tokens, and whether a sentence or line begins after it."""
     opens = _SENTENCE_GAP.search(raw, 0, _LONGEST_RAW_GAP) is not None
     plain = _BULLET.sub(" ", raw).translate(_MARKUP)
     gap = " ".join(plain.split())

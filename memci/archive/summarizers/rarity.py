@@ -2,8 +2,7 @@
 
 import re
 
-from memci.archive.summarizers.estimate import estimate
-from memci.archive.summarizers.words import STOPWORDS
+from memci.archive.summarizers.words import STOPWORDS, estimate
 
 Told = tuple[tuple[str, float], ...]
 """What a stretch of text says, in lower case, each with its worth where it is said for the first time."""
@@ -94,10 +93,7 @@ _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m",
 
 
 def word_worth(word: str, *, starts_sentence: bool) -> float:
-    """Return how much a word that is not in ``KNOWN`` tells: 0 for nothing, 1 for a rare word, a little more for a name.
-
-    At the start of a sentence, a capital letter says nothing.
-    """
+    """Return how much a word that is not ``KNOWN`` tells: 0 for nothing, 1 for a rare word, more for a name in a sentence."""
     plain = word.lower()
     if not plain.isalpha():
         for suffix in _SUFFIXES:

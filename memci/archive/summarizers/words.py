@@ -1,8 +1,4 @@
-"""Splits text into words, whatever its script.
-
-Scripts that put spaces between words give words. Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer give overlapping
-pairs of characters, which need no dictionary and find a word wherever it stands.
-"""
+"""Splits text into words, whatever its script; one without spaces gives pairs of characters, which need no dictionary."""
 
 import re
 import unicodedata
@@ -35,12 +31,23 @@ when where whether which while who whom whose why will with won would wouldn yes
 STOPWORDS = frozenset(_FUNCTION_WORDS.split())
 """Words that say nothing on what a text is about, as ``words`` yields them: English ones, and the commonest Chinese ones."""
 
+CJK = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
+)
+"""Characters of scripts without spaces between words (Han, kana, Thai, Lao, Burmese, Khmer), as a regular expression's set."""
+
+# Words, digits, characters of scripts without spaces, marks, letters of other scripts.
+_PIECE = re.compile(f"([A-Za-z]+)|([0-9]{{1,3}})|([{CJK}])|([^\\s\\w]|_)|([^\\W0-9_]+)")
+_WORD, _OTHER_WORD = 1, 5
+_TOKENS = (0.0, 1.0, 1.05, 0.9, 0.7, 0.3)  # of a piece of each kind
+_LONG_LETTER_TOKENS = 0.12
+_PLAIN_LETTERS = 6
+_OTHER_LETTER_TOKENS = 0.36
+
 
 def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield start, end and words of each unbroken run of letters and digits, in order. O(length of the text).
-
-    Positions count characters of *text* itself, so that a word can be shown as it was written.
-    """
+    """Yield start and end in *text*, and words, of each unbroken run of letters and digits, in order. O(length of the text)."""
     if text.isascii():
         for match in _ASCII_RUN.finditer(text.lower()):
             yield match.start(), match.end(), [match.group()]
@@ -70,3 +77,22 @@ def words(text: str) -> list[str]:
 def pairs(run: str) -> list[str]:
     """Return the overlapping pairs of characters of a run, or of one character that."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def estimate(text: str) -> float:
+    """Return about how many tokens a modern encoding makes of *text*; within a tenth over a page. O(its length).
+
+    Words, digits, Chinese characters and punctuation are weighed one by one; the weights were fitted to o200k_base on
+    conversations in English and Chinese, with code and tool calls.
+    """
+    if text.isascii() and text.isalpha():
+        return 1.0 if len(text) <= _PLAIN_LETTERS else 1.0 + _LONG_LETTER_TOKENS * (len(text) - _PLAIN_LETTERS)
+    total = 0.0
+    for piece in _PIECE.finditer(text):
+        kind = piece.lastindex or 0
+        total += _TOKENS[kind]
+        if kind == _WORD:
+            total += _LONG_LETTER_TOKENS * max(0, piece.end() - piece.start() - _PLAIN_LETTERS)
+        elif kind == _OTHER_WORD:
+            total += _OTHER_LETTER_TOKENS * (piece.end() - piece.start())
+    return total

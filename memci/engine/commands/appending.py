@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memci.archive.contents.eviction import Stale, ZeroRecall, evictions
+from memci.archive.contents.shrink import Stale, ZeroRecall, evictions
 from memci.archive.stores.names import check_identifier
 from memci.chapters.address import segment_of
 from memci.chapters.page import Entry, MessageNode, Opening, Page

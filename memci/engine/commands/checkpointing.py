@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.catalogue.page_facts import INDEX_PLACE
+from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind
 from memci.archive.stores.names import check_identifier
 from memci.engine.core.core import Core
 from memci.engine.core.indexing import checkpoint_of

@@ -8,8 +8,7 @@ import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memci.archive.catalogue.checkpoint import Checkpoint, CheckpointKind
-from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
+from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
-from memci.archive.contents.eviction import LeastRecentlyRecalled, Policy, Stale, ZeroRecall, evictions
+from memci.archive.contents.shrink import LeastRecentlyRecalled, Policy, Stale, ZeroRecall, evictions
 from memci.chapters.address import page_number
 
 

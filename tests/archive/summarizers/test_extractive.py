@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from memci.archive.summarizers.estimate import estimate
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.archive.summarizers.summary import Summary
-from memci.archive.summarizers.words import words
+from memci.archive.summarizers.words import estimate, words
 from memci.messages.formats.openai import facts
 
 INVOICES: list[dict[str, Any]] = [

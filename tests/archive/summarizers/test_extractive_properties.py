@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from memci.archive.summarizers import passage
 from memci.archive.summarizers.entries import flat
-from memci.archive.summarizers.estimate import estimate
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.archive.summarizers.passage import atoms
 from memci.archive.summarizers.selection import JOIN
 from memci.archive.summarizers.summary import Summary
-from memci.archive.summarizers.words import words
+from memci.archive.summarizers.words import estimate, words
 from memci.messages.formats.openai import facts
 
 ENGLISH = (

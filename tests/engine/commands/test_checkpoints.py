@@ -2,7 +2,7 @@
 
 import pytest
 
-from memci.archive.catalogue.checkpoint import CheckpointKind
+from memci.archive.catalogue.page_facts import CheckpointKind
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.errors import ConfigError, InvalidIdError, MemciError, PageNotFoundError
