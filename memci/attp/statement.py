@@ -98,25 +98,22 @@ def scan(text: str, start: int, *, code_as_block: bool = False) -> Span:
     room = MAX_VALUE_TOKENS
     position = skip_blank(text, start)
     while position < len(text):
-        header = _HEADER.match(text, position)
-        if header:
+        if header := _HEADER.match(text, position):
             table = _parts(text, header.start("key"), header["key"])
-            statements.append(Statement(name=table, key=table, start=position, value=header.end(), end=header.end()))
+            last = Statement(name=table, key=table, start=position, value=header.end(), end=header.end())
+        elif assignment := _ASSIGNMENT.match(text, position):
+            last = _assignment(text, table, assignment, as_block=code_as_block, room=room)
         else:
-            assignment = _ASSIGNMENT.match(text, position)
-            if not assignment:
-                break
-            statements.append(_assignment(text, table, assignment, as_block=code_as_block, room=room))
+            break
+        statements.append(last)
         if len(statements) > MAX_STATEMENTS:
             problem, hint = f"more than {MAX_STATEMENTS} lines of keys", "write thought and one [tool_call] only"
             raise syntax_error(text, position, problem, hint)
-        last = statements[-1]
         room -= last.tokens
         escapes += 0 if last.block or last.quote in {"'", "'''"} else text.count("\\", last.value, last.end)
         if escapes > MAX_ESCAPES:
-            raise syntax_error(
-                text, last.start, f"more than {MAX_ESCAPES} backslashes", "put code between ''', where a backslash is just that"
-            )
+            problem, hint = f"more than {MAX_ESCAPES} backslashes", "put code between ''', where a backslash is just that"
+            raise syntax_error(text, last.start, problem, hint)
         position = skip_blank(text, last.end)
     return Span(statements=tuple(statements), start=start, end=statements[-1].end if statements else start)
 

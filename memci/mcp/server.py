@@ -9,10 +9,10 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import closing, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
 import anyio
@@ -22,6 +22,7 @@ from anyio.abc import TaskStatus
 from anyio.to_thread import run_sync
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
@@ -273,25 +274,12 @@ def serve(conversation: Conversation) -> signal.Signals | None:
     however it ends.
     """
     logging.basicConfig(stream=sys.stderr, format="memci mcp: %(levelname)s: %(name)s: %(message)s")
-    with closing(conversation), _claimed_output() as output:
+    with closing(conversation):
         try:
-            return anyio.run(_serve, conversation, sys.stdin.fileno(), output)
+            return anyio.run(_serve, conversation, sys.stdin.fileno())
         except* BrokenPipeError:
             ended = signal.SIGPIPE
         return ended
-
-
-@contextmanager
-def _claimed_output() -> Iterator[int]:
-    """Give a descriptor of standard output; whatever else is printed meanwhile goes to standard error."""
-    output = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield output
-    finally:
-        sys.stdout.flush()
-        os.dup2(output, 1)
-        os.close(output)
 
 
 async def _lines(fd: int) -> AsyncIterator[str]:
@@ -309,12 +297,9 @@ async def _lines(fd: int) -> AsyncIterator[str]:
             yield line.decode("utf-8", "replace")
 
 
-async def _serve(conversation: Conversation, stdin: int, output: int) -> signal.Signals | None:
+async def _serve(conversation: Conversation, stdin: int) -> signal.Signals | None:
     received = None
-    reading = anyio.CancelScope()
-    incoming, requests = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    answers, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-    errors = answers.clone()
+    connected = anyio.Event()
 
     async def end_at_signal(*, task_status: TaskStatus[None]) -> None:
         nonlocal received
@@ -322,33 +307,24 @@ async def _serve(conversation: Conversation, stdin: int, output: int) -> signal.
             task_status.started()
             received = await anext(signals)
         # The next signal finds the system's own handlers again, and ends the process at once.
-        reading.cancel()
+        tasks.cancel_scope.cancel()
 
-    async def read() -> None:
-        with reading, incoming, errors:
-            async for line in _lines(stdin):
-                error = refusal(line)
-                if error is not None:
-                    await errors.send(SessionMessage(error))
-                    continue
-                # Passed over: a blank line, a broken message that wants no answer, and what comes after the server's end.
-                with suppress(ValueError, anyio.BrokenResourceError):
-                    await incoming.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False)))
-
-    async def write() -> None:
-        with outgoing:
-            async for answer in outgoing:
-                data = answer.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-                while data:
-                    data = data[await run_sync(os.write, output, data) :]
+    async def requests() -> AsyncIterator[str]:
+        async for line in _lines(stdin):
+            error = refusal(line)
+            if error is None:
+                yield line
+                continue
+            await connected.wait()
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody is there to read it
+                await answers.send(SessionMessage(error))
 
     server = make_server(conversation)
     async with anyio.create_task_group() as tasks:
         await tasks.start(end_at_signal)
-        async with anyio.create_task_group() as transport:
-            transport.start_soon(read)
-            transport.start_soon(write)
-            await server.run(requests, answers, server.create_initialization_options())
-            reading.cancel()
+        # All that the SDK does with its input is to iterate over the lines.
+        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", requests())) as (messages, answers):
+            connected.set()
+            await server.run(messages, answers, server.create_initialization_options())
         tasks.cancel_scope.cancel()
     return received
