@@ -163,12 +163,12 @@ def _plain(source: str) -> Reply:
         raise syntax_error(source, first.start, "the keys of a tool call stand here, and no line [tool_call] above them", _FORM)
     if keys[0] != "thought":
         return Reply(answer=answer)
-    only = Span(statements=(first,), start=first.start, end=first.end)
     answer = source[first.end :]
     answer = (_FENCE_LINE.sub("", answer) if opening["fence"] else answer).strip()
     if not answer:
         raise syntax_error(source, first.start, "this is a thought, with neither a tool call nor an answer", _FORM)
-    return Reply(thought=_read(source, only)[0], answer=answer)
+    thought, _ = _read(source, Span(statements=(first,), start=first.start, end=first.end))
+    return Reply(thought=thought, answer=answer)
 
 
 def _with_plain_header(source: str) -> str:
@@ -228,11 +228,8 @@ def _with_all_keys(source: str, span: Span) -> tuple[str, Span]:
 
 def _is_complete(span: Span) -> bool:
     """Tell whether there is code or a message, or a table on one line, in which they would stand."""
-    for statement in span.statements:
-        within = statement.key[0] == "tool_call"
-        if (within and statement.tokens) or (statement.key[-1] in {"code", "message"} and (within or len(statement.key) == 1)):
-            return True
-    return False
+    wanted = {"code", "message"}
+    return any(found.key[-1] in wanted or (found.key[0] == "tool_call" and found.tokens) for found in span.statements)
 
 
 def _checked(source: str, span: Span) -> Span:

@@ -5,11 +5,7 @@ import json
 import re
 from typing import Any
 
-MAX_MESSAGE_CHARS = 500
-"""How much of an exception's message a model reads."""
-
-GENERIC = "RuntimeError"
-"""The exception that stands for one that the sandbox does not know."""
+MAX_MESSAGE_CHARS = 500  # of an exception's message, for a model to read
 
 _KNOWN = frozenset({
     "ArithmeticError", "AssertionError", "AttributeError", "FileExistsError", "FileNotFoundError", "IndexError",
@@ -17,9 +13,7 @@ _KNOWN = frozenset({
     "PermissionError", "RuntimeError", "StopIteration", "TimeoutError", "TypeError", "ValueError", "ZeroDivisionError",
 })  # fmt: skip
 
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a pair of UTF-16, for which UTF-8 has no form."""
-
+SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair of UTF-16, for which UTF-8 has no form
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):[\s\S]*")
 _ADDRESS = re.compile(r"(?:\s+at)?\s*\b0x[0-9a-fA-F]{6,}\b")
 _QUOTED_PATH = re.compile(r"(['\"])(?:~?/|[A-Za-z]:[\\/]|\\\\|file:)[^'\"\n]*\1")
@@ -32,7 +26,7 @@ def sandbox_name(error: Exception) -> str:
     for kind in type(error).__mro__:
         if kind.__name__ in _KNOWN and getattr(builtins, kind.__name__, None) is kind:
             return str(kind.__name__)
-    return GENERIC
+    return "RuntimeError"  # stands for one that it does not know
 
 
 def safe_message(error: Exception) -> str:

@@ -6,8 +6,7 @@ from typing import Final, Literal, get_args
 from memci.attp.toolbox import Toolbox
 from memci.errors import ConfigError, shown
 
-PLACEHOLDER = "{{AVAILABLE_TOOLS}}"
-"""Where a template wants the tools."""
+PLACEHOLDER = "{{AVAILABLE_TOOLS}}"  # where a template wants the tools
 
 Language = Literal["en", "zh"]
 

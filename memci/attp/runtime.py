@@ -18,8 +18,7 @@ from memci.errors import ArgumentError, AttpError
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-KEPT_ANSWERS = 256
-"""How many calls with an id a runtime remembers."""
+KEPT_ANSWERS = 256  # calls with an id that a runtime remembers
 
 _OTHER = Problem(
     kind="CallIdReusedError",

@@ -27,21 +27,15 @@ from memci.errors import LimitExceededError, SandboxError, missing_extra
 if TYPE_CHECKING:
     import pydantic_monty as library
 
-MAX_CODE_BYTES = 65_536
-"""How large the code of one call may be, in bytes of UTF-8."""
+_MAX_CODE_BYTES = 65_536  # of UTF-8, of the code of one call
+_RESULT = "__result__"
+_RESERVED = "_memci"  # names that begin so, perhaps after more underscores, belong to the sandbox: the code may not use them
+_CALL = f"{_RESERVED}_call"  # what the sandbox asks its host to do: run a tool, given its name and its arguments as JSON
 
-RESULT = "__result__"
-RESERVED = "_memci"
-"""Names that begin so, perhaps after more underscores, belong to the sandbox: the code may not use them."""
-
-CALL = f"{RESERVED}_call"
-"""What the sandbox asks its host to do: run a tool, given its name and its arguments as JSON."""
-
+# Built-ins with which code could reach what the check of its names does not see.
 _REFUSED = {"__import__", "compile", "eval", "exec", "getattr", "open", "setattr"}
-"""Built-ins with which code could reach what the check of its names does not see."""
 
-_parsing = threading.Lock()
-"""Held while warnings are off: the list of their filters is the whole process's."""
+_parsing = threading.Lock()  # held while warnings are off: the list of their filters is the whole process's
 
 # By the names under which errors tell of the limits; the last two are none of ``Limits``.
 _ADVICE = {
@@ -209,7 +203,7 @@ class _Run:
                 match snapshot:
                     case FunctionSnapshot(is_os_function=True):
                         snapshot = snapshot.resume({"exc_type": "PermissionError", "message": "there is nothing outside"})
-                    case FunctionSnapshot(function_name=name) if name == CALL:
+                    case FunctionSnapshot(function_name=name) if name == _CALL:
                         snapshot = snapshot.resume(self._call(*snapshot.args))
                     # The arguments of any other call stay where they are: they can be endless out here.
                     case FunctionSnapshot(function_name=name):
@@ -293,19 +287,19 @@ def _program(code: str, tools: Collection[str], output_bytes: int) -> tuple[str,
 
     The value of the whole is the JSON text of ``__result__``, or the length of a text of more than *output_bytes*.
     """
-    if len(code) > MAX_CODE_BYTES or len(code.encode("utf-8", "surrogatepass")) > MAX_CODE_BYTES:
-        raise exceeded(MAX_CODE_BYTES, "code_bytes")
+    if len(code) > _MAX_CODE_BYTES or len(code.encode("utf-8", "surrogatepass")) > _MAX_CODE_BYTES:
+        raise exceeded(_MAX_CODE_BYTES, "code_bytes")
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     used, awaited = _check(_parse(code), tools)
-    before = [f"_memci_limit = {output_bytes}\n{RESULT} = None\n"]
+    before = [f"_memci_limit = {output_bytes}\n{_RESULT} = None\n"]
     before += [f"import {name}\n" for name in MODULES if name in used and name not in _polyfills()]
     before += [source for name, source in _polyfills().items() if name in used | {"_memci_text"}]
     for name in (name for name in tools if name in used):
         before.append(f"async def {name}" if name in awaited else f"def {name}")
-        before.append(f'(*args, **kwargs):\n    return {CALL}("{name}", _memci_text([args, kwargs]))\n')
+        before.append(f'(*args, **kwargs):\n    return {_CALL}("{name}", _memci_text([args, kwargs]))\n')
     prologue = "".join(before)
     first = prologue.count("\n") + 1
-    return f"{prologue}{code}\n_memci_text({RESULT})\n", range(first, first + code.count("\n") + 1)
+    return f"{prologue}{code}\n_memci_text({_RESULT})\n", range(first, first + code.count("\n") + 1)
 
 
 @functools.cache
@@ -339,7 +333,7 @@ def _check(tree: ast.Module, tools: Collection[str]) -> tuple[set[str], set[str]
     used, awaited, assigned = set[str](), set[str](), set[str]()
     for node in ast.walk(tree):
         for name in _identifiers(node):
-            if name.startswith("_") and f"_{name.lstrip('_')}".startswith(RESERVED):
+            if name.startswith("_") and f"_{name.lstrip('_')}".startswith(_RESERVED):
                 _refuse(f"the name {name} belongs to the sandbox", "NameError", node)
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
@@ -356,8 +350,8 @@ def _check(tree: ast.Module, tools: Collection[str]) -> tuple[set[str], set[str]
                 _refuse(f"the attribute {name} is out of reach, as it begins with an underscore", "AttributeError", node)
             case ast.MatchClass(kwd_attrs=names) if any(name.startswith("_") for name in names):
                 _refuse("an attribute that begins with an underscore is out of reach", "AttributeError", node)
-    if RESULT not in assigned:
-        message = f"the code never assigns {RESULT}, and so gives nothing"
+    if _RESULT not in assigned:
+        message = f"the code never assigns {_RESULT}, and so gives nothing"
         raise SandboxError(message, kind="NameError")
     return used, awaited
 

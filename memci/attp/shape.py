@@ -27,8 +27,7 @@ Schema = dict[str, Any]
 Check: TypeAlias = Callable[[Any, str], Any]
 """Returns a value as the function is given it, or raises ``ShapeError`` with the value's path before the problem. O(its size)."""
 
-MAX_DEPTH = 64
-"""How deep plain data nest. Deeper than that is a mistake, such as a list that holds itself."""
+MAX_DEPTH = 64  # of plain data; what nests deeper is a mistake, such as a list that holds itself
 
 _SCALARS = {
     str: ("string", "str", "a string"),

@@ -15,11 +15,10 @@ MAX_KEY_CHARS = 200
 MAX_NESTING = 16
 MAX_VALUE_TOKENS = 200
 MAX_BARE_CHARS = 100
-MAX_ESCAPES = 4_000
-"""Backslashes where TOML reads them; each costs as much as a hundred plain characters."""
+MAX_ESCAPES = 4_000  # backslashes where TOML reads them; each costs as much as a hundred plain characters
 
+# Characters that look like a blank or like nothing, and that TOML does not take for one.
 ODD_BLANKS = "\u00a0\u2007\u202f\u3000\u200b\u200c\u200d\u2060\ufeff"
-"""Characters that look like a blank or like nothing, and that TOML does not take for one."""
 
 _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _KEY = rf"{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART})*+"

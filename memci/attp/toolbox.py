@@ -28,9 +28,8 @@ from memci.attp.shape import (
 )
 from memci.errors import ToolArgumentError, ToolDefinitionError, ToolNotFoundError, shown
 
+# Modules that are there in the model's code without an import; no tool may have the name of one.
 MODULES = ("datetime", "json", "math", "random", "re", "statistics")
-"""Modules that are there in the model's code without an import; no tool may have the name of one."""
-
 _MAX_NAME_CHARS = 64  # of a tool, for OpenAI and Anthropic
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -56,8 +55,7 @@ class Tool:
         """How it is called, as Python writes it: ``search(query: str, limit: int = 10) -> list[Hit]``."""
         written = []
         for parameter in self.parameters:
-            if parameter.by_name and "*" not in written:
-                written.append("*")
+            written += ["*"] if parameter.by_name and "*" not in written else []
             default = "" if parameter.required else f" = {parameter.default!r}"
             written.append(f"{parameter.name}: {parameter.shape.stub}{default}")
         return f"{self.name}({', '.join(written)}) -> {self.returns.stub}"

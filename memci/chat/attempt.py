@@ -5,8 +5,7 @@ from typing import Any
 import anyio
 import httpx2
 
-_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that are not true of a body that was read."""
+_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")  # not true of a body that was read
 
 
 class TimedClient(httpx2.AsyncClient):

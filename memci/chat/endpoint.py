@@ -15,12 +15,8 @@ from memci.messages import codec
 if TYPE_CHECKING:
     import openai
 
-NO_KEY = "none"
-"""What is sent in the place of a key to servers that want none."""
-
-_OWN = {"messages", "model", "n", "stream", "tool_choice", "tools"}
-"""Keys of a request that the loop answers for."""
-
+_NO_KEY = "none"  # what is sent in the place of a key to servers that want none
+_OWN = {"messages", "model", "n", "stream", "tool_choice", "tools"}  # keys of a request that the loop answers for
 _MOST_SAID = 300
 _MOST_BYTES = 16_777_216  # of an answer; the longest that models give have a tenth of it
 _MOST_SECONDS = 1_000_000  # systems cannot wait much longer
@@ -84,7 +80,7 @@ class Endpoint(AbstractContextManager["Endpoint"]):
             raise ConfigError(message) from error
         certificates = httpx2.create_ssl_context()  # 20 ms, so that all requests share it
         self._http = partial(TimedClient, timeout_s, _MOST_BYTES, verify=certificates)
-        self._client = partial(openai.AsyncOpenAI, base_url=base_url, api_key=self._key or NO_KEY, max_retries=max_retries)
+        self._client = partial(openai.AsyncOpenAI, base_url=base_url, api_key=self._key or _NO_KEY, max_retries=max_retries)
 
     def __exit__(self, *raised: object) -> None:
         """Close it."""

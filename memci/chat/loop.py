@@ -15,14 +15,10 @@ from memci.engine.session import Session
 from memci.errors import ArgumentError, ConfigError, InvalidMessageError, ModelError, shown
 from memci.messages import codec
 
-MAX_ROUNDS = 8
-"""How many replies of one turn may call tools, unless told otherwise."""
+MAX_ROUNDS = 8  # replies of one turn that may call tools, unless told otherwise
+MAX_CALLS = 64  # calls that one reply may make
 
-MAX_CALLS = 64
-"""How many calls one reply may make."""
-
-_PASSED_OVER = ("tool", "system", "developer")
-"""Roles of messages that may come after the one which tells who is to speak next."""
+_PASSED_OVER = ("tool", "system", "developer")  # after the message that tells who is to speak next, these may come
 
 
 @attrs.frozen(kw_only=True)
