@@ -23,10 +23,8 @@ _HOST = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?![\w.]\d)")
 
 def sandbox_name(error: Exception) -> str:
     """Return the name of the nearest exception that the sandbox knows, so that the code can catch it as what it is."""
-    for kind in type(error).__mro__:
-        if kind.__name__ in _KNOWN and getattr(builtins, kind.__name__, None) is kind:
-            return str(kind.__name__)
-    return "RuntimeError"  # stands for one that it does not know
+    names = (kind.__name__ for kind in type(error).__mro__ if getattr(builtins, kind.__name__, None) is kind)
+    return next((name for name in names if name in _KNOWN), "RuntimeError")
 
 
 def safe_message(error: Exception) -> str:

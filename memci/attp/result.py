@@ -84,10 +84,7 @@ class Result:
         return toml({"tool_result": found}) + (_LAST_CALL if self.last else "")
 
     def message(self) -> dict[str, Any]:
-        """Return the message to append, which is one of every wire format. O(its size).
-
-        Raises ``AttpError`` where the reply is an answer to the user, which waits for no result.
-        """
+        """Return the message to append, one of every wire format; ``AttpError`` if the reply waits for no result. O(its size)."""
         if self.answer is not None:
             text = "the reply is an answer to the user: there is no result to append"
             raise AttpError(text)

@@ -85,11 +85,7 @@ class Tool:
         return records([*(parameter.shape for parameter in self.parameters), self.returns])
 
     def bind(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, Any]:
-        """Return the arguments by name, checked, as the function is to be given them. Defaults are left to the function.
-
-        Raises ``ToolArgumentError`` where one is unknown, missing, given twice or not what its parameter takes, and where *named*
-        is no mapping.
-        """
+        """Return the arguments by name, checked; defaults are left to the function. ``ToolArgumentError`` names a wrong one."""
         if not isinstance(named, Mapping):
             self._refuse(f"its arguments are an object with a value by parameter, not a {type(named).__name__}")
         places = [parameter.name for parameter in self.parameters if not parameter.by_name]
