@@ -25,11 +25,11 @@ FIXED_SHARE = 0.75
 
 @attrs.frozen(kw_only=True)
 class Calibration:
-    """What came of a report of usage."""
+    """What came of a report of usage: whether it can be about the last window, what counts are multiplied by now, and why."""
 
-    accepted: bool  # whether it can be about the last window
-    scale: float  # what counts are multiplied by now
-    reason: str  # why, in words
+    accepted: bool
+    scale: float
+    reason: str
 
 
 def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:

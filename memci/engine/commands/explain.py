@@ -19,14 +19,10 @@ _Numbers: TypeAlias = dict[str, float | int | str | bool | None]
 
 @attrs.frozen(kw_only=True)
 class Explanation:
-    """Why a page is where it is.
+    """Why a page is where it is: ``reasons`` are the rules that put it there, a sentence each, ``facts`` their numbers by name.
 
-    Attributes:
-        state: Where it is.
-        in_window: Whether its messages stand in the window, verbatim or as a recalled block.
-        in_contents: Whether the contents page that the window shows lists it, for itself or in a directory.
-        reasons: The rules that put it there, with their numbers; a sentence each.
-        facts: The numbers in the reasons, by name.
+    ``in_window`` tells whether its messages stand in the window, verbatim or as a recalled block, and ``in_contents`` whether the
+    contents page that the window shows lists it, for itself or in a directory.
     """
 
     index: str
@@ -45,8 +41,7 @@ def explain(core: Core, index: str) -> Explanation:
     """Say why a page, a root or a range of pages is where it is."""
     if pages.is_list(index):
         return _explain_list(core, index)
-    facts = pages.get_facts(core, index)
-    state, config = core.state, core.config
+    facts, state, config = pages.get_facts(core, index), core.state, core.config
     now = core.lay_out(state, state.settled)
     marks = planner.marks(state, config, now, config.budget.tokens)
     numbers: _Numbers = {

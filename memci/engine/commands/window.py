@@ -25,14 +25,12 @@ from memci.messages.tokens.message_tokens import count_tools
 
 @attrs.frozen(kw_only=True)
 class Window:
-    """What a call sends.
+    """What a call sends: ``messages`` as dicts in the session's wire format, the caller's own.
 
-    Attributes:
-        messages: Dicts in the session's wire format; the list and all in it are the caller's own.
-        system: The system prompt, where the format has a parameter of its own for it (Anthropic's ``system``: text blocks).
-        tokens: At most its size, the tools and the start of the reply included; never above ``budget``.
-        breakdown: Tokens by part (``system, tools, contents, recalled, active, open, reply``); they add up to ``tokens``.
-        seq: Sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
+    ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
+    ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``breakdown`` has
+    them by part (``system, tools, contents, recalled, active, open, reply``) and adds up to it; ``zone`` is how full it is.
+    ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
     messages: list[dict[str, Any]] = attrs.field(repr=False)

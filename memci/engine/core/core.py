@@ -162,7 +162,7 @@ class Core:
         self.store.journal.head()  # only this opening knows whether what is there now is still the same session
         former, self.store = self.store, self.reopen()
         try:
-            self._check_not_cut()
+            self._check_length(self.store.journal.head(), self.state.seq)
             self.reload()
         except BaseException:
             self.store.close()
@@ -175,7 +175,7 @@ class Core:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
         if self.lost:
             self.recover()
-        self._check_not_cut()
+        self._check_length(self.store.journal.head(), self.state.seq)
         known, erased_seq = self.state.seq, self.state.erased_seq
         self._take_in(self.store.journal.read(known))
         if self.state.erased_seq != erased_seq:
@@ -183,15 +183,6 @@ class Core:
             self.indexed = None
             if not self.read_only:
                 self.forget_erased(self, known)
-
-    def _check_not_cut(self) -> None:
-        head, known = self.store.journal.head(), self.state.seq
-        if head < known:
-            self._refuse_cut(head, f"{known} was safe")
-
-    def _refuse_cut(self, head: int, known: str, or_else: str = "") -> None:
-        message = f"it ends at {head}, and {known}: it was cut. Restore it from a backup{or_else}"
-        raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events after it."""
@@ -243,8 +234,8 @@ class Core:
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
-        if self.configuration():
-            self.commit([])
+        if settings := self.configuration():
+            self._commit(settings)
 
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged."""
@@ -424,11 +415,14 @@ class Core:
                 return KeptState(state_codec.from_mapping(value["state"]), value["mark"], seq)
         return KeptState(State(session=self.session_id, config=Config.from_mapping(self.policy)))
 
-    def _check_length(self, head: int, known: int, witness: str) -> None:
-        """Raise ``CorruptError`` where the journal is shorter than it was once, unless it was not promised to last."""
-        if known > head and self.store.durability == "fsync":
-            or_else = ", or delete the session's snapshots and index.sqlite and go on with what is left"
-            self._refuse_cut(head, f"{witness} knows of {known} events", or_else)
+    def _check_length(self, head: int, known: int, witness: str = "") -> None:
+        """Raise ``CorruptError`` where the journal is shorter than this process knows, or a *witness* of what was to last."""
+        if known > head and (not witness or self.store.durability == "fsync"):
+            message = (
+                f"it ends at {head}, and {witness or 'this process'} knows of {known} events: it was cut. Restore it from a "
+                "backup, or delete the session's snapshots and index.sqlite and go on with what is left"
+            )
+            raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
     def page_facts(self, page: Page, title: str = "") -> PageFacts:
         """Return the facts of a page that stands in the window for itself. O(1)."""

@@ -39,14 +39,18 @@ def zone(tokens: int, budget: int) -> Zone:
 
 @attrs.frozen(kw_only=True)
 class Fold:
-    """A fold that happened. *pages* are those that left the window, or with ``undo`` came back, oldest first."""
+    """A fold that happened, for its ``reason``: ``marks``, ``command``, ``budget`` or ``undo``.
+
+    ``pages`` left the window, oldest first, or with ``undo`` came back; ``evicted`` are the indexes of the entries that left the
+    contents page with it; ``seq`` is the event's sequence number, 0 when nothing was to be done.
+    """
 
     pages: tuple[str, ...]
-    evicted: tuple[str, ...] = ()  # indexes of the entries that left the contents page with it
+    evicted: tuple[str, ...] = ()
     tokens_before: int
     tokens_after: int
-    reason: str  # marks, command, budget or undo
-    seq: int  # of the event; 0 when nothing was to be done
+    reason: str
+    seq: int
 
 
 @attrs.frozen(kw_only=True)

@@ -84,15 +84,10 @@ def no_result_tokens(call: Call) -> int:
 
 def _quoted(found: Iterable[Part]) -> Iterator[str]:
     for part in found:
-        match part.kind:
-            case PartKind.TEXT | PartKind.RESULT:
-                yield part.text
-            case PartKind.CALL:
-                yield f"call {part.text}"
-            case PartKind.IMAGE:
-                yield "[image]"
-            case PartKind.THOUGHT | PartKind.OTHER:
-                pass
+        if part.kind in (PartKind.TEXT, PartKind.RESULT, PartKind.CALL):
+            yield f"call {part.text}" if part.kind is PartKind.CALL else part.text
+        elif part.kind is PartKind.IMAGE:
+            yield "[image]"
 
 
 def _pieces(found: Iterable[Part], wire: Format, address: str) -> Iterator[str | dict[str, Any]]:
@@ -100,10 +95,8 @@ def _pieces(found: Iterable[Part], wire: Format, address: str) -> Iterator[str |
     for part in found:
         if part.inner:
             for inner in part.inner:
-                if inner.kind is PartKind.OTHER and not inner.inner and not media_tokens_of(inner):
-                    yield described(inner.text, address)
-                else:
-                    yield from _pieces([inner], wire, address)
+                plain = inner.kind is PartKind.OTHER and not inner.inner and not media_tokens_of(inner)
+                yield from [described(inner.text, address)] if plain else _pieces([inner], wire, address)
         elif part.kind is PartKind.IMAGE or (part.kind is PartKind.OTHER and media_tokens_of(part)):
             yield from _media(part, wire, address)
         elif part.kind is PartKind.OTHER:

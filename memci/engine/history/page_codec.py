@@ -10,7 +10,6 @@ from memci.messages.message import Message
 
 FILE_VERSION = 1
 
-
 Written: TypeAlias = Callable[[Message], object]
 """What stands for a message in a value that is to be encoded."""
 
@@ -25,23 +24,19 @@ def encoded(make: Callable[[Written], object]) -> bytes:
 
 def page_value(page: Page, written: Written = Message.value) -> dict[str, Any]:
     """Return a page with its messages and their sizes, as events and snapshots hold it. O(its size)."""
-    return {
-        "page": page.index,
-        "turn": page.turn,
-        "opened_by": page.opened_by.value,
-        "name": page.name,
-        "entries": [
-            {
-                "seq": node.seq,
-                "at": node.at,
-                "tokens": node.tokens,
-                "stub_tokens": node.stub_tokens,
-                **_noted(node),
-                "message": written(node.message),
-            }
-            for node in page.nodes()
-        ],
-    }
+    value = _value(page, written)
+    for node, entry in zip(page.nodes(), value["entries"], strict=True):
+        entry |= {"tokens": node.tokens, "stub_tokens": node.stub_tokens}
+    return {**value, "name": page.name}
+
+
+def _value(page: Page, written: Written) -> dict[str, Any]:
+    def entry(node: MessageNode) -> dict[str, Any]:
+        noted = {} if node.message.attp is None else {"attp": node.message.attp}
+        return {"seq": node.seq, "at": node.at, **noted, "message": written(node.message)}
+
+    head = {"page": page.index, "turn": page.turn, "opened_by": page.opened_by.value}
+    return {**head, "entries": [entry(node) for node in page.nodes()]}
 
 
 def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], Message]) -> Page:
@@ -49,14 +44,8 @@ def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], 
     page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]), name=value["name"])
     for entry in value["entries"]:
         message = facts(entry["message"]).marked(entry.get("attp"))
-        node = MessageNode(
-            message=message,
-            tokens=entry["tokens"],
-            seq=entry["seq"],
-            stub_tokens=entry["stub_tokens"],
-            at=entry["at"],
-        )
-        page.add(node)
+        kept = {name: entry[name] for name in ("tokens", "seq", "stub_tokens", "at")}
+        page.add(MessageNode(message=message, **kept))
         for call_id in message.answers:
             if call_id in page.open_calls:
                 page.answer(call_id)
@@ -69,18 +58,8 @@ def page_file(page: Page) -> tuple[bytes, str]:
     The file holds what the journal holds of the page, so that it can be made again from there, byte for byte; a fork's files
     are those of its source.
     """
-
-    def value(written: Written) -> dict[str, Any]:
-        entries = [{"seq": node.seq, "at": node.at, **_noted(node), "message": written(node.message)} for node in page.nodes()]
-        head = {"v": FILE_VERSION, "page": page.index, "turn": page.turn, "opened_by": page.opened_by.value}
-        return {**head, "entries": entries}
-
-    data = encoded(value)
+    data = encoded(lambda written: {"v": FILE_VERSION, **_value(page, written)})
     return data, hashlib.sha256(data).hexdigest()
-
-
-def _noted(node: MessageNode) -> dict[str, bool]:
-    return {} if node.message.attp is None else {"attp": node.message.attp}
 
 
 def file_name(index: str, revision: int) -> str:
