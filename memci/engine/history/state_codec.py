@@ -4,8 +4,9 @@ Journals hold what this module writes, so that what it wrote once must be read f
 passed over.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
 
 import attrs
 
@@ -18,27 +19,19 @@ from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.message import Message
 
-_Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
-
 VERSION = 7
 
 _READ = (6, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
+_COPIED = ("next_number", "ratios", "detours", "answers")
 _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media")
 
 
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
     """Return the state as a JSON value. O(visible)."""
-    archive = state.archive
-
-    def page(given: Page) -> dict[str, Any]:
-        return page_value(given, written)
-
-    def items(entries: Iterable[Item]) -> list[dict[str, Any]]:
-        return [entry.to_mapping() for entry in entries]
+    archive, page = state.archive, partial(page_value, written=written)
 
     def attached(given: Page) -> dict[str, Any]:
         attachment = state.recalled.attachments[given.index]
@@ -55,30 +48,27 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "message": written(node.message),
             "tokens": node.tokens,
             "indexes": sorted(archive.published),
-            "directories": items(archive.shown_directories),
+            "directories": [directory.to_mapping() for directory in archive.shown_directories],
         }
         for node in archive.message_list
     ]
     return {
         "v": VERSION,
-        **{name: getattr(state, name) for name in _AS_THEY_ARE},
+        **{name: getattr(state, name) for name in (*_AS_THEY_ARE, *_COPIED)},
         "config": state.configured,
-        "next_number": state.next_number,
         "system": [page(each) for each in state.system.pages()],
         "active": [page(each) for each in state.active.pages()],
         "recalled": [attached(each) for each in state.recalled.pages()],
-        "entries": items(archive.entries),
+        "entries": [entry.to_mapping() for entry in archive.entries],
         "published": shown[0] if shown else None,
-        "opening": _or_none(page, state.opening),
+        "opening": state.opening and page(state.opening),
         "pinned": sorted(state.pinned),
-        "recalls": {index: list(recalls) for index, recalls in sorted(state.recalls.items())},
+        "recalls": dict(sorted(state.recalls.items())),
         "late": {index: [late(index, each) for each in results] for index, results in state.late.items()},
-        "last_fold": _or_none(lambda last: {"folded": list(last.folded), "entries": items(last.entries)}, state.last_fold),
-        "settled": _or_none(attrs.asdict, state.settled),
-        "ratios": list(state.ratios),
+        "last_fold": state.last_fold
+        and {"folded": state.last_fold.folded, "entries": [entry.to_mapping() for entry in state.last_fold.entries]},
+        "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
-        "detours": [list(detour) for detour in state.detours],
-        "answers": list(state.answers),
     }
 
 
@@ -98,14 +88,11 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         traffic=Traffic(**value["traffic"]),
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
-        settled=_or_none(lambda settled: WindowSettled(**known_fields(WindowSettled, settled)), value["settled"]),
-        last_fold=_or_none(lambda last: LastFold(tuple(last["folded"]), _items(last["entries"])), value["last_fold"]),
+        settled=value["settled"] and WindowSettled(**known_fields(WindowSettled, value["settled"])),
+        last_fold=value["last_fold"] and LastFold(tuple(value["last_fold"]["folded"]), _items(value["last_fold"]["entries"])),
     )
     facts = state.wire.facts
-
-    def page(given: Mapping[str, Any]) -> Page:
-        return page_from_value(given, facts)
-
+    page = partial(page_from_value, facts=facts)
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
         for each in pages:
             chapter.add_page(page(each))
@@ -116,7 +103,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     if (shown := value["published"]) is not None:
         directories = map(Directory.from_mapping, shown["directories"])
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
-    state.opening = _or_none(page, value["opening"])
+    state.opening = value["opening"] and page(value["opening"])
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
@@ -124,7 +111,3 @@ def from_mapping(value: Mapping[str, Any]) -> State:
 
 def _items(values: Iterable[Mapping[str, Any]]) -> tuple[Item, ...]:
     return tuple(Directory.from_mapping(each) if "covers" in each else ContentsEntry.from_mapping(each) for each in values)
-
-
-def _or_none(make: Callable[[_Given], _Made], given: _Given | None) -> _Made | None:
-    return None if given is None else make(given)
