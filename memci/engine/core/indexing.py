@@ -120,9 +120,7 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
             for value in pages:
                 writer.change_page(value["page"], state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)
         case events.PageBegan(page=index, turn=turn, name=name):
-            if writer.newest_page() != index:
-                _complete_newest(writer)
-            writer.put_page(_opened(index, turn, seq, name or ""))
+            _open_page(writer, index, turn, seq, name or "")
         case events.Rewound(page=index, position=position):
             writer.drop_from(index, position)
         case events.CheckpointMade():
@@ -146,8 +144,7 @@ def entry_text(message: Message) -> str:
 
 def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", message: Message) -> None:
     if event.opens is not None and event.opens != SYSTEM:
-        _complete_newest(writer)
-        writer.put_page(_opened(event.page, event.turn, seq))
+        _open_page(writer, event.page, event.turn, seq)
     text, role, key = entry_text(message), message.speaker, event.key
     writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
     for call_id, call_seq in event.answers:
@@ -158,17 +155,13 @@ def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", mess
         writer.add_call(call.id, seq=seq, page=event.page)
 
 
-def _complete_newest(writer: "IndexWriter") -> None:
-    """Make the page searchable that was open until now."""
+def _open_page(writer: "IndexWriter", index: str, turn: int, seq: int, title: str = "") -> None:
+    """Put a page in, and make the one searchable that was open until now."""
     newest = writer.newest_page()
-    if newest is not None:
+    if newest is not None and newest != index:
         writer.index_page(newest)
-
-
-def _opened(index: str, turn: int, seq: int, title: str = "") -> PageFacts:
-    return PageFacts(
-        index=index, state=PageState.ACTIVE, turn=turn, entries=0, tokens=0, title=title, first_seq=seq, last_seq=seq
-    )
+    state = PageState.ACTIVE
+    writer.put_page(PageFacts(index=index, state=state, turn=turn, entries=0, tokens=0, title=title, first_seq=seq, last_seq=seq))
 
 
 def _fold(event: events.PagesFolded, writer: "IndexWriter") -> None:

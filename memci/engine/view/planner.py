@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterator
 from itertools import islice
+from typing import NamedTuple
 
 import attrs
 
@@ -30,8 +31,7 @@ class FoldPlan:
     contents_tokens: int | None = None  # to which the contents page shrinks if that evicts nothing; None for its usual limit
 
 
-@attrs.frozen(kw_only=True)
-class Marks:
+class Marks(NamedTuple):
     """The marks in tokens of a whole window."""
 
     high: float
@@ -91,8 +91,8 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
         if page.index not in folded:
             folded.add(page.index)
             left -= layout.page(page.index)
-    order = [page.index for page in state.active.pages() if page.index in folded]
-    return FoldPlan(pages=tuple(order), reason="budget", contents_tokens=contents)
+    order = tuple(page.index for page in state.active.pages() if page.index in folded)
+    return FoldPlan(pages=order, reason="budget", contents_tokens=contents)
 
 
 def next_budget(state: State, config: Config) -> int:
