@@ -1,12 +1,12 @@
 """Why a page is where it is."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import attrs
 
-from memci.archive.catalogue.page_facts import PageState
+from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.chapters.address import is_root, segment_of
 from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM
@@ -39,12 +39,27 @@ class Explanation:
 
 def explain(core: Core, index: str) -> Explanation:
     """Say why a page, a root or a range of pages is where it is."""
+    facts, archive = pages.read_facts(core, index), core.state.archive
     if pages.is_list(index):
-        return _explain_list(core, index)
-    facts, state, config = pages.get_facts(core, index), core.state, core.config
+        listed, shown = pages.read(core, index).pages, facts.state is not PageState.ARCHIVED
+        if is_root(index):
+            shown = bool(listed) if segment_of(index) == SYSTEM else bool(archive.message_list)
+        numbers: _Numbers = {"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": len(listed)}
+        reasons, in_contents = _of_list(core, facts, listed, shown=shown), index in archive.published
+    else:
+        shown, in_contents = facts.state in (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED), archive.shows(index)
+        numbers = _numbers(core, facts)
+        reasons = _reasons(core, index, facts.state, numbers)
+    return Explanation(
+        index=index, state=facts.state, in_window=shown, in_contents=in_contents, reasons=tuple(reasons), facts=numbers
+    )
+
+
+def _numbers(core: Core, facts: PageFacts) -> _Numbers:
+    state, config = core.state, core.config
     now = core.lay_out(state, state.settled)
     marks = planner.marks(state, config, now, config.budget.tokens)
-    numbers: _Numbers = {
+    return {
         **{name: getattr(facts, name) for name in _OF_FACTS},
         "now_turn": state.turn,
         "window_tokens": now.tokens,
@@ -54,42 +69,25 @@ def explain(core: Core, index: str) -> Explanation:
         "min_pages": config.active.min_pages,
         "max_pages": config.active.max_pages,
         "active_pages": len(state.active),
-        "listed_as": str(entry.detail) if (entry := state.archive.find_entry(index)) is not None else None,
+        "listed_as": str(entry.detail) if (entry := state.archive.find_entry(facts.index)) is not None else None,
     }
-    return Explanation(
-        index=index,
-        state=facts.state,
-        in_window=facts.state in (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED),
-        in_contents=state.archive.shows(index),
-        reasons=tuple(_reasons(core, index, facts.state, numbers)),
-        facts=numbers,
-    )
 
 
-def _explain_list(core: Core, index: str) -> Explanation:
-    facts, listed = pages.read_facts(core, index), pages.read(core, index).pages
-    archive, system = core.state.archive, segment_of(index) == SYSTEM
+def _of_list(core: Core, facts: PageFacts, listed: Sequence[PageFacts], *, shown: bool) -> Iterator[str]:
     states = Counter(str(each.state) for each in listed)
     told = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
-    reasons = [f"It stands for {len(listed)} pages: {told}."]
-    shown = bool(listed) if system else bool(archive.message_list)
-    if is_root(index):
-        never = "It is the system part, which never folds." if system else "It is the contents page, and always stands open."
-        reasons.append(never if shown else "The window does not show it: nothing is there to be shown yet.")
-    else:
-        shown = facts.state is not PageState.ARCHIVED
-        if index in archive.published:
-            reasons.append("The contents page that the window shows lists it as a directory.")
+    yield f"It stands for {len(listed)} pages: {told}."
+    if not is_root(facts.index):
+        if facts.index in core.state.archive.published:
+            yield "The contents page that the window shows lists it as a directory."
         if facts.state is PageState.ATTACHED:
-            reasons.append(_attached(core, index))
-    return Explanation(
-        index=index,
-        state=facts.state,
-        in_window=shown,
-        in_contents=index in archive.published,
-        reasons=tuple(reasons),
-        facts={"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": len(listed)},
-    )
+            yield _attached(core, facts.index)
+    elif not shown:
+        yield "The window does not show it: nothing is there to be shown yet."
+    elif segment_of(facts.index) == SYSTEM:
+        yield "It is the system part, which never folds."
+    else:
+        yield "It is the contents page, and always stands open."
 
 
 def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:

@@ -242,27 +242,22 @@ def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:
 
 def _fade_excess(core: Core, layout: Layout, budget: int) -> None:
     """Let recalled pages go that take more than their share."""
-    _let_go(core, layout, layout.breakdown["recalled"] - int(core.config.recall.max_share * budget))
+    _fade(core, layout, layout.tokens - layout.breakdown["recalled"] + int(core.config.recall.max_share * budget))
 
 
 def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
     """Let pages go that nobody asked for until the window fits."""
-    _let_go(core, layout, layout.tokens - budget, lambda each: bool(each.prefetched))
+    _fade(core, layout, budget, lambda each: bool(each.prefetched))
 
 
 def _fade_older(core: Core, layout: Layout, budget: int) -> None:
     """Let pages go that were recalled in earlier turns until the window fits."""
-    _let_go(core, layout, layout.tokens - budget, lambda each: each.turn < core.state.turn)
+    _fade(core, layout, budget, lambda each: each.turn < core.state.turn)
 
 
-def _fade(core: Core, layout: Layout, budget: int) -> None:
-    """Let recalled pages go until the window fits."""
-    _let_go(core, layout, layout.tokens - budget)
-
-
-def _let_go(core: Core, layout: Layout, over: int, may_go: Callable[[Attachment], bool] | None = None) -> None:
-    """Let recalled pages go, the least recently used first, until *over* tokens are gone."""
-    faded = []
+def _fade(core: Core, layout: Layout, budget: int, may_go: Callable[[Attachment], bool] | None = None) -> None:
+    """Let recalled pages go, the least recently used first, until the window fits."""
+    over, faded = layout.tokens - budget, []
     for index, attachment in core.state.recalled.least_used():
         if over > 0 and (may_go is None or may_go(attachment)):
             faded.append(index)

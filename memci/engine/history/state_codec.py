@@ -30,7 +30,7 @@ _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media"
 
 
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
-    """Return the state as a JSON value. O(visible)."""
+    """Return the state as a value that JSON can hold. O(visible)."""
     archive, page = state.archive, partial(page_value, written=written)
 
     def attached(given: Page) -> dict[str, Any]:

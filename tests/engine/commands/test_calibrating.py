@@ -246,7 +246,7 @@ def test_snapshots_of_before_have_the_scale_only() -> None:
     session, counted = asked()
     session.report_usage(prompt_tokens=2 * counted)
     value = state_codec.to_mapping(session._core.state)
-    assert ([1.0, 2.0], (1.0, 2.0)) == (value["ratios"], state_codec.from_mapping(value).ratios)
+    assert ((1.0, 2.0), (1.0, 2.0)) == (value["ratios"], state_codec.from_mapping(value).ratios)
     del value["ratios"]
     assert (2.0, 2.0) == state_codec.from_mapping(value).ratios
 
