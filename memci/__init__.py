@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
     from memci.archive.contents.contents_page import ContentsPage
     from memci.chapters.page import Entry, Page
-    from memci.engine.aio.engine import AsyncEngine
-    from memci.engine.aio.session import AsyncSession
+    from memci.engine.aio.engine import AsyncEngine, AsyncSession
     from memci.engine.commands.calibrating import Calibration
     from memci.engine.commands.explain import Explanation
     from memci.engine.commands.window import Window
@@ -127,8 +126,7 @@ _MODULES = {
     "memci.archive.catalogue.page_facts": ("Checkpoint", "CheckpointKind", "PageFacts", "PageState"),
     "memci.archive.contents.contents_page": ("ContentsPage",),
     "memci.chapters.page": ("Entry", "Page"),
-    "memci.engine.aio.engine": ("AsyncEngine",),
-    "memci.engine.aio.session": ("AsyncSession",),
+    "memci.engine.aio.engine": ("AsyncEngine", "AsyncSession"),
     "memci.engine.commands.calibrating": ("Calibration",),
     "memci.engine.commands.explain": ("Explanation",),
     "memci.engine.commands.window": ("Window",),

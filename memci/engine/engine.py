@@ -4,6 +4,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -15,12 +16,10 @@ from memci.archive.stores.names import check_identifier
 from memci.archive.summarizers.summary import Summarizer
 from memci.engine.core.core import Core, KeptState
 from memci.engine.core.open_sessions import OpenCores
-from memci.engine.erasure.erasing import Receipt, forget_erased
-from memci.engine.erasure.fork_erasing import erase_in_forks
+from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
-from memci.engine.tools.instructions import instructions
-from memci.engine.upkeep import forking
+from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.tokens.counter import get_counter
@@ -29,9 +28,29 @@ from memci.version import VERSION
 
 utc_now = functools.partial(datetime.now, UTC)
 
+_INSTRUCTIONS = (
+    "Earlier pages of this conversation are listed in a contents page, under an index such as [usr-12] or, below a range such as "
+    "[usr-20..51], by number. When you need one in full, call the tool recall_page with its index (a range gives a list of its "
+    "pages); search_pages finds pages by words."
+)
 
-class Engine:
+
+@functools.cache
+def _instructions(protocol: str) -> str:
+    """Return how the system part tells the model to recall; empty for the protocol ``none``, with all of ATTP for ``attp``."""
+    if protocol == "attp":
+        from memci.engine.tools.recall_tools import attp_prompt  # noqa: PLC0415 (for those who speak ATTP)
+
+        return f"{_INSTRUCTIONS}\n\n{attp_prompt()}"
+    return _INSTRUCTIONS if protocol == "native" else ""
+
+
+class Engine(AbstractContextManager["Engine"]):
     """Owns a store, a config, and the sessions that are open. Threads may share it.
+
+    ``ConfigError`` names the path of a setting that cannot be used; ``InvalidIdError`` comes of a tenant that is no text, or
+    empty, ``ArgumentError`` of a summarizer or a clock that is none. What writes raises ``PermissionDeniedError`` where it only
+    reads.
 
     Args:
         store: A URL such as ``file:./chats`` or ``memory:``, or a store; by default what the config names.
@@ -41,11 +60,6 @@ class Engine:
         on_conflict: What commands do when somebody else wrote first, ``raise`` or ``retry``; by default what the config says.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
         clock: Tells the time, in UTC.
-
-    Raises:
-        ConfigError: A setting cannot be used; the error names its path.
-        InvalidIdError: The tenant is not text of at least one character.
-        ArgumentError: The clock cannot be called.
     """
 
     def __init__(  # noqa: PLR0913 (each is another thing)
@@ -68,13 +82,13 @@ class Engine:
 
             check_installed()
         chosen = self._config.store if store is None else store
-        if not isinstance(chosen, str) and not callable(getattr(chosen, "open", None)):
-            message = f"a {type(chosen).__name__} is no store: give a URL, such as file:./chats or memory:, or a store"
-            raise ConfigError(message, path="store")
         if isinstance(chosen, str):
             from memci.archive.stores.url import open_store  # noqa: PLC0415 (loads a store's files only when one is opened)
 
             chosen = open_store(chosen, self._config.durability)
+        elif not callable(getattr(chosen, "open", None)):
+            message = f"a {type(chosen).__name__} is no store: give a URL, such as file:./chats or memory:, or a store"
+            raise ConfigError(message, path="store")
         self._store = chosen
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
@@ -91,16 +105,8 @@ class Engine:
 
     @classmethod
     def from_config(cls, path: str | os.PathLike[str]) -> Self:
-        """Make an engine of a YAML file; ``memci config`` prints one with all defaults.
-
-        Raises:
-            ConfigError: The file cannot be read or used; the error names the place.
-        """
+        """Make an engine of a YAML file (``memci config`` prints one); ``ConfigError`` names the place that cannot be used."""
         return cls(config=Config.from_file(path))
-
-    def __enter__(self) -> Self:
-        """Return the engine."""
-        return self
 
     def __exit__(self, *_error: object) -> None:
         """Close the engine."""
@@ -121,10 +127,8 @@ class Engine:
 
         Opening reads a snapshot and the events after it, whatever the length of the history, or only what others wrote since this
         engine closed the session. The same id opened twice shares one conversation; each handle is closed for itself.
-
-        Raises:
-            InvalidIdError: The id is not text, is empty, or UTF-8 cannot encode it.
-            CorruptError: What is stored of it is damaged; other sessions are not affected.
+        ``InvalidIdError`` where the id is not text, is empty, or UTF-8 cannot encode it; ``CorruptError`` where what is stored of
+        it is damaged, which does not affect others.
         """
         check_identifier(session_id, "session id")
         self._check_open()
@@ -145,27 +149,21 @@ class Engine:
     def fork(self, session_id: str, new_id: str, at: int | None = None) -> Session:
         """Make a new session that begins with what another one was after the event *at*, now by default, and open it.
 
-        The two are independent of each other from then on. An interrupted fork can be repeated. O(history), in bounded memory.
-
-        Raises:
-            InvalidIdError: There is no such session, or the new id is not one.
-            ConfigError: There is no such event, or the session has or had the new id.
-            ConflictError: There is a session of the new id.
-            PermissionDeniedError: The engine only reads.
+        The two are independent from then on. An interrupted fork can be repeated. O(history), in bounded memory.
+        ``InvalidIdError`` for no such session, or a new id that is none; ``ConfigError`` for no such event, or an id that the
+        session has or had; ``ConflictError`` where there is a session of the new id.
         """
         self._check("fork", new_id)
         with self.session(session_id) as source:
-            missing = forking.fork(source._core, self._store, new_id, at)  # noqa: SLF001 (the handle is the engine's)
+            missing = copying.fork(source._core, self._store, new_id, at)  # noqa: SLF001 (the handle is the engine's)
         with self.session(new_id) as fork:
-            forking.mend(fork._core, missing)  # noqa: SLF001 (as above)
+            copying.mend(fork._core, missing)  # noqa: SLF001 (as above)
         return self.session(new_id)
 
     def repair(self, session_id: str, *, apply: bool = False) -> Repair:
         """Say what of a session differs from its journal and what makes it good; with *apply*, do it. O(history).
 
-        Raises:
-            CorruptError: The end of the journal is damaged: restore it from a backup.
-            PermissionDeniedError: It is to be applied, and the engine only reads.
+        ``CorruptError`` where the end of the journal is damaged: restore it from a backup.
         """
         if apply:
             self._check("repair", session_id)
@@ -173,19 +171,12 @@ class Engine:
             return repair(core, apply=apply)
 
     def erase(self, session_id: str, index: str | int, *, forks: bool = False) -> tuple[Receipt, ...]:
-        """Erase a page of a session, as ``Session.erase`` does, and with *forks* in all forks that took it over, and in theirs.
+        """Erase a page as ``Session.erase`` does, and with *forks* in all forks that took it over, and in theirs.
 
-        With *forks* all sessions of the tenant are looked at, for the forks of a fork that was deleted: one record of each, and
-        all of those that come from the same session.
-
-        Returns:
-            A receipt for each session that the page was erased in.
-
-        Raises:
-            PermissionDeniedError: The engine only reads.
-            PageNotFoundError: No page has this index.
-            UnavailableError: It is not known to be done in the session; nothing was done in its forks. Erase again.
-            ErasureError: It was erased in the session, and in some forks it could not be; it has the receipts.
+        Returns a receipt for each session that it was erased in. With *forks* all sessions of the tenant are looked at, for the
+        forks of a fork that was deleted: one record of each, and all of those that come from the same session. After
+        ``UnavailableError``, which comes before anything is done in forks, erase again. ``ErasureError`` has the receipts where
+        it was erased in the session, and could not be in some forks.
         """
         self._check("erase", session_id)
         with self.session(session_id) as session:
@@ -200,13 +191,7 @@ class Engine:
         return erase_in_forks(self._store, self._tenant, erased, receipt)
 
     def delete(self, session_id: str) -> None:
-        """Remove all that is stored of a session: journal, page files, snapshots, index. Nothing happens where there is none.
-
-        Handles on it that are open are closed.
-
-        Raises:
-            PermissionDeniedError: The engine only reads.
-        """
+        """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles."""
         self._check("delete", session_id)
         self._open.drop(session_id)
         self._store.delete(self._tenant, session_id)
@@ -215,11 +200,8 @@ class Engine:
         """Load what a first request needs, so that the first user does not wait for it: vocabulary, tables, modules, connection.
 
         A request is rehearsed in memory, and the store is asked for a session. 0.3 to 0.6 s, once in a process; call it when a
-        worker starts. Nothing is written.
-
-        Raises:
-            ConfigError: The vocabulary or an extra is missing.
-            UnavailableError: The store cannot be reached.
+        worker starts. Nothing is written. ``ConfigError`` where the vocabulary or an extra is missing, ``UnavailableError`` where
+        the store cannot be reached.
         """
         if isinstance(self._counter, TiktokenCounter):
             self._counter.load()
@@ -257,7 +239,7 @@ class Engine:
             reopen=open_stored,
             counter=self._counter,
             summarizer=self._summarizer,
-            instructions=instructions(self._config.recall.protocol),
+            instructions=_instructions(self._config.recall.protocol),
             forget_erased=forget_erased,
             clock=self._clock,
             read_only=self._read_only,

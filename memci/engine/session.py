@@ -1,8 +1,9 @@
 """A session: one conversation, and all that can be done with it."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import attrs
 
@@ -18,9 +19,8 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.reading import pages
-from memci.engine.reading.listing import page_range, page_state
 from memci.engine.reading.searching import Hit, search
-from memci.engine.settings.config import Config
+from memci.engine.settings.config import Config, refusal
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, SessionClosedError, shown
 from memci.messages.codec import MessageLike, as_list
@@ -35,29 +35,22 @@ _Answer = TypeVar("_Answer")
 OnConflict = Literal["raise", "retry"]
 
 
-class Session:
+class Session(AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
-    ``SessionClosedError`` on a closed handle, and every call that writes raises ``ConflictError`` when another process wrote
-    first (``refresh`` brings that in; reading facts of pages raises it too), ``UnavailableError`` when the store fails, and
-    ``PermissionDeniedError`` on an engine that only reads. With ``on_conflict: retry``, a call takes in by itself what others
-    wrote, and begins again, unless it would then do something else than was meant.
-
-    Page indexes are text such as ``usr-12``, or the number alone. ``PageNotFoundError`` says that no page has one, and
-    ``PermissionDeniedError`` also that a root, or a page of the system part, stays as it is.
+    ``SessionClosedError`` on a closed handle. A call that writes raises ``ConflictError`` where another process wrote first
+    (``refresh`` brings that in; reading facts of pages raises it too), ``UnavailableError`` where the store fails,
+    ``PermissionDeniedError`` on an engine that only reads. With ``on_conflict: retry``, a call takes in what others wrote and
+    begins again, unless it would then do something else than was meant. Page indexes are text such as ``usr-12``, or the number
+    alone: ``PageNotFoundError`` for that of no page, ``PermissionDeniedError`` to change a root or a system page.
     """
 
     def __init__(self, core: Core, release: Callable[["Session", Core], None]) -> None:
         self._core = core
         self._release = release
         self._closed = False
-        self._toolbox: RecallToolbox | None = None
         self._runtime: Runtime | None = None
-
-    def __enter__(self) -> Self:
-        """Return the session."""
-        return self
 
     def __exit__(self, *_error: object) -> None:
         """Close the handle."""
@@ -91,10 +84,7 @@ class Session:
 
     @property
     def config(self) -> Config:
-        """The settings in force, as the journal holds them: those of the process that wrote last; before any event this one's.
-
-        Where sessions are stored, and how safely, is no part of them and has its defaults here.
-        """
+        """The settings in force: those of the process that wrote last, without store and durability; at first this one's."""
         with self._open() as core:
             return core.state.config
 
@@ -124,58 +114,37 @@ class Session:
     ) -> Entry:
         """Take a message in, and return its entry once the message is safe.
 
-        Args:
-            message: A message in the session's wire format, as a dict or as the object of a provider's SDK, such as
-                ``response.choices[0].message``, whose ``model_dump(mode="json", exclude_unset=True)`` it then is; it is copied.
-            at: When it was said: a datetime or ISO 8601 text, taken as UTC when it names no zone; now by default.
-            key: Idempotency key: repeating the command with it gives the first answer again.
-            on_conflict: ``retry`` refreshes and appends again, at the end, when somebody else wrote first; ``raise`` raises; by
-                default what the engine's settings say.
-
-        Raises:
-            InvalidMessageError: It was refused, and why; nothing was stored.
-            ConflictError: Somebody else wrote first, or the key was used for another message.
+        It is in the session's wire format: a dict, or the object of a provider's SDK, such as ``response.choices[0].message``,
+        whose ``model_dump(mode="json", exclude_unset=True)`` it then is; it is copied. *at* is when it was said: a datetime or
+        ISO 8601 text, taken as UTC when it names no zone; now by default. Repeating the command with its idempotency *key* gives
+        the first answer again. Where others wrote first, *on_conflict* ``retry`` refreshes and appends at the end, ``raise``
+        raises; by default as the config says. ``InvalidMessageError`` says why one is refused: nothing was stored.
+        ``ConflictError`` also where the key was used for another message.
         """
         return self.extend([message], at=at, key=key, on_conflict=on_conflict)[0]
 
     def extend(
-        self,
-        messages: Sequence[MessageLike],
-        *,
-        at: object = None,
-        key: str | None = None,
-        on_conflict: OnConflict | None = None,
+        self, messages: Sequence[MessageLike], *, at: object = None, key: str | None = None, on_conflict: OnConflict | None = None
     ) -> list[Entry]:
         """Take messages in, all or none, in one commit, and return their entries; see ``append``. O(messages + visible)."""
         if on_conflict not in (None, *get_args(OnConflict)):
-            message = f"{shown(on_conflict)} is not known: give raise or retry"
-            raise ConfigError(message, path="on_conflict")
+            raise refusal(path="on_conflict", value=on_conflict, allowed="raise or retry")
         with self._open() as core:
             several = as_list(messages)
             wanted = on_conflict or core.config.on_conflict
             return appending.append(core, several, at=at, key=key, on_conflict=wanted) if several else []
 
     def window(self, budget: int | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> Window:
-        """Return what the next call sends: it fits, or ``BudgetError`` says which part is too large. O(visible).
+        """Return what the next call sends: at most *budget* tokens, by default the configured window without its reserve.
 
-        While it does not fit: completed pages fold, then the contents page shrinks, recalled pages fade, and large entries are
-        shown as stubs.
-
-        Args:
-            budget: Tokens it may hold; by default the configured window without its reserve.
-            tools: Tool schemas that are sent with it; their tokens count.
-
-        Raises:
-            BudgetError: It does not fit, with the tokens by part; the session goes on.
+        O(visible). The schemas of *tools* count. While it does not fit: completed pages fold, then the contents page shrinks,
+        recalled pages fade, and large entries are shown as stubs; then ``BudgetError`` has the tokens by part, and the session
+        goes on.
         """
         return self._run(lambda core: make_window(core, budget, tools))
 
     def render(self, at: int) -> Window:
-        """Return the window as it was after the event *at*, byte for byte. Costs a snapshot and the events after it.
-
-        Raises:
-            ConfigError: There is no such event.
-        """
+        """Return the window as after the event *at*, byte for byte; ``ConfigError`` for no event. O(events since a snapshot)."""
         with self._open() as core:
             if type(at) is not int or not 0 <= at <= core.state.seq:
                 message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
@@ -184,18 +153,18 @@ class Session:
 
     def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
         """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
-        wanted = None if state is None else page_state(state)
+        wanted = None if state is None else pages.page_state(state)
         return self._run(lambda core: [facts for facts in core.all_facts() if wanted is None or facts.state is wanted])
 
     def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
         """Return the facts of at most *limit* pages after the first *start*, oldest first, and how many pages there are."""
-        return self._run(lambda core: page_range(core, start, limit))
+        return self._run(lambda core: pages.page_range(core, start, limit))
 
     def page(self, index: str | int) -> Page:
         """Return a page with all its messages; it does not count as a recall. O(its size).
 
-        A root, such as ``usr-0``, and a range of pages, such as ``usr-12..15``, have no messages of their own: ``.pages`` are the
-        facts of the pages in it, oldest first, without those that are evicted and that no window shows any more.
+        A root (``usr-0``) or a range (``usr-12..15``) has no messages: ``.pages`` are the facts of its pages, oldest first, but
+        of those that are evicted and in no window.
         """
         return self._run(lambda core: pages.read(core, pages.page_index(index)))
 
@@ -218,34 +187,20 @@ class Session:
         roles: str | Collection[str] | None = None,
         states: str | Collection[PageState | str] | None = None,
     ) -> list[Hit]:
-        """Return the best pages for some words, best first; any text is a query, and none of it is syntax.
+        """Return at most *limit* pages that fit some words best, best first.
 
-        With ``search.vectors`` in the config, pages with a similar meaning are found too; then a search also makes the vectors
-        that are missing, of 256 pages at most.
-
-        Args:
-            query: Words, in any language.
-            limit: Maximum number of hits.
-            include_visible: Whether pages that stand in the window are searched too.
-            turns: Only pages opened in these turns: the first and the last.
-            roles: Only what these roles said, such as ``"user"``, or ``["assistant", "tool"]``.
-            states: Only pages in these states, visible ones included.
-
-        Raises:
-            ConfigError: The query is not text, or one of the others cannot be: no such role, no turn in the range.
+        Any text in any language is a query, none of it syntax. Pages that stand in the window are left out, unless
+        *include_visible* or *states* names them. *turns* are the first and the last in which a page was opened, *roles* who said
+        it, such as ``"user"`` or ``["assistant", "tool"]``. With ``search.vectors`` in the config, pages with a similar meaning
+        are found too; then a search also makes vectors that are missing, of 256 pages at most. ``ConfigError`` where an argument
+        cannot be used: no text, no such role, no turn in the range.
         """
-        return self._run(
-            lambda core: search(
-                core,
-                query,
-                limit=limit,
-                include_visible=include_visible,
-                turns=turns,
-                roles=roles,
-                states=states,
-                vectors=core.config.search.vectors,
-            )
-        )
+
+        def command(core: Core) -> list[Hit]:
+            vectors = core.config.search.vectors
+            return search(core, query, limit, include_visible, turns=turns, roles=roles, states=states, vectors=vectors)
+
+        return self._run(command)
 
     def explain(self, index: str | int) -> Explanation:
         """Say why a page, a root or a range of pages is where it is."""
@@ -260,15 +215,10 @@ class Session:
         return self._run(verify)
 
     def recall(self, index: str | int) -> Page:
-        """Bring an archived page back into the window for some turns, and return it.
+        """Bring an archived page back into the window for some turns, and return it. O(its size).
 
-        Of a directory, or of any other range of pages such as ``usr-12..15``, it is the list of its pages. A root is returned as
-        ``page`` returns it, and nothing changes: it always stands in the window.
-
-        O(its size).
-
-        Raises:
-            PageEvictedError: The contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
+        Of a directory or any other range, it is the list of its pages. A root is returned as by ``page``: it always stands in the
+        window. ``PageEvictedError`` where the contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
         """
         name = pages.page_index(index)
         return self._run(lambda core: pages.read(core, name) if is_root(name) else recalling.recall(core, name))
@@ -280,12 +230,8 @@ class Session:
     def evict(self, index: str | int) -> None:
         """Take a page's entry out of the contents page; the page stays stored and searchable.
 
-        Of a range of pages, such as a directory, those go that are listed, all or none.
-
-        Raises:
-            PageNotFoundError: No page has this index, or one of them stands in the window: fold it first.
-            PageEvictedError: All are evicted already.
-            PermissionDeniedError: It is pinned, or as above.
+        Of a range, such as a directory, those go that are listed, all or none. ``PageNotFoundError`` also where one stands in the
+        window (fold it first), ``PageEvictedError`` where all are evicted, ``PermissionDeniedError`` where one is pinned.
         """
         self._run(lambda core: recalling.evict(core, pages.page_index(index)))
 
@@ -294,11 +240,7 @@ class Session:
         self._run(lambda core: recalling.restore(core, pages.page_index(index)))
 
     def pin(self, index: str | int) -> None:
-        """Keep a page's entry, or those of a range of pages, from ever being evicted.
-
-        Raises:
-            PageEvictedError: It is evicted, or all pages of the range are: restore it first.
-        """
+        """Keep a page's entry, or those of a range, from being evicted; ``PageEvictedError`` where all are: restore first."""
         self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=True))
 
     def unpin(self, index: str | int) -> None:
@@ -306,19 +248,13 @@ class Session:
         self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=False))
 
     def fold(self, pages: str | int | Collection[str | int] | None = None) -> Fold:
-        """Fold down to the low mark; ``"all"`` folds everything that is complete, indexes name pages.
-
-        Raises:
-            StoreError: A page file or the event could not be written; nothing was folded.
-        """
+        """Fold down to the low mark, ``"all"`` that is complete, or pages by index; after a ``StoreError`` nothing was folded."""
         return self._run(lambda core: folding.fold_command(core, pages))
 
     def undo_fold(self) -> Fold:
         """Bring the pages of the last fold back into view.
 
-        Raises:
-            MemciError: There is no fold to undo.
-            ConflictError: Somebody else folded, or undid it, meanwhile.
+        ``MemciError`` where there is none to undo, ``ConflictError`` also where somebody else folded, or undid it, meanwhile.
         """
         with self._open() as core:
             last = core.state.last_fold
@@ -327,9 +263,7 @@ class Session:
     def rewind(self, address: str) -> None:
         """Go on before an entry, such as ``usr-12/3``: it and all that follows is gone from view and stays in the journal.
 
-        Raises:
-            PageNotFoundError: There is no such entry, or it is a system message.
-            ConflictError: Somebody else put another entry there meanwhile.
+        ``PageNotFoundError`` for no entry or a system message, ``ConflictError`` also where others put another entry there.
         """
         with self._open():
             seq = self._run(lambda core: rewinding.entry_seq(core, address))
@@ -340,11 +274,7 @@ class Session:
         return self._run(lambda core: checkpointing.make_checkpoint(core, label, kind))
 
     def restore_checkpoint(self, checkpoint_id: str) -> Checkpoint:
-        """Go on from a checkpoint, and return one that was made just before: restoring that one takes this back. O(history).
-
-        Raises:
-            InvalidIdError: There is no such checkpoint.
-        """
+        """Go on from a checkpoint, or raise ``InvalidIdError``; return one made just before, to take this back. O(history)."""
         return self._run(lambda core: checkpointing.restore_checkpoint(core, checkpoint_id))
 
     def set_system(self, messages: Sequence[MessageLike]) -> None:
@@ -356,22 +286,17 @@ class Session:
         """Open a page, which begins a turn, and return its index; an open page without entries only takes the name."""
         return self._run(lambda core: appending.begin_page(core, name))
 
-    @property
+    @cached_property
     def toolbox(self) -> "RecallToolbox":
         """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
-        if self._toolbox is None:
-            from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
+        from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
 
-            self._toolbox = RecallToolbox(self, self._core)
-        return self._toolbox
+        return RecallToolbox(self._open, self._core)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
 
-        The call is a dict, or the object that a provider's SDK gives for it. What the model did wrong is in the message.
-
-        Raises:
-            InvalidMessageError: It is no tool call of any format.
+        It is a dict, or the object of a provider's SDK, else ``InvalidMessageError``. What the model did wrong is in the message.
         """
         return self.toolbox.handle(call)
 
@@ -382,19 +307,13 @@ class Session:
         return prompt(self.toolbox, lang)
 
     def attp(self, text: str, call_id: str | None = None, *, calls_left: int | None = None) -> "Result":
-        """Carry out a model's reply in ATTP; whatever the model did wrong is in the result.
+        """Carry out a model's reply in ATTP, given whole; whatever the model did wrong is in the result.
 
         ``result.message()`` is the message to append, unless ``result.answer`` is what the model says to the user. The journal
-        notes it: a user's message is taken for an answer of ATTP if it is one of the latest that this gave, and else not.
-
-        Args:
-            text: The reply, whole.
-            call_id: The same reply under the same id runs once; a retry gets the stored result.
-            calls_left: How many replies of this turn may call tools, this one included: at 1 the answer says that it was the
-                last, at 0 nothing is run and the answer says why.
-
-        Raises:
-            ArgumentError: The reply is no text, or another argument is of a wrong type.
+        notes it: a user's message is taken for an answer of ATTP only if it is one of the latest that this gave. The same reply
+        under the same *call_id* runs once; a retry gets the stored result. *calls_left*, this one included, are the replies of
+        this turn that may call tools: at 1 the answer says that it was the last, at 0 nothing is run and it says why.
+        ``ArgumentError`` for a wrong type.
         """
         if calls_left is not None and (type(calls_left) is not int or calls_left < 0):
             raise ArgumentError(argument="calls_left", value=calls_left, wanted="a whole number from 0, or None")
@@ -412,15 +331,10 @@ class Session:
     def report_usage(self, usage: object = None, *, prompt_tokens: int | None = None) -> Calibration:
         """Calibrate the counter by what the provider counted for the last window, and return what came of it.
 
-        A report that cannot be about that window is not accepted and changes nothing. One report makes windows smaller at once,
-        but never so small that no message fits, and two that agree make them larger. An exact counter's count is never made less.
-
-        Args:
-            usage: The ``usage`` of the provider's answer, as its SDK gives it, or a dict of it; cached tokens count as well.
-            prompt_tokens: The tokens of the whole prompt, instead of it.
-
-        Raises:
-            ConfigError: It is no usage, or no number above 0.
+        *usage* is that of the provider's answer, as its SDK gives it or as a dict (cached tokens count as well); or
+        *prompt_tokens* are those of the whole prompt. ``ConfigError`` for no usage, or no number above 0. A report that cannot be
+        about that window changes nothing. One makes windows smaller at once, but never so small that no message fits; two that
+        agree make them larger. An exact counter's count is never made less.
         """
         return self._run(lambda core: calibrating.report_usage(core, usage, prompt_tokens))
 
@@ -428,11 +342,8 @@ class Session:
         """Take what a page holds out of everything that is stored: journal, page files, contents entries, snapshots, index.
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
-        journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are
-        named (``Engine.erase`` erases there too). If it raises, erase again: that does the rest. O(history).
-
-        Raises:
-            UnavailableError: It is not known to be done.
+        journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
+        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest.
         """
         return self._run(lambda core: erase(core, pages.page_index(index)))
 

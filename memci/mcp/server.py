@@ -31,7 +31,7 @@ from memci.attp.toolbox import Tool
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Config
-from memci.engine.tools.recall_tools import answer, read_messages
+from memci.engine.tools.recall_tools import answer
 from memci.errors import ConflictError, InvalidIdError, MemciError, PageNotFoundError, StoreError, UnavailableError
 from memci.messages import codec
 from memci.messages.base64_runs import data_url, described_value
@@ -211,7 +211,7 @@ class _Handlers:
 
 def _page(index: str, session: Session) -> str:
     """Return the messages of a page as JSON, with descriptions in the place of the bytes of pictures and files."""
-    messages = enumerate(read_messages(session, index), start=1)
+    messages = enumerate(session.toolbox.messages(index), start=1)
     return codec.encode([described_value(message, f"{index}/{position}") for position, message in messages]).decode()
 
 

@@ -21,7 +21,6 @@ import memci
 from memci.attp.document import CodeCall
 from memci.chapters.address import last_number, page_number, segment_of
 from memci.engine.core.monitor import Fold, Notice
-from memci.engine.tools.recall_tools import read_messages
 from memci.quality.replay import read_conversation
 from tests.attp.replies import call_toml
 from tests.mcp.serving import served
@@ -61,7 +60,7 @@ def recall_everything(messages: Sequence[Mapping[str, Any]], work: Path, *, budg
             if folds:
                 folds.clear()
                 shown = sorted(set(shown_indexes(session)))
-                expected = {index: read_messages(session, index) for index in shown}
+                expected = {index: session.toolbox.messages(index) for index in shown}
                 found.contents_pages += 1
                 found.indexes += len(shown)
                 found.unequal += _compare(work, config, expected)

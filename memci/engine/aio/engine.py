@@ -1,28 +1,280 @@
-"""An engine whose calls are awaited."""
+"""An engine and a session whose calls are awaited: they run in threads, so that an event loop goes on meanwhile."""
 
 import asyncio
+import contextvars
 import functools
+import itertools
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
+from memci.archive.contents.contents_page import ContentsPage
 from memci.archive.stores.contract import Store
 from memci.archive.summarizers.summary import Summarizer
-from memci.engine.aio.calls import CallQueue, Threads
-from memci.engine.aio.session import AsyncSession, awaited
 from memci.engine.engine import Engine, utc_now
 from memci.engine.session import OnConflict, Session
-from memci.engine.settings.config import Config
-from memci.errors import ConfigError, shown
+from memci.engine.settings.config import Config, refusal
+
+if TYPE_CHECKING:
+    from memci.engine.tools.recall_tools import RecallToolbox
 
 _Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+_BATCH = 64  # messages that one call brings
+_MOST_THREADS = 1 << 16
+_TOOLS = (Session.handle_tool_call, Session.attp_prompt, Session.attp)  # may take long, and may call the session themselves
 
 
-class Opening:
+class Threads:
+    """Threads of its own, in which at most *most* calls run at once.
+
+    One that takes longer than ``patience_s``, as it waits for a disk, a lock or a model, keeps its thread and counts no more, so
+    that calls that hang never stop others, however many they are.
+    """
+
+    patience_s = 0.1
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="memci")  # it begins a thread only where none is free
+        self._turn = threading.Condition()  # protects what follows, for moments
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._begun: dict[object, float] = {}  # the work that counts, the oldest first, and when it began
+        self._watched = self._closed = False
+
+    def start(self, work: Callable[[], None]) -> bool:
+        """Let a thread do some work as soon as it is its turn; return whether there are threads still."""
+        with self._turn:
+            if self._closed:
+                return False
+            self._waiting.append(work)
+            try:
+                if len(self._begun) < self._most:
+                    self._begin()
+                elif not self._watched:
+                    self._pool.submit(self._watch)
+                    self._watched = True
+            except RuntimeError:  # the interpreter ends
+                self._waiting.remove(work)
+                return False
+        return True
+
+    def close(self, last: Callable[[], None]) -> Future[None]:
+        """Once all calls are done, end the threads, and do a last thing."""
+
+        def close() -> None:
+            with self._turn:
+                self._closed = True
+                while self._waiting:
+                    self._begin()
+                self._turn.notify_all()  # the watch is over
+            self._pool.shutdown()
+            last()
+
+        return ThreadPoolExecutor(1, thread_name_prefix="memci-close").submit(close)
+
+    def _begin(self) -> None:
+        """Begin the work that waits longest; the lock is held."""
+        ticket = object()
+        self._pool.submit(self._run, self._waiting[0], ticket)
+        self._waiting.popleft()
+        self._begun[ticket] = time.monotonic()
+
+    def _run(self, work: Callable[[], None], ticket: object) -> None:
+        work()
+        with self._turn:
+            self._begun.pop(ticket, None)
+            if self._waiting and len(self._begun) < self._most:
+                self._begin()
+
+    def _watch(self) -> None:
+        """While work waits, count that no more which takes too long."""
+        with self._turn:
+            while self._waiting:
+                ticket, since = next(iter(self._begun.items()))
+                left = since + self.patience_s - time.monotonic()
+                if left > 0:
+                    self._turn.wait(left)
+                else:
+                    del self._begun[ticket]
+                    self._begin()
+            self._watched = False
+
+
+class CallQueue:
+    """Runs calls one at a time, in the order in which they were given, in threads that many queues share. Thread-safe.
+
+    A queue holds one thread at most, and gives it back after each call, so that no session is served before all others.
+    """
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()  # protects what follows, for moments
+        self._calls: deque[tuple[Future[Any], Callable[[], Any]]] = deque()  # the first one runs, or has a thread ordered
+
+    def submit(self, call: Callable[[], _Answer]) -> Future[_Answer]:
+        """Put a call at the end, and return the future of its answer; it runs in the context of who calls this."""
+        future: Future[_Answer] = Future()
+        context = contextvars.copy_context()
+        with self._lock:
+            self._calls.append((future, lambda: context.run(call)))
+            is_first = len(self._calls) == 1
+        if is_first and not self._threads.start(self._work):
+            threading.Thread(target=self._work, name="memci-closed").start()  # what is closed answers at once
+        return future
+
+    async def run(self, call: Callable[[], _Answer]) -> _Answer:
+        """Put a call at the end, and return its answer. Where this is cancelled, a call that runs completes, no other begins."""
+        return await asyncio.wrap_future(self.submit(call))
+
+    def _work(self) -> None:
+        while True:
+            future, call = self._calls[0]
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:  # noqa: BLE001 (whoever waits for the future gets it)
+                    future.set_exception(error)
+            with self._lock:
+                self._calls.popleft()
+                if not self._calls:
+                    return
+            if self._threads.start(self._work):
+                return
+
+
+def _awaited(
+    method: Callable[Concatenate[Any, _Given], _Answer],
+) -> Callable[Concatenate[Any, _Given], Coroutine[Any, Any, _Answer]]:
+    """Return the coroutine function of a method of what a class has as its ``_twin``."""
+
+    @functools.wraps(method)
+    async def call(self: Any, /, *positional: _Given.args, **named: _Given.kwargs) -> _Answer:  # noqa: ANN401 (either class)
+        queue: CallQueue = self._queue(method)
+        return await queue.run(functools.partial(method, self._twin, *positional, **named))
+
+    return call
+
+
+class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
+    """A handle on one conversation, as ``Session`` is, for programs with an event loop; ``AsyncEngine.session`` opens one.
+
+    All that ``Session`` has is here under the same name and does the same, in a thread: put ``await`` in front of it, also of the
+    properties that read the state (``await session.seq``). Not awaited is what cannot block: ``id``, ``durability``, ``toolbox``.
+    ``messages`` is iterated with ``async for``. Tasks may share a session: its calls run one after the other, in the order in
+    which they were started, and no other session waits for them. ``attp``, ``attp_prompt`` and ``handle_tool_call`` have an order
+    of their own, for a tool may take long and may call the session itself. Observers are called, and tools run, in threads.
+
+    A task may be cancelled at any time. A call that waits for its turn then never begins; one that runs completes, and its result
+    is discarded. So an append that was cancelled is in the journal or it is not; repeating it with its ``key`` makes sure.
+    """
+
+    def __init__(self, session: Session, calls: CallQueue, tool_calls: CallQueue) -> None:
+        self._twin = session
+        self._calls = calls
+        self._tool_calls = tool_calls
+
+    def _queue(self, method: object) -> CallQueue:
+        if method not in _TOOLS:
+            return self._calls
+        _ = self.toolbox  # made here, and so by one thread only
+        return self._tool_calls
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Close the handle."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close this handle. May be called twice."""
+        # After the tools that run, as they may need the session until they are done.
+        closing = self._tool_calls.submit(lambda: self._calls.submit(self._twin.close).result())
+        await asyncio.shield(asyncio.wrap_future(closing))
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._twin.id
+
+    @property
+    def durability(self) -> str:
+        """``fsync``, or the name of the weaker promise that was asked for."""
+        return self._twin.durability
+
+    @property
+    def toolbox(self) -> "RecallToolbox":
+        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
+        return self._twin.toolbox
+
+    @property
+    def seq(self) -> Coroutine[Any, Any, int]:
+        """Sequence number of the last event that this process knows; 0 for a session without any."""
+        return self._calls.run(lambda: self._twin.seq)
+
+    @property
+    def turn(self) -> Coroutine[Any, Any, int]:
+        """The clock of every policy: how many turns were opened so far."""
+        return self._calls.run(lambda: self._twin.turn)
+
+    @property
+    def config(self) -> Coroutine[Any, Any, Config]:
+        """The settings in force: those of the process that wrote last, without store and durability; at first this one's."""
+        return self._calls.run(lambda: self._twin.config)
+
+    @property
+    def contents(self) -> Coroutine[Any, Any, ContentsPage]:
+        """The contents page as it is now; the window shows it as it was at the last fold. O(entries)."""
+        return self._calls.run(lambda: self._twin.contents)
+
+    async def messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
+        messages = self._twin.messages()
+        while batch := await self._calls.run(lambda: list(itertools.islice(messages, _BATCH))):
+            for message in batch:
+                yield message
+
+    append = _awaited(Session.append)
+    extend = _awaited(Session.extend)
+    refresh = _awaited(Session.refresh)
+    window = _awaited(Session.window)
+    render = _awaited(Session.render)
+    pages = _awaited(Session.pages)
+    page_range = _awaited(Session.page_range)
+    page = _awaited(Session.page)
+    facts = _awaited(Session.facts)
+    recall = _awaited(Session.recall)
+    fade = _awaited(Session.fade)
+    evict = _awaited(Session.evict)
+    restore = _awaited(Session.restore)
+    pin = _awaited(Session.pin)
+    unpin = _awaited(Session.unpin)
+    fold = _awaited(Session.fold)
+    undo_fold = _awaited(Session.undo_fold)
+    rewind = _awaited(Session.rewind)
+    set_system = _awaited(Session.set_system)
+    begin_page = _awaited(Session.begin_page)
+    search = _awaited(Session.search)
+    handle_tool_call = _awaited(Session.handle_tool_call)
+    attp_prompt = _awaited(Session.attp_prompt)
+    attp = _awaited(Session.attp)
+    explain = _awaited(Session.explain)
+    report_usage = _awaited(Session.report_usage)
+    observe = _awaited(Session.observe)
+    checkpoint = _awaited(Session.checkpoint)
+    checkpoints = _awaited(Session.checkpoints)
+    restore_checkpoint = _awaited(Session.restore_checkpoint)
+    verify = _awaited(Session.verify)
+    erase = _awaited(Session.erase)
+
+
+class _ToBeOpened:
     """A session that is being opened: await it, or enter it with ``async with``, which also closes it."""
 
     def __init__(self, opening: Callable[[], Coroutine[Any, Any, AsyncSession]]) -> None:
@@ -30,33 +282,30 @@ class Opening:
         self._session: AsyncSession | None = None
 
     def __await__(self) -> Generator[Any, Any, AsyncSession]:
-        """Open the session and return it."""
         return self._opening().__await__()
 
     async def __aenter__(self) -> AsyncSession:
-        """Open the session and return it."""
-        self._session = await self._opening()
+        self._session = await self
         return self._session
 
     async def __aexit__(self, *_error: object) -> None:
-        """Close the session."""
         if self._session is not None:
             await self._session.close()
 
 
 def _opening(
     method: Callable[Concatenate[Engine, _Given], Session],
-) -> Callable[Concatenate["AsyncEngine", _Given], Opening]:
-    """Return the method that opens an asynchronous session where an engine's method opens a session."""
+) -> Callable[Concatenate["AsyncEngine", _Given], _ToBeOpened]:
+    """Return the method that opens an asynchronous session where an engine's opens a session."""
 
     @functools.wraps(method)
-    def open_session(self: "AsyncEngine", /, *positional: _Given.args, **named: _Given.kwargs) -> Opening:
-        return Opening(lambda: self._open(functools.partial(method, self._twin, *positional, **named)))
+    def open_session(self: "AsyncEngine", /, *positional: _Given.args, **named: _Given.kwargs) -> _ToBeOpened:
+        return _ToBeOpened(lambda: self._open(functools.partial(method, self._twin, *positional, **named)))
 
     return open_session
 
 
-class AsyncEngine:
+class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
     """Owns a store, a config, and the sessions that are open, as ``Engine`` does, for programs with an event loop.
 
     All that ``Engine`` has is here under the same name and does the same, in a thread: put ``await`` in front of it.
@@ -66,11 +315,9 @@ class AsyncEngine:
             await session.append({"role": "user", "content": "Where is my order?"})
             window = await session.window()
 
-    The threads are the engine's own, so that a slow disk keeps nothing waiting but the calls of the engine. A session that hangs
-    has one of them, which counts no more, and keeps no other session waiting. Closing waits for the calls under way.
-
-    It takes and raises what ``Engine`` does, and *threads*: how many calls run at once, of different sessions. The others wait,
-    for one that hangs a tenth of a second.
+    The threads are its own, so that a slow disk keeps nothing waiting but the calls of the engine. *threads* calls run at once,
+    of different sessions; the others wait, for one that hangs a tenth of a second: it keeps its thread, counts no more, and keeps
+    no other session waiting. Closing waits for the calls under way. The rest it takes and raises as ``Engine`` does.
     """
 
     def __init__(  # noqa: PLR0913 (those of Engine, and one)
@@ -86,8 +333,7 @@ class AsyncEngine:
         threads: int = 8,
     ) -> None:
         if type(threads) is not int or threads < 1:
-            message = f"{shown(threads)} cannot be used here: give a whole number from 1"
-            raise ConfigError(message, path="threads")
+            raise refusal(path="threads", value=threads, allowed="a whole number from 1")
         self._twin = Engine(
             store, config, tenant, summarizer=summarizer, on_conflict=on_conflict, read_only=read_only, clock=clock
         )
@@ -99,16 +345,8 @@ class AsyncEngine:
 
     @classmethod
     def from_config(cls, path: str | os.PathLike[str]) -> Self:
-        """Make an engine of a YAML file; ``memci config`` prints one with all defaults.
-
-        Raises:
-            ConfigError: The file cannot be read or used; the error names the place.
-        """
+        """Make an engine of a YAML file (``memci config`` prints one); ``ConfigError`` names the place that cannot be used."""
         return cls(config=Config.from_file(path))
-
-    async def __aenter__(self) -> Self:
-        """Return the engine."""
-        return self
 
     async def __aexit__(self, *_error: object) -> None:
         """Close the engine."""
@@ -124,18 +362,17 @@ class AsyncEngine:
         """``fsync``, or the name of the weaker promise that was asked for."""
         return self._twin.durability
 
-    session = _opening(Engine.session)
-    fork = _opening(Engine.fork)
-
     async def sessions(self) -> AsyncIterator[str]:
         """Yield the ids of the tenant's sessions that have at least one event, in no order."""
         for session_id in await CallQueue(self._threads).run(lambda: list(self._twin.sessions())):
             yield session_id
 
-    delete = awaited(Engine.delete)
-    repair = awaited(Engine.repair)
-    erase = awaited(Engine.erase)
-    warm_up = awaited(Engine.warm_up)
+    session = _opening(Engine.session)
+    fork = _opening(Engine.fork)
+    delete = _awaited(Engine.delete)
+    repair = _awaited(Engine.repair)
+    erase = _awaited(Engine.erase)
+    warm_up = _awaited(Engine.warm_up)
 
     async def close(self) -> None:
         """Close all sessions and the store. May be called twice."""

@@ -18,7 +18,7 @@ from memci.engine.history import blocks
 from memci.engine.history.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.history.page_codec import page_value
 from memci.engine.history.state import SYSTEM, USER
-from memci.engine.reading import listing, pages
+from memci.engine.reading import pages
 from memci.engine.reading.searching import search
 from memci.engine.view import planner
 from memci.engine.view.layout import lay_out_least
@@ -257,7 +257,7 @@ def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageF
 
     chosen = core.ask(found) if segment_of(index) == USER else []
     if not chosen and not but:
-        raise listing.empty(index)
+        raise pages.not_found(index, "holds no pages")
     return [core.facts_now(facts) for facts in chosen]
 
 

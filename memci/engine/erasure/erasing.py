@@ -1,21 +1,19 @@
-"""Erasing a page: its content leaves the journal and all that was made of it, and the rest of the history stays checkable."""
+"""Erasing a page: its content leaves the journal, all that was made of it, and forks; the rest of the history stays checkable."""
 
 from collections.abc import Callable
-from hashlib import sha256
-from typing import TypeVar
+from contextlib import closing
+from functools import partial
 
 import attrs
 
-from memci.engine.core.core import MOST_ATTEMPTS, Core
+from memci.archive.stores.contract import Journal, Store
+from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
-from memci.engine.erasure.redaction import Redaction
-from memci.engine.history.events import Forked, ForkMade, MessageAppended, PageErased, from_record
-from memci.engine.history.page_codec import file_name, page_file
+from memci.engine.erasure.redaction import Redaction, begins
+from memci.engine.history.events import Forked, MessageAppended, PageErased, SessionConfigured, from_record
 from memci.engine.reading import pages
-from memci.errors import ConflictError, StoreError, UnavailableError
+from memci.errors import ConflictError, ErasureError, MemciError, StoreError, UnavailableError, shown
 from memci.messages import codec
-
-_Answer = TypeVar("_Answer")
 
 
 @attrs.frozen(kw_only=True)
@@ -23,15 +21,11 @@ class Receipt:
     """Proof of an erasure.
 
     Attributes:
-        session: The session's id.
-        page: The page's index.
-        seq: Sequence number of the event that says so.
-        records: How many records of the journal held something of the page, and do not any more; also those that an earlier
-            erasing, such as one that failed on the way, took it from.
+        seq: Sequence number of the event that says so; *at* is when, in UTC, as ISO 8601.
+        records: How many records held something of the page, those included that an earlier erasing, which failed, took it from.
         files: Page files that the page had or has; what is left of them was written anew.
         forks: Ids of the forks that this session made with the page in it, each a whole copy that has to be asked for itself;
             one may have been deleted since, and leave forks of its own (``Engine.erase`` finds those).
-        at: When, in UTC, as ISO 8601.
     """
 
     session: str
@@ -50,31 +44,47 @@ def erase(core: Core, index: str) -> Receipt:
     erasing again does the rest. Others may go on writing meanwhile: what they write is redacted too.
     """
     pages.refuse_root(index)
-    scan = _Scan(core, index)
-    bodies = scan.bodies()
-    if not scan.redaction.begun:
+    redaction = _read(core, index)
+    if not redaction.begun:
         raise pages.not_found(index)
     stored = _files_of(core, index)
-    names = scan.redaction.files.union(stored)
     _forget(core)
     core.store.pages.remove(stored)
-    told = "was taken out of the journal, and others wrote in between each time that they were to be told: some may still hold it"
-    event = _repeated(core, lambda: _redact(core, scan, bodies), f"page {index} of session {core.session_id!r} {told}")
-    seq = core.state.seq
-    _forget(core)
-    core.reload()
-    _tidy_files(core, index)
+
+    def redact(core: Core) -> PageErased:
+        nonlocal redaction
+        core.configure()
+        redaction.read(core.store.journal.read(redaction.seq))
+        while redaction.bodies:  # to redact nothing would cost as much, and others go on writing meanwhile
+            try:
+                core.store.journal.redact(redaction.bodies, redaction.former)
+                redaction.bodies.clear()
+            except ConflictError:  # others erase too: what was read must not bring back what they took out
+                redaction = _read(core, index)
+        event = PageErased(page=index, records=redaction.records, at=core.now())
+        core.commit([event])
+        return event
+
+    try:
+        event = core.run(redact, "retry")
+        seq = core.state.seq
+        _forget(core)
+        core.reload()
+        core.run(partial(_tidy_files, index=index), "retry")
+    except ConflictError as error:
+        told = "was taken out of the journal, and others wrote in between each time that they were to be told: some may still"
+        message = f"page {index} of session {core.session_id!r} {told} hold it; erase it again"
+        raise UnavailableError(message) from error
     core.store.drop_unused()
     core.write_snapshot()
-    return Receipt(
-        session=core.session_id,
-        page=index,
-        seq=seq,
-        records=event.records,
-        files=tuple(sorted(names | scan.redaction.files)),
-        forks=tuple(scan.forks),
-        at=event.at,
-    )
+    files, forks = tuple(sorted(redaction.files.union(stored))), tuple(redaction.forks)
+    return Receipt(session=core.session_id, page=index, seq=seq, records=event.records, files=files, forks=forks, at=event.at)
+
+
+def _read(core: Core, index: str) -> Redaction:
+    redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.count_text)
+    redaction.read(core.store.journal.read())
+    return redaction
 
 
 def forget_erased(core: Core, after: int) -> None:
@@ -88,7 +98,7 @@ def forget_erased(core: Core, after: int) -> None:
         for record in core.store.journal.read(after):
             event = from_record(record)
             if isinstance(event, PageErased):
-                _tidy_files(core, event.page)
+                core.run(partial(_tidy_files, index=event.page), "retry")
         core.store.drop_unused()
     except StoreError as error:
         logger().warning("session %r: copies of what was erased may be left: %s", core.session_id, error)
@@ -99,36 +109,7 @@ def stray_files(core: Core, index: str) -> list[str]:
     return [name for name in _files_of(core, index) if not _is_of_journal(core, core.store.pages.find(name))]
 
 
-def _redact(core: Core, scan: "_Scan", bodies: dict[int, bytes]) -> PageErased:
-    """Redact the journal, what others appended meanwhile too, and commit the event that says so."""
-    core.configure()
-    bodies |= scan.bodies()
-    if bodies:  # to redact nothing would cost as much, and others go on writing meanwhile
-        try:
-            core.store.journal.redact(bodies, scan.former)
-        except ConflictError:  # others erase too: what was read must not bring back what they took out
-            scan.begin_again()
-            raise
-        finally:
-            bodies.clear()
-    event = PageErased(page=scan.page, records=scan.redaction.records, at=core.now())
-    core.commit([event])
-    return event
-
-
-def _repeated(core: Core, step: Callable[[], _Answer], problem: str) -> _Answer:
-    """Do a step, and again with what others wrote meanwhile, at most ``MOST_ATTEMPTS`` times."""
-    for _ in range(MOST_ATTEMPTS):
-        try:
-            return step()
-        except ConflictError:
-            core.refresh()
-    message = f"{problem}; erase it again"
-    raise UnavailableError(message)
-
-
 def _forget(core: Core) -> None:
-    """Remove what holds copies and can be made again."""
     core.store.snapshots.clear()
     core.empty_index()
 
@@ -155,50 +136,80 @@ def _tidy_files(core: Core, index: str) -> None:
 
     A file that holds what the journal holds may be one that another process writes for a fold: it stays.
     """
-
-    def file() -> dict[str, bytes]:  # its index may be that of what others wrote meanwhile
-        facts = core.facts(index)
-        if facts is None or not facts.sha256:
-            return {}
-        return {file_name(index, facts.revision): page_file(pages.rebuild(core, index))[0]}
-
-    problem = f"page {index} of session {core.session_id!r} is erased, but others wrote in between each time that its files were"
-    files = _repeated(core, file, f"{problem} to be looked at")
+    files = pages.made_file(core, index)
     core.store.pages.remove([name for name in stray_files(core, index) if name not in files])
     for name, data in files.items():
         if core.store.pages.find(name) != data:
             core.store.pages.put(files)
 
 
-class _Scan:
-    """Goes through the journal, and on where it ended when others wrote more."""
+def erase_in_forks(store: Store, tenant: str, erase: Callable[[str], Receipt | None], first: Receipt) -> tuple[Receipt, ...]:
+    """Erase a page, which was erased in its session, in all forks that took it over, however many forks lie between.
 
-    def __init__(self, core: Core, page: str) -> None:
-        self.page = page
-        self._core = core
-        self.begin_again()
+    A fork's journal names all sessions that it comes from, so that one of a deleted fork is found too. What cannot be done in one
+    does not keep the others. It is looked again where a fork was made meanwhile. O(the tenant's sessions), each opened for its
+    first record, and O(history) of those that come from the same session. *erase* does it in one, and returns the receipt, or
+    ``None`` where the session was deleted just now; *first*, of the session that it was erased in, is returned first.
+    """
+    receipts, failed, known = [first], dict[str, MemciError](), {first.session}
+    with closing(store.open(tenant, first.session, read_only=True)) as erased:
+        origin = _Descent.of(erased.journal, first.page)
+    more = True
+    while more:
+        looked_at = len(known)
+        for session in sorted(set(store.sessions(tenant)) - known):
+            try:
+                if not _holds(store, tenant, session, first, origin):
+                    continue
+                if (receipt := erase(session)) is not None:
+                    receipts.append(receipt)
+            except MemciError as error:
+                failed[session] = error
+            known.add(session)
+        more = len(known) > looked_at and not known.issuperset(fork for receipt in receipts for fork in receipt.forks)
+    if failed:
+        raise ErasureError(first.page, receipts, failed)
+    return tuple(receipts)
 
-    def begin_again(self) -> None:
-        """Forget what was read."""
-        core = self._core
-        self.redaction = Redaction(page=self.page, wire=core.state.wire, count=core.count, count_text=core.count_text)
-        self.forks: dict[str, None] = {}  # that this session made with the page, in order
-        self.former: dict[int, str] = {}  # SHA-256 of the bodies that held something of the page, by sequence number
-        self._seq = 0
 
-    def bodies(self) -> dict[int, bytes]:
-        """Return what is left of the records that hold something of the page, of those that were not seen yet."""
-        bodies: dict[int, bytes] = {}
-        for record in self._core.store.journal.read(self._seq):
-            event = from_record(record)  # refuses a kind that is not known: nobody could tell what is in it
-            body = codec.decode(record.body)
-            left = self.redaction.event(record, body)
-            if left != body:
-                bodies[record.seq] = codec.encode(left)
-                self.former[record.seq] = sha256(record.body).hexdigest()
-            if isinstance(event, Forked):  # the forks so far are those of the session that this one is a fork of
-                self.forks.clear()
-            elif isinstance(event, ForkMade) and 0 < self.redaction.begun <= event.fork_at:
-                self.forks[event.session] = None
-            self._seq = record.seq
-        return bodies
+def _holds(store: Store, tenant: str, session: str, first: Receipt, origin: "_Descent") -> bool:
+    """Return whether a session took the page over; ``StoreError`` where that cannot be told, or it is an unfinished copy."""
+    with closing(store.open(tenant, session, read_only=True)) as opened:
+        heir = _Descent.of(opened.journal, first.page, origin)
+    taken = heir.ended == first.session or any(heir.begun <= at for source, at in heir.forked if source == first.session)
+    if heir != origin or not heir.begun or not taken:
+        return False
+    if heir.ended != session:
+        copied = f"session {shown(session)} is an unfinished copy of {shown(heir.ended)} and holds the page"
+        message = f"{copied}: delete it, and copy again"
+        raise StoreError(message)
+    return True
+
+
+@attrs.define
+class _Descent:
+    """Where a session and a page of it come from; it equals that of any session that holds the same page."""
+
+    root: str = ""  # the session that wrote the first record
+    begun: int = 0  # number of the first event that tells of the page; 0 for none
+    at: str = ""  # when its first message came in
+    ended: str = attrs.field(default="", eq=False)  # the session that wrote the last record; another one in an unfinished copy
+    forked: list[tuple[str, int]] = attrs.field(factory=list, eq=False)  # what was taken over from, each with its last event
+
+    @classmethod
+    def of(cls, journal: Journal, page: str, origin: "_Descent | None" = None) -> "_Descent":
+        """Read it. O(history), or O(1) where the page cannot be that of *origin*."""
+        found = cls()
+        for record in journal.read():
+            if record.seq == 1 or record.kind == Forked.kind:
+                event = from_record(record)
+                if isinstance(event, SessionConfigured):
+                    found.root = found.ended = event.session
+                    if origin is not None and origin.root != found.root:
+                        break
+                elif isinstance(event, Forked):
+                    found.forked.append((event.source, event.fork_at))
+                    found.ended = event.session
+            elif not found.at and (at := begins(record.kind, codec.decode(record.body), page)) is not None:
+                found.begun, found.at = found.begun or record.seq, at
+        return found

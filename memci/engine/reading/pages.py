@@ -1,43 +1,46 @@
-"""Pages by index: where each one is read from, and how a damaged file is made good from the journal."""
+"""Pages by index: where each one is read from, made good from the journal where its file is damaged, and lists of pages."""
 
 import hashlib
 import re
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
-from memci.chapters.address import is_range, range_index
+from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
+from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
+from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.history.state import SYSTEM, USER, LateResult
-from memci.engine.reading.listing import list_facts, list_page, range_page
-from memci.engine.settings.config import MOST
-from memci.errors import CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
+from memci.engine.settings.config import MOST, refusal
+from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
-from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
-_INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})")
-_RANGE = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})\.\.(?:\1-)?(0|[1-9][0-9]{0,17})")
+MOST_LINES = 100  # of the list of a range; in one of more pages a line stands for several neighbours
+TITLE_CHARACTERS = 59  # where a longer title is cut
+_INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
 _ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
+_ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
+_TITLES = 3  # pages of a line of several that are named by their titles
 
 
 def page_index(index: object) -> str:
     """Return the index of a page or a range of pages as text, a bare number as ``usr-12``; else raise ``InvalidIdError``."""
     if type(index) is int and 0 <= index <= MOST:
         return f"{USER}-{index}"
-    if isinstance(index, str) and _INDEX.fullmatch(index):
-        return index
-    found = _RANGE.fullmatch(index) if isinstance(index, str) else None
+    found = _INDEX.fullmatch(index) if isinstance(index, str) else None
+    if found is not None and found[3] is None:
+        return found[0]
     if found is not None and int(found[2]) <= int(found[3]):
         return range_index(found[1], int(found[2]), int(found[3]))
     message = f"{shown(index)} is not a page index: give one such as 'usr-12' or, first page first, 'usr-12..15'"
@@ -53,18 +56,17 @@ def entry_address(address: object) -> tuple[str, int]:
     return page_index(found[1]), int(found[2])
 
 
-def get_facts(core: Core, index: str) -> PageFacts:
-    """Return the facts of a page, or raise ``PageNotFoundError``."""
-    facts = core.facts(index)
-    if facts is None:
-        raise not_found(index)
-    return facts
+def page_state(state: object) -> PageState:
+    """Return a state by its name, or raise ``ConfigError``."""
+    if isinstance(state, str) and state in tuple(PageState):
+        return PageState(state)
+    raise refusal(path="state", value=state, allowed=f"one of {', '.join(PageState)}")
 
 
-def not_found(index: str) -> PageNotFoundError:
-    """Return the error of an index that no page has."""
-    what = "a directory of pages, not a page" if is_range(index) else "no page"
-    message = f"{index} is {what}: the list of pages (tool: list_pages) says which there are"
+def not_found(index: str, problem: str = "") -> PageNotFoundError:
+    """Return the error of an index that no page has, or of a range without pages."""
+    problem = problem or ("is a directory of pages, not a page" if is_range(index) else "is no page")
+    message = f"{index} {problem}: the list of pages (tool: list_pages) says which there are"
     return PageNotFoundError(message, index=index)
 
 
@@ -81,34 +83,77 @@ def refuse_root(index: object) -> None:
 
 
 def read(core: Core, index: str) -> Page:
-    """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages."""
-    return list_page(core, index) if is_list(index) else load(core, index)
+    """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
+    if not is_list(index):
+        return load(core, index)
+    facts = _listed(core, index)
+    if not facts and not is_root(index):
+        raise not_found(index, "holds no pages")
+    return Page(index=index, turn=facts[0].turn if facts else 0, pages=tuple(facts))
+
+
+def get_facts(core: Core, index: str) -> PageFacts:
+    """Return the facts of a page, or raise ``PageNotFoundError``."""
+    facts = core.facts(index)
+    if facts is None:
+        raise not_found(index)
+    return facts
 
 
 def read_facts(core: Core, index: str) -> PageFacts:
-    """Return the facts of a page, a root or a range, or raise ``PageNotFoundError``."""
-    return list_facts(core, index) if is_list(index) else get_facts(core, index)
+    """Return the facts of a page, O(1), or of a root or a range of pages, whose size is that of its pages, O(its pages).
+
+    A root always stands open. A range is attached while its list is, active while all of its pages stand in the window, and else
+    archived. ``PageNotFoundError`` for a range without pages.
+    """
+    if not is_list(index):
+        return get_facts(core, index)
+    page, title = read(core, index), "System part"
+    tokens = sum(facts.tokens for facts in page.pages)
+    if not is_root(index):
+        title = f"Directory of {len(page.pages)} pages"
+    elif segment_of(index) == USER:
+        title, tokens = "Contents page", core.state.archive.message_list.tokens
+    facts = PageFacts(index=index, state=PageState.ACTIVE, turn=page.turn, entries=0, tokens=tokens, title=title)
+    if is_root(index):
+        return facts
+    in_window = all(each.state in (PageState.OPEN, PageState.ACTIVE) for each in page.pages)
+    state = PageState.ATTACHED if index in core.state.recalled else PageState.ACTIVE if in_window else PageState.ARCHIVED
+    first, last = page.pages[0].first_seq, page.pages[-1].last_seq
+    return attrs.evolve(facts, state=state, parent=f"{segment_of(index)}-0", first_seq=first, last_seq=last)
+
+
+def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int]:
+    """Return the facts of so many pages from a position on, oldest first, system pages included, and how many pages there are."""
+    for name, value in (("start", start), ("limit", limit)):
+        if type(value) is not int or not 0 <= value <= MOST:
+            raise ArgumentError(argument=name, value=value, wanted="a whole number from 0")
+    system = [core.page_facts(page) for page in core.state.system.pages()]
+    chosen = system[start : start + limit]
+    total = core.ask(lambda index: index.count_pages())
+    offset, left = max(start - len(system), 0), limit - len(chosen)
+    if left:
+        chosen += map(core.facts_now, core.ask(lambda index: index.page_range(offset, left)))
+    return chosen, len(system) + total
 
 
 def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) -> Page:
     """Return a page, whole: the one in the window, or a detached one read from the store. O(its size).
 
     For a root, and for a range of pages such as a directory, it is one that lists them. The SHA-256 of a file is checked; a
-    damaged or missing one is made again from the journal, and observers hear of it.
+    damaged or missing one is made again from the journal, and observers hear of it; ``CorruptError`` where that is damaged too.
     An archived page takes in the results *late* beside what its file holds, by default those that wait for a fold.
-    ``CorruptError`` where the journal is damaged where the page lies.
     """
-    shown = core.state.active.find_page(index) or core.state.system.find_page(index)
-    if shown is not None:
-        return shown
+    in_window = core.state.active.find_page(index) or core.state.system.find_page(index)
+    if in_window is not None:
+        return in_window
     if is_list(index):
-        return range_page(core, index)
+        return _list_page(core, index)
     facts = get_facts(core, index)
     if (data := _find_file(core, facts)) is not None:
-        page = _parse(core, data)
+        page = _parse(core, codec.decode(data))
     else:
-        page = rebuild(core, index)
-        _put_back(core, facts, page)
+        page = _mended(core, facts)
         core.monitor.tell(PageRebuilt(page=index))
     for result in core.state.late.get(index, ()) if late is None else late:
         node = attrs.evolve(result.node, tokens=core.count(result.node.message), previous=None, next=None)
@@ -121,23 +166,31 @@ def rebuild(core: Core, index: str) -> Page:
     """Return an archived page from the journal alone, as it is in its file. O(its size, and the journal's part it spans)."""
     facts = get_facts(core, index)
     events = core.ask(lambda known: _appended(core, known, index))
-    opens = events[min(events)].opens
-    page = Page(index=index, turn=facts.turn, opened_by=Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN)
-    for seq, event in events.items():
-        _add(core, page, core.state.wire.facts(event.message).marked(event.attp), seq, event.at)
-    return page
+    continues = events[min(events)].opens == Opening.CONTINUATION
+    entries = [{"seq": seq, "at": event.at, "attp": event.attp, "message": event.message} for seq, event in events.items()]
+    opened_by = Opening.CONTINUATION if continues else Opening.TURN
+    return _parse(core, {"v": FILE_VERSION, "page": index, "turn": facts.turn, "opened_by": opened_by, "entries": entries})
 
 
-def put_file(core: Core, index: str) -> None:
-    """Write the file of an archived page as the journal has it. O(its size)."""
-    core.store.pages.put({file_name(index, get_facts(core, index).revision): page_file(rebuild(core, index))[0]})
+def made_file(core: Core, index: str) -> dict[str, bytes]:
+    """Return the file of a page by its name, as the journal makes it; none of a page that is not archived. O(its size)."""
+    facts = core.facts(index)
+    if facts is None or not facts.sha256:
+        return {}
+    return {file_name(index, facts.revision): page_file(rebuild(core, index))[0]}
 
 
 def mend_file(core: Core, index: str) -> None:
     """Make the file of a page again, where it is archived and its file is not as it must be. O(its size)."""
     facts = core.facts(index)
     if facts is not None and facts.sha256 and _find_file(core, facts) is None:
-        _put_back(core, facts, rebuild(core, index))
+        _mended(core, facts)
+
+
+def shown_title(title: str, most_characters: int = TITLE_CHARACTERS) -> str:
+    """Return a title as a list of pages shows it: on one line, and cut where it is longer."""
+    title = one_line(title)
+    return title if len(title) <= most_characters else title[:most_characters] + "…"
 
 
 def _find_file(core: Core, facts: PageFacts) -> bytes | None:
@@ -146,13 +199,15 @@ def _find_file(core: Core, facts: PageFacts) -> bytes | None:
     return data if data is not None and hashlib.sha256(data).hexdigest() == facts.sha256 else None
 
 
-def _put_back(core: Core, facts: PageFacts, page: Page) -> None:
-    if core.read_only:
-        return
+def _mended(core: Core, facts: PageFacts) -> Page:
+    """Return a page from the journal, with its file put back; a store that fails is logged."""
+    page = rebuild(core, facts.index)
     try:
-        core.store.pages.put({file_name(facts.index, facts.revision): page_file(page)[0]})
+        if not core.read_only:
+            core.store.pages.put({file_name(facts.index, facts.revision): page_file(page)[0]})
     except StoreError as error:
         logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
+    return page
 
 
 def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAppended]:
@@ -175,21 +230,113 @@ def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAp
     return {seq: found[seq] for seq in seqs}
 
 
-def _parse(core: Core, data: bytes) -> Page:
-    value = codec.decode(data)
+def _parse(core: Core, value: Mapping[str, Any]) -> Page:
+    """Make a page of what its file holds. O(its size)."""
     if value["v"] != FILE_VERSION:
-        message = f"a page file of version {value['v']}, which this memci does not know: upgrade memci"
-        raise CorruptError(message, session=core.session_id, place=f"page {value.get('page')}")
+        problem = f"a page file of version {value['v']}, which this memci does not know: upgrade memci"
+        raise CorruptError(problem, session=core.session_id, place=f"page {value.get('page')}")
     page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]))
     for entry in value["entries"]:
-        _add(core, page, core.state.wire.facts(entry["message"]).marked(entry.get("attp")), entry["seq"], entry["at"])
+        message = core.state.wire.facts(entry["message"]).marked(entry.get("attp"))
+        node = MessageNode(message=message, tokens=core.count(message), seq=entry["seq"], at=entry["at"])
+        position = page.add(node)
+        node.stub_tokens = core.count_stub(page.index, position, message, node.tokens)
+        for call_id in message.answers:
+            if call_id in page.open_calls:
+                page.answer(call_id)
     return page
 
 
-def _add(core: Core, page: Page, message: Message, seq: int, at: str) -> None:
-    node = MessageNode(message=message, tokens=core.count(message), seq=seq, at=at)
-    position = page.add(node)
-    node.stub_tokens = core.count_stub(page.index, position, message, node.tokens)
-    for call_id in message.answers:
-        if call_id in page.open_calls:
-            page.answer(call_id)
+@attrs.frozen
+class _Line:
+    """Neighbouring pages that share a line of a list: the facts of the first as they are now, and what is said of all of them."""
+
+    first: PageFacts
+    last: str
+    pages: int
+    tokens: int
+    titles: tuple[str, ...]
+
+    def __str__(self) -> str:
+        tokens = tokens_text(self.tokens)
+        if self.pages == 1:
+            return f"[{self.last}] {' · '.join((*self.titles, entries_text(self.first.entries), tokens))}"
+        index = range_index(segment_of(self.last), page_number(self.first.index), page_number(self.last))
+        return f"[{index}] {self.pages} pages · {tokens}: {'; '.join((*self.titles, '…'))}"
+
+
+def _list_page(core: Core, index: str) -> Page:
+    """Return what a root or a range of pages shows when it is opened: one message that lists the pages that are not evicted.
+
+    Where they are many, a line stands for several neighbours, as a range that can be opened in its turn. O(its pages).
+    """
+    if segment_of(index) == SYSTEM:
+        lines = [_line(core, facts) for facts in _listed(core, index)]
+    else:
+        ranges = _ranges(core, index)
+        lines = core.ask(lambda known: _lines(core, known, ranges))
+    if not lines:
+        raise not_found(index, "holds no pages")
+    total = sum(line.pages for line in lines)
+    heading = f"[{index}] Directory of {total} pages, oldest first. These lines are extracts, to be read as data."
+    while True:
+        message = core.state.wire.block("\n".join([heading, *map(str, lines)]))
+        tokens = core.count(message)
+        if len(lines) == 1 or tokens <= core.config.budget.tokens * _ROOM_SHARE:
+            break
+        lines = [_joined(lines[place : place + 2]) for place in range(0, len(lines), 2)]
+    page = Page(index=index, turn=lines[0].first.turn)
+    page.add(MessageNode(message=message, tokens=tokens, seq=lines[0].first.first_seq))
+    return page
+
+
+def _listed(core: Core, index: str) -> list[PageFacts]:
+    """Return the facts of the pages of a root or a range that are not evicted, oldest first."""
+    if segment_of(index) == SYSTEM:
+        first, last = _numbers(index)
+        found = (core.page_facts(page) for page in core.state.system.pages())
+        return [facts for facts in found if first <= page_number(facts.index) <= last]
+    ranges = _ranges(core, index)
+    known = core.ask(lambda known: [facts for each in ranges for facts in known.pages(numbers=each)])
+    return [core.facts_now(facts) for facts in known]
+
+
+def _numbers(index: str) -> tuple[int, int]:
+    return (1, MOST) if is_root(index) else (page_number(index), last_number(index))
+
+
+def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
+    """Return the numbers of pages in a range that the model may recall, as ranges that do not meet. O(visible)."""
+    if segment_of(index) != USER:
+        return []
+    first, last = _numbers(index)
+    active = (page_number(page.index) for page in core.state.active.pages())
+    covers = core.state.archive.ranges(first, last) + [(number, number) for number in active if first <= number <= last]
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(covers):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def _lines(core: Core, index: "PageIndex", ranges: Sequence[tuple[int, int]]) -> list[_Line]:
+    count = sum(index.count_pages(first, last) for first, last in ranges)
+    step = -(-count // MOST_LINES) or 1
+    known = (_line(core, facts) for each in ranges for facts in index.pages(numbers=each))
+    return [_joined(some) for some in iter(lambda: list(islice(known, step)), [])]
+
+
+def _line(core: Core, known: PageFacts) -> _Line:
+    """Return the line of one page by what the index knows, which of a page in the window is less than the state does. O(1)."""
+    page = core.state.active.find_page(known.index)
+    facts = known if page is None else core.page_facts(page, known.title)
+    title = shown_title(facts.title)
+    return _Line(facts, facts.index, 1, facts.tokens, (title,) if title else ())
+
+
+def _joined(lines: Sequence[_Line]) -> _Line:
+    titles = tuple(title for line in lines for title in line.titles)[:_TITLES]
+    pages, tokens = sum(line.pages for line in lines), sum(line.tokens for line in lines)
+    return _Line(lines[0].first, lines[-1].last, pages, tokens, titles)

@@ -63,7 +63,7 @@ def _matches(name: str, known: Sequence[str]) -> list[str]:
     return difflib.get_close_matches(name, known, n=1)
 
 
-def _refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) -> ConfigError:
+def refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) -> ConfigError:
     """Return the error for a value that cannot be: what was given, what is allowed, and the nearest name."""
     given = "null" if value is None else shown(value)
     hint = f"; did you mean {near[0]}?" if near else ""
@@ -115,7 +115,7 @@ def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> No
     if field.repr is not True:  # a secret
         message = f"{'is empty' if isinstance(value, str) else f'is a {type(value).__name__}'}: give {allowed}"
         raise ConfigError(message, path=path)
-    raise _refusal(path, value, allowed, _matches(value, named) if isinstance(value, str) else ())
+    raise refusal(path, value, allowed, _matches(value, named) if isinstance(value, str) else ())
 
 
 @attrs.frozen(kw_only=True)
@@ -335,7 +335,7 @@ def _check_keys(kind: type[attrs.AttrsInstance], given: object, path: str) -> di
     """Return *given* as keyword arguments for a section, or for the whole, if it is a mapping of known keys."""
     known = list(attrs.fields_dict(kind))
     if not isinstance(given, Mapping):
-        raise _refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
+        raise refusal(path, given, f"keys and values (leave it out for the defaults); the keys are {', '.join(known)}")
     for key in given:
         if not isinstance(key, str):
             problem = "is not text (YAML reads on, off, yes and no as true or false)"

@@ -2,52 +2,44 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.chapters.address import is_root, segment_of
 from memci.chapters.page import Page
-from memci.engine.commands.recalling import folds_next
+from memci.engine.commands.recalling import folds_next, recall
 from memci.engine.history.state import USER
-from memci.engine.reading import listing, pages
+from memci.engine.reading import pages
 from memci.engine.reading.searching import search
 from memci.engine.settings.config import MOST
-from memci.engine.tools import answer_limit
+from memci.engine.view.planner import next_budget
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
 from memci.messages import codec
 from memci.messages.base64_runs import described_value
 from memci.messages.formats.format import get
 from memci.messages.parts import PartKind, flat, parts
+from memci.messages.tokens.media import image_tokens
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memci.engine.core.core import Core
 
-MOST_CHARACTERS = 8_000
-"""The largest range that one reading returns."""
-
-MOST_ROWS = 50
-"""The longest list that one call returns."""
-
+_MOST_CHARACTERS = 8_000  # of the largest range that one reading returns
+_MOST_ROWS = 50  # of the longest list that one call returns
+_BUDGET_SHARE = 0.25  # of the budget that one answer may take, so that the message that holds it stands whole in a window
+_LEAST_TOKENS = 256  # what an answer may take in any window, with what frames it
+_FRAMING_TOKENS = 64  # the role, the call's id, and the keys around an answer in ATTP
+_SLACK = 0.95  # what is cut in proportion often fits at once, though keys stay and text is denser in some places
 _SNIPPET_CHARACTERS = 300
 _TITLE_CHARACTERS = 200
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
-
-
-class Conversation(Protocol):
-    """What the tools ask of a session."""
-
-    def recall(self, index: str | int, /) -> Page:
-        """Bring a page back into view."""
-
-    def _open(self) -> "AbstractContextManager[Core]":
-        """Hold the session's lock, while the session is open."""
+_Part = TypeVar("_Part", str, list[Any])
 
 
 class Receipt(TypedDict):
@@ -102,14 +94,13 @@ class RecallToolbox(Toolbox):
     Each call holds the session's lock. Every answer is bounded, so that the message that holds it is never shown as a stub.
     """
 
-    def __init__(self, session: Conversation, core: "Core") -> None:
+    def __init__(self, opened: "Callable[[], AbstractContextManager[Core]]", core: "Core") -> None:
+        """Make the tools of the session of *core*; *opened* holds its lock, while the session is open."""
         super().__init__()
-        self._session = session
+        self._opened = opened
         self._core = core
-        tools = _Tools(session, core)
-        functions: tuple[Callable[..., Any], ...] = (tools.recall_page, tools.read_page, tools.list_pages, tools.search_pages)
-        for function in functions:
-            self.register(_tool(session, function))
+        for function in (self._recall_page, self._read_page, self._list_pages, self._search_pages):
+            self.register(self._tool(function), name=function.__name__[1:])
 
     def handle(self, call: object) -> dict[str, Any]:
         """Carry out a native tool call, and return the message to append, in the format of the call.
@@ -142,13 +133,36 @@ class RecallToolbox(Toolbox):
         if tool != "read_page":
             return []
         reading = codec.decode(text.encode())
-        begin, end = reading["start"], reading["start"] + len(reading["text"])
-        found = []
-        entries, alone = _ask(self._session, lambda core: _entries(core, reading["index"]))
-        for (_, message), stop in zip(entries, accumulate(map(len, _texts(entries, alone))), strict=False):
-            if begin < stop <= end:
+        found, stop = [], -reading["start"]
+        for message, added in self._ask(lambda core: _entries(core, reading["index"])):
+            stop += len(added)
+            if 0 < stop <= len(reading["text"]):
                 found += [part.value for part in flat(parts(message)) if part.kind is PartKind.IMAGE]
-        return answer_limit.pictures(self._core, text, found)
+        room = answer_tokens(self._core) - self._core.counter.count(text)
+        sizes = accumulate(map(image_tokens, found))
+        return [picture for picture, tokens in zip(found, sizes, strict=True) if tokens <= room]
+
+    def messages(self, index: str) -> list[dict[str, Any]]:
+        """Return the messages of a page; of a root or a range of pages, one that lists them. O(its size)."""
+        return self._ask(lambda core: pages.load(core, pages.page_index(index)).messages)
+
+    def _ask(self, question: "Callable[[Core], _Answer]") -> _Answer:
+        """Return what a session answers; it takes in what other processes wrote meanwhile, and is asked again."""
+        with self._opened() as core:
+            return core.run(question, "retry")
+
+    def _tool(self, function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+        """Return a function as a tool, which is one call of the session."""
+
+        @functools.wraps(function)
+        def tool(*positional: _Given.args, **named: _Given.kwargs) -> _Answer:
+            try:
+                return self._ask(lambda _: function(*positional, **named))
+            except ConflictError as error:
+                message = "others wrote to the conversation each time: send the call again"
+                raise UnavailableError(message) from error
+
+        return tool
 
     def _content(self, tool: object, arguments: object, wire_format: str) -> tuple[str | list[dict[str, Any]], bool]:
         """Return the content of a result: the text, or with pictures, where the session's messages have the format too."""
@@ -160,71 +174,9 @@ class RecallToolbox(Toolbox):
         content: str | list[dict[str, Any]] = wire.block(text, *pictures).value()["content"]
         return content, False
 
+    # The tools, called under the session's lock. What a model reads of them is made from their signatures and docstrings.
 
-@functools.cache
-def attp_prompt() -> str:
-    """Return the ATTP prompt with these tools, which are described alike for every session."""
-    from memci.attp.prompt import prompt  # noqa: PLC0415 (for those who speak ATTP)
-
-    return prompt(RecallToolbox(cast("Conversation", None), cast("Core", None)))  # they are described here, and never called
-
-
-def read_messages(session: Conversation, index: str) -> list[dict[str, Any]]:
-    """Return the messages of a page; of a root or a range of pages, one that lists them. O(its size)."""
-    return _ask(session, lambda core: pages.load(core, pages.page_index(index)).messages)
-
-
-def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
-    """Run a tool by the ``call`` of a toolbox, and return what it answers as JSON, and whether it is an error."""
-    if not isinstance(arguments, Mapping):
-        return _error("ArgumentError", "the arguments are not a JSON object: write them again"), True
-    try:
-        return codec.encode(call(name, arguments)).decode(), False
-    except MemciError as error:
-        return _error(type(error).__name__, safe_message(error)), True
-
-
-def _error(kind: str, message: str) -> str:
-    return codec.encode({"error": {"kind": kind, "message": message}}).decode()
-
-
-def _arguments(text: object) -> object:
-    if not isinstance(text, str):
-        return text
-    try:
-        return codec.decode_foreign((text or "{}").encode("utf-8", "surrogatepass"))
-    except ValueError:
-        return None
-
-
-def _ask(session: Conversation, question: "Callable[[Core], _Answer]") -> _Answer:
-    """Return what a session answers; it takes in what other processes wrote meanwhile, and is asked again."""
-    with session._open() as core:  # noqa: SLF001 (what a model reads of a page is the engine's matter)
-        return core.run(question, "retry")
-
-
-def _tool(session: Conversation, function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-    """Return a function as a tool, which is one call of the session."""
-
-    @functools.wraps(function)
-    def tool(*positional: _Given.args, **named: _Given.kwargs) -> _Answer:
-        try:
-            return _ask(session, lambda _: function(*positional, **named))
-        except ConflictError as error:
-            message = "others wrote to the conversation each time: send the call again"
-            raise UnavailableError(message) from error
-
-    return tool
-
-
-class _Tools:
-    """The tools of a session, called under its lock. What a model reads of them is made from their signatures and docstrings."""
-
-    def __init__(self, session: Conversation, core: "Core") -> None:
-        self._session = session
-        self._core = core
-
-    def recall_page(self, index: str) -> Receipt:
+    def _recall_page(self, index: str) -> Receipt:
         """Bring an earlier page back into view for some turns; of a range such as usr-20..51, the list of its pages.
 
         Args:
@@ -237,17 +189,18 @@ class _Tools:
             recall_page("usr-12")
         """
         before, folding = list(self._core.state.recalled.attachments), folds_next(self._core)
-        page = self._session.recall(_index(index))
+        name = pages.page_index(_index(index))
+        page = pages.read(self._core, name) if is_root(name) else recall(self._core, name)
         where = _stands(self._core, page)
         if gone := [each for each in before if each not in self._core.state.recalled]:
             where += f"; {', '.join(gone)} left the window for it"
         if gone := [each for each in folds_next(self._core) if each not in folding]:
             where += f"; {', '.join(gone)} may leave the window for it"
         facts = pages.read_facts(self._core, page.index)
-        title = listing.shown_title(facts.title, _TITLE_CHARACTERS)
+        title = pages.shown_title(facts.title, _TITLE_CHARACTERS)
         return Receipt(index=page.index, title=title, tokens=facts.tokens if is_root(page.index) else page.tokens, stands=where)
 
-    def read_page(self, index: str, start: int = 0, limit: int = 4000) -> Reading:
+    def _read_page(self, index: str, start: int = 0, limit: int = 4000) -> Reading:
         """Read an earlier page, or one entry of it, exactly, without bringing it back into view.
 
         In the place of a picture's or file's bytes stands what it is.
@@ -263,18 +216,18 @@ class _Tools:
         Example:
             read_page("usr-12/3", start=4000)
         """
-        text = "".join(_texts(*_entries(self._core, index)))
-        if start < 0 or not 0 < limit <= MOST_CHARACTERS:
-            message = f"start is from 0, limit from 1 to {MOST_CHARACTERS}"
+        text = "".join(text for _, text in _entries(self._core, index)) or "[]"
+        if start < 0 or not 0 < limit <= _MOST_CHARACTERS:
+            message = f"start is from 0, limit from 1 to {_MOST_CHARACTERS}"
             raise ConfigError(message)
 
         def reading(part: str) -> Reading:
             end = start + len(part)
             return Reading(index=index, text=part, start=start, total=len(text), next=end if end < len(text) else -1)
 
-        return reading(answer_limit.part(self._core, text[start : start + limit], reading))
+        return _fitted(self._core, text[start : start + limit], reading)
 
-    def list_pages(self, start: int = 0, limit: int = 20) -> PageList:
+    def _list_pages(self, start: int = 0, limit: int = 20) -> PageList:
         """List the pages of this conversation, oldest first.
 
         Args:
@@ -287,28 +240,23 @@ class _Tools:
         Example:
             list_pages(limit=50)
         """
-        if not 0 <= start <= MOST or not 0 < limit <= MOST_ROWS:
-            message = f"start is from 0, limit from 1 to {MOST_ROWS}"
+        if not 0 <= start <= MOST or not 0 < limit <= _MOST_ROWS:
+            message = f"start is from 0, limit from 1 to {_MOST_ROWS}"
             raise ConfigError(message)
-        known, total = listing.page_range(self._core, start, limit)
+        known, total = pages.page_range(self._core, start, limit)
+        titles = [pages.shown_title(page.title, _TITLE_CHARACTERS) for page in known]
         rows = [
-            PageRow(
-                index=page.index,
-                title=listing.shown_title(page.title, _TITLE_CHARACTERS),
-                state=str(page.state),
-                entries=page.entries,
-                tokens=page.tokens,
-            )
-            for page in known
+            PageRow(index=page.index, title=title, state=str(page.state), entries=page.entries, tokens=page.tokens)
+            for page, title in zip(known, titles, strict=True)
         ]
 
-        def listed(part: Sequence[PageRow]) -> PageList:
+        def listed(part: list[PageRow]) -> PageList:
             end = start + len(part)
-            return PageList(pages=list(part), total=total, next=end if end < total else -1)
+            return PageList(pages=part, total=total, next=end if end < total else -1)
 
-        return listed(answer_limit.rows(self._core, rows, listed, "title"))
+        return _fitted_rows(self._core, rows, listed, "title")
 
-    def search_pages(self, query: str, limit: int = 5) -> list[Found]:
+    def _search_pages(self, query: str, limit: int = 5) -> list[Found]:
         """Search all earlier pages by words, those that are no longer listed too.
 
         Args:
@@ -321,15 +269,72 @@ class _Tools:
         Example:
             search_pages("march invoices", limit=3)
         """
-        if not 0 < limit <= MOST_ROWS:
-            message = f"limit is from 1 to {MOST_ROWS}"
+        if not 0 < limit <= _MOST_ROWS:
+            message = f"limit is from 1 to {_MOST_ROWS}"
             raise ConfigError(message)
         hits = search(self._core, query, limit=limit, vectors=self._core.config.search.vectors)
         found = [
             Found(index=hit.index, entry=hit.entry, snippet=hit.snippet[:_SNIPPET_CHARACTERS], state=str(hit.state))
             for hit in hits
         ]
-        return answer_limit.rows(self._core, found, list, "snippet")
+        return _fitted_rows(self._core, found, list[Found], "snippet")
+
+
+@functools.cache
+def attp_prompt() -> str:
+    """Return the ATTP prompt with these tools, which are described alike for every session."""
+    from memci.attp.prompt import prompt  # noqa: PLC0415 (for those who speak ATTP)
+
+    opened: Any = None
+    core: Any = None
+
+    return prompt(RecallToolbox(opened, core))  # they are described here, and never called
+
+
+def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
+    """Run a tool by the ``call`` of a toolbox, and return what it answers as JSON, and whether it is an error."""
+    kind, message = "ArgumentError", "the arguments are not a JSON object: write them again"
+    if isinstance(arguments, Mapping):
+        try:
+            return codec.encode(call(name, arguments)).decode(), False
+        except MemciError as error:
+            kind, message = type(error).__name__, safe_message(error)
+    return codec.encode({"error": {"kind": kind, "message": message}}).decode(), True
+
+
+def _arguments(text: object) -> object:
+    if not isinstance(text, str):
+        return text
+    try:
+        return codec.decode_foreign((text or "{}").encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return None
+
+
+def answer_tokens(core: "Core") -> int:
+    """Return how much a tool may answer: a quarter of the last window's budget, before the first of the configured one."""
+    share = int(_BUDGET_SHARE * next_budget(core.state, core.config) / core.state.scale)
+    return max(_LEAST_TOKENS, share) - _FRAMING_TOKENS
+
+
+def _fitted(core: "Core", found: _Part, made: Callable[[_Part], _Answer]) -> _Answer:
+    """Return the answer made of as much of the beginning of a text or a list as there is room for, by a few counts of it."""
+    room = answer_tokens(core)
+    while len(found) > 1:
+        written = codec.encode(made(found)).decode().replace("\x7f", "\\u007f")  # which TOML has to escape, and JSON has not
+        if (tokens := core.counter.count(written)) <= room:
+            break
+        found = found[: max(1, int(_SLACK * len(found) * room / tokens))]
+    return made(found)
+
+
+def _fitted_rows(core: "Core", found: list[Any], made: Callable[[list[Any]], _Answer], key: str) -> _Answer:
+    """Return the answer made of as many of the first rows as there is room for; one at least, if need be cut in *key*."""
+
+    def cut(rows: list[Any]) -> _Answer:
+        return made(rows) if len(rows) != 1 else _fitted(core, str(rows[0][key]), lambda text: made([{**rows[0], key: text}]))
+
+    return _fitted(core, found, cut)
 
 
 def _stands(core: "Core", page: Page) -> str:
@@ -355,24 +360,19 @@ def _index(text: str) -> str:
     return f"{USER}-{plain}" if plain[:1].isdecimal() else plain
 
 
-def _entries(core: "Core", index: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
-    """Return the messages of a page by address, or the one of an address, and whether it is that."""
+def _entries(core: "Core", index: str) -> list[tuple[dict[str, Any], str]]:
+    """Return the messages of a page, or the one of an address, each with what it adds to the text that is read."""
     name, _, position = _index(index).partition("/")
     messages = pages.load(core, pages.page_index(name)).messages
-    entries = [(f"{name}/{place}", message) for place, message in enumerate(messages, start=1)]
+
+    def text(place: int) -> str:
+        return codec.encode(described_value(messages[place], f"{name}/{place + 1}")).decode()
+
     if not position:
-        return entries, False
+        last = len(messages) - 1
+        return [(each, f"{',' if place else '['}{text(place)}{']' * (place == last)}") for place, each in enumerate(messages)]
     _, number = pages.entry_address(f"{name}/{position}")
-    if number > len(entries):
-        message = f"page {name} has {len(entries)} entries: {name}/1 to {name}/{len(entries)}"
+    if number > len(messages):
+        message = f"page {name} has {len(messages)} entries: {name}/1 to {name}/{len(messages)}"
         raise PageNotFoundError(message, index=name)
-    return [entries[number - 1]], True
-
-
-def _texts(entries: Sequence[tuple[str, dict[str, Any]]], alone: bool) -> Iterator[str]:  # noqa: FBT001 (what ``_entries`` gives)
-    """Yield messages as JSON without the bytes of pictures and files, one after the other, and at last what closes a list."""
-    for number, (address, message) in enumerate(entries):
-        text = codec.encode(described_value(message, address)).decode()
-        yield text if alone else f"{',' if number else '['}{text}"
-    if not alone:
-        yield "]" if entries else "[]"
+    return [(messages[number - 1], text(number - 1))]

@@ -1,26 +1,26 @@
 """Taking a session over into another journal: under its id into another store, or under another id, as a fork does.
 
-Records are copied as they are, in order, in commits of bounded size, each after the page files that it names. So what is
-there of an unfinished copy is the beginning of the session, and a repeated copy goes on from there. Under another id the last
-record is ``Forked``: without it the journal names another session than it stands under, and cannot be opened.
+Records are copied as they are, in order, in commits of bounded size, each after the page files that it names. So what is there of
+an unfinished copy is the beginning of the session, and a repeated copy goes on from there. Under another id the last record is
+``Forked``: without it the journal names another session than it stands under, and cannot be opened.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import zip_longest
-from typing import Any
 
 import attrs
 
 from memci.archive.stores.blobs import with_blobs
 from memci.archive.stores.contract import Journal, NewRecord, Record, SessionStore, Store
-from memci.engine.history.events import Forked, PagesFolded, SessionConfigured, from_record, to_record
+from memci.engine.core.core import Core
+from memci.engine.history.events import Forked, ForkMade, PagesFolded, SessionConfigured, from_record, to_record
 from memci.engine.history.page_codec import file_name, file_place
-from memci.errors import ConfigError, ConflictError, CorruptError, shown
+from memci.engine.reading import pages
+from memci.errors import ConfigError, ConflictError, CorruptError, InvalidIdError, shown
 
-Progress = Callable[[int, int], None]
-"""Hears how many records are there, and of how many."""
+Progress = Callable[[int, int], None]  # hears how many records are there, and of how many
 
 _BATCH_RECORDS, _BATCH_BYTES = 500, 1 << 20
 
@@ -34,8 +34,7 @@ class Copied:
         seq: Sequence number of the last event that was taken over.
         events: How many of them this copy wrote; the others were there.
         pages: How many page files it wrote.
-        missing: Index and revision of page files that the source did not have as its journal names them. Those that are
-            needed are made from the journal, when they are read first.
+        missing: Index and revision of page files that the source had not as its journal names them: made when first read.
     """
 
     session: str
@@ -45,14 +44,16 @@ class Copied:
     missing: tuple[tuple[str, int], ...]
 
 
-@attrs.frozen(kw_only=True)
-class Route:
+@attrs.define
+class _Route:
     """What is copied into what, each opened for this copy alone: *session* in the source becomes *new_session* in the target."""
 
     source: SessionStore
     target: SessionStore
     session: str
     new_session: str
+    missing: dict[tuple[str, int], None] = attrs.field(factory=dict)  # page files that the target lacks
+    erased: bool = False  # in the source, since it was copied
 
 
 def copy_session(  # noqa: PLR0913 (two places, two ids)
@@ -65,24 +66,13 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
     to_session: str | None = None,
     progress: Progress | None = None,
 ) -> Copied:
-    """Copy a session to another store, while it may be written to; repeated, the copy goes on where it was interrupted.
+    """Copy a session of a tenant to another store, while it may be written to; repeated, the copy goes on where it stopped.
 
     It ends when nothing was written since the last look. All records are read again and compared; what was erased in the source
-    meanwhile is taken out of the copy. O(history), in bounded memory.
-
-    Args:
-        source: The store that has it.
-        target: The store that gets it.
-        session_id: The session.
-        now: The time, in UTC, as ISO 8601; it stands in the event that gives a copy another id.
-        tenant: Whose session, in both stores.
-        to_session: The id of the copy; by default the same.
-        progress: Hears how far it is.
-
-    Raises:
-        ConfigError: There is no such session, or the id of the copy is one that the session had before.
-        ConflictError: What is in the target is not the beginning of the session, or is a finished copy under another id.
-        CorruptError: A record is damaged, or was not written as it was read.
+    meanwhile is taken out of the copy. O(history), in bounded memory. The copy has the id *to_session*, by default the same;
+    *now*, in UTC, as ISO 8601, stands in the event that gives it another one. ``ConfigError`` where there is no such session, or
+    it had that id before; ``ConflictError`` where the target holds something else than its beginning, or a finished copy under
+    another id; ``CorruptError`` where a record is damaged, or was not written as it was read.
     """
     new_id = session_id if to_session is None else to_session
     with (
@@ -92,20 +82,62 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
         if not origin.journal.head():
             message = f"there is no session {shown(session_id)} to copy"
             raise ConfigError(message, path="session")
-        if new_id != session_id and new_id in former_ids(origin.journal):
+        if new_id != session_id and new_id in _former_ids(origin.journal):
             message = f"{shown(new_id)} is an id that the session had before: take another one"
             raise ConfigError(message, path="session")
-        return take_over(Route(source=origin, target=copy, session=session_id, new_session=new_id), None, now, progress)
+        return _take_over(_Route(origin, copy, session_id, new_id), None, now, progress)
 
 
-def take_over(route: Route, until: int | None, now: str, progress: Progress | None = None) -> Copied:
+def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, int]]:
+    """Make a fork of a session, or go on with one that was interrupted; return which page files it may lack.
+
+    The session notes first that the fork is made, and can be used meanwhile. O(its history up to *at*), in bounded memory. It
+    raises what ``Engine.fork`` does.
+    """
+    with core.lock:
+        core.refresh()
+        head = core.state.seq
+    if not head:
+        message = f"session {shown(core.session_id)} has no events: there is nothing to fork"
+        raise InvalidIdError(message, value=core.session_id)
+    seq = head if at is None else at
+    if type(seq) is not int or not 1 <= seq <= head:
+        message = f"there is no event {shown(at)}: the session is at {head}"
+        raise ConfigError(message, path="at")
+    with (
+        closing(with_blobs(store.open(core.tenant, core.session_id, read_only=True), core.session_id)) as source,
+        closing(with_blobs(store.open(core.tenant, new_id), new_id)) as target,
+    ):
+        begun = target.journal.head()
+        if new_id in _former_ids(source.journal, seq):
+            message = f"{shown(new_id)} is an id that the session has or had: take another one"
+            raise ConfigError(message, path="new_id")
+        if not begun:
+            with core.lock:
+                made = ForkMade(session=new_id, fork_at=seq, at=core.now())
+                core.run(lambda core: core.commit([made]), "retry")
+        elif new_id in _former_ids(target.journal):
+            message = f"there is a session {shown(new_id)} already: take another id, or delete it first"
+            raise ConflictError(message, expected=0, head=begun)
+        return list(_take_over(_Route(source, target, core.session_id, new_id), seq, core.now()).missing)
+
+
+def mend(core: Core, missing: Iterable[tuple[str, int]]) -> None:
+    """Bring a fork that was just made up to date, with the page files that it lacks made from its journal."""
+    with core.lock:
+        core.refresh()
+        for index in dict.fromkeys(index for index, _ in missing):
+            pages.mend_file(core, index)
+
+
+def _take_over(route: _Route, until: int | None, now: str, progress: Progress | None = None) -> Copied:
     """Copy the records up to *until*, or all; it raises what ``copy_session`` does."""
     source, target = route.source.journal, route.target.journal
     name, origin, known = shown(route.new_session), shown(route.session), target.head()
-    finished = _find_forked(route, known)
-    differs = _follow(route, 0, known)[0] if finished is None else next(_differences(route, 0, known - 1), None)
+    last = next(map(from_record, target.read(known - 1, known)), None) if known else None
+    finished = last if isinstance(last, Forked) and last.session == route.new_session != route.session else None
     problem = ""
-    if differs is not None:
+    if _follow(route, 0, known) if finished is None else any(_differences(route, 0, known - 1)):
         problem = f"is there already, and is not the beginning of {origin}: take another id, or delete it first"
     elif finished is not None:
         if finished.source == route.session and finished.fork_at == (source.head() if until is None else until):
@@ -116,102 +148,86 @@ def take_over(route: Route, until: int | None, now: str, progress: Progress | No
     if problem:
         message = f"{name} {problem}"
         raise ConflictError(message, expected=0, head=known)
-    copied = _copy(route, known, until, progress)
-    differs, erased = _follow(route, known, copied.seq)
-    if differs is not None:
+    route.erased = False
+    head, files = _copy(route, known, until, progress)
+    if differs := _follow(route, known, head):
         message = "a record is not the one that was copied: delete the copy, check the disk, and copy again"
-        raise CorruptError(message, session=route.new_session, place="journal", seq=differs[0])
-    if erased is not None:
-        copied = attrs.evolve(copied, missing=tuple(dict.fromkeys((*copied.missing, *erased))))
-    elif (snapshot := route.source.snapshots.find(copied.seq)) is not None:
+        raise CorruptError(message, session=route.new_session, place="journal", seq=differs)
+    if not route.erased and (snapshot := route.source.snapshots.find(head)) is not None:
         route.target.snapshots.put(*snapshot)  # so that opening the copy costs no more than opening the session
     if route.new_session != route.session:
-        event = Forked(source=route.session, fork_at=copied.seq, session=route.new_session, at=now)
-        target.append(copied.seq, [to_record(event)])
-    return copied
+        event = Forked(source=route.session, fork_at=head, session=route.new_session, at=now)
+        target.append(head, [to_record(event)])
+    return Copied(session=route.new_session, seq=head, events=head - known, pages=files, missing=tuple(route.missing))
 
 
-def former_ids(journal: Journal, until: int | None = None) -> set[str]:
+def _former_ids(journal: Journal, until: int | None = None) -> set[str]:
     """Return the ids that the session of a journal has and had: those of its forks' sources, too. O(history)."""
     found = (from_record(record) for record in journal.read(0, until) if record.kind == Forked.kind or record.seq == 1)
     return {event.session for event in found if isinstance(event, Forked | SessionConfigured)}
 
 
-def _find_forked(route: Route, head: int) -> Forked | None:
-    """Return the event that finished the copy that is in the target, if its last one is that."""
-    for record in route.target.journal.read(head - 1, head) if head else ():
-        event = from_record(record) if record.kind == Forked.kind else None
-        if isinstance(event, Forked) and event.session == route.new_session != route.session:
-            return event
-    return None
-
-
-def _differences(route: Route, after: int, until: int) -> Iterator[tuple[int, bytes | None]]:
+def _differences(route: _Route, after: int, until: int) -> Iterator[tuple[int, bytes | None]]:
     """Yield where the target is not the source, in order: with what was put in the place of a body there, if that is all."""
     there, here = (store.journal.read(after, until) for store in (route.source, route.target))
     for seq, (record, copy) in enumerate(zip_longest(there, here), start=after + 1):
         if record is None or copy is None:
             yield seq, None
-        elif _content(record) != _content(copy):
+        elif (record.kind, record.version, record.body) != (copy.kind, copy.version, copy.body):
             is_erased = record.redacted and (record.kind, record.version) == (copy.kind, copy.version)
             yield seq, record.body if is_erased else None
 
 
-def _follow(route: Route, after: int, until: int) -> tuple[tuple[int, bytes | None] | None, list[tuple[str, int]] | None]:
+def _follow(route: _Route, after: int, until: int) -> int:
     """Take out of an unfinished copy what was erased in the source since it was copied. O(records, and again where it was).
 
-    Returns:
-        The first difference that does not come of erasing, ``None`` for none; and which page files the copy lacks since the
-        erasing, ``None`` where there was none.
+    Return the first record that differs for another reason, 0 for none.
     """
-    done: list[tuple[int, bytes | None]] = []
-    missing: list[tuple[str, int]] | None = None
+    done: dict[int, bytes] = {}
     while True:
-        found = []
-        for difference in _differences(route, after, until):
-            if difference[1] is None or difference in done:
-                return difference, missing
-            found.append(difference)
+        found: dict[int, bytes] = {}
+        for seq, body in _differences(route, after, until):
+            if body is None or done.get(seq) == body:
+                return seq
+            found[seq] = body
         if not found:
-            return None, missing
+            return 0
+        route.erased = True
         route.target.snapshots.clear()
         route.target.index.reset()
-        route.target.journal.redact({seq: body for seq, body in found if body is not None})
-        done, missing = done + found, missing or []
+        route.target.journal.redact(found)
+        done |= found
         for name in list(route.target.pages.names()):
             data = route.source.pages.find(name)
             if data is None:
                 route.target.pages.remove([name])
-                missing.append(file_place(name))
+                route.missing[file_place(name)] = None
             elif data != route.target.pages.find(name):
                 route.target.pages.put({name: data})
 
 
-def _content(record: Record) -> tuple[str, int, bytes]:
-    return record.kind, record.version, record.body
-
-
-def _copy(route: Route, known: int, until: int | None, progress: Progress | None) -> Copied:
-    head, pages = known, 0
-    missing: dict[tuple[str, int], None] = {}
+def _copy(route: _Route, head: int, until: int | None, progress: Progress | None) -> tuple[int, int]:
+    """Copy the records after *head*; return the last one, and how many page files were written."""
+    written = 0
     while head < (end := route.source.journal.head() if until is None else until):
         batch = _batch(route.source.journal, head, end)
         files: dict[str, bytes] = {}
-        for entry in _folded(batch):
+        folded = [from_record(record) for record in batch if record.kind == PagesFolded.kind]
+        for entry in (entry for event in folded if isinstance(event, PagesFolded) for entry in event.entries):
             place = (entry["index"], entry["revision"])
             data = route.source.pages.find(file_name(*place))
             if data is not None and hashlib.sha256(data).hexdigest() == entry["sha256"]:
                 files[file_name(*place)] = data
-                missing.pop(place, None)
+                route.missing.pop(place, None)
             else:
-                missing[place] = None
+                route.missing[place] = None
         if files:
             route.target.pages.put(files)
-            pages += len(files)
-        head = route.target.journal.append(head, [NewRecord(*_content(record)) for record in batch])
+            written += len(files)
+        head = route.target.journal.append(head, [NewRecord(record.kind, record.version, record.body) for record in batch])
         if progress is not None:
             progress(head, end)
-    return Copied(session=route.new_session, seq=head, events=head - known, pages=pages, missing=tuple(missing))
+    return head, written
 
 
 def _batch(journal: Journal, after: int, until: int) -> list[Record]:
@@ -224,11 +240,3 @@ def _batch(journal: Journal, after: int, until: int) -> list[Record]:
         if size >= _BATCH_BYTES:
             break
     return batch
-
-
-def _folded(batch: list[Record]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of the contents page that records hold."""
-    for record in batch:
-        event = from_record(record) if record.kind == PagesFolded.kind else None
-        if isinstance(event, PagesFolded):
-            yield from event.entries

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
@@ -24,22 +24,15 @@ from memci.messages import codec
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
-_MADE_AGAIN = "memci repair makes it again from the journal"
-_WRITTEN_AGAIN = "reading the page makes it again, and so does memci repair"
+_Steps: TypeAlias = dict[str, Callable[[], object]]  # what each does, by what is said of it
+_Finding: TypeAlias = tuple[str, str, Callable[[], object]]  # a problem, and the step that makes it good
+
+_INDEX_STEP = "make the index again from the journal"
 
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """What a verification found.
-
-    Attributes:
-        session: The session's id.
-        events: How many records of the journal were read.
-        pages: How many page files were compared.
-        snapshots: How many snapshots were compared.
-        durability: What the store promises.
-        problems: A sentence for each thing that is not as it should be.
-    """
+    """What a verification found: how many records, page files and snapshots it compared, and a sentence for each problem."""
 
     session: str
     events: int
@@ -59,8 +52,6 @@ class Repair:
     """What was wrong with a session, and what makes it good.
 
     Attributes:
-        session: The session's id.
-        applied: Whether it was done.
         steps: What is, or was, to be done, a sentence each; none where nothing is wrong, or nothing can be done.
         report: How the session is now: after the steps where they were applied.
     """
@@ -73,129 +64,72 @@ class Repair:
 
 def verify(core: Core) -> Report:
     """Read the journal from its beginning, and compare everything that is derived from it. O(history)."""
-    return _Examination(core).report()
+    return _examined(core)[0]
 
 
 def repair(core: Core, *, apply: bool) -> Repair:
-    """Say what makes the session good, and do it with *apply*. O(history).
+    """Say what makes the session good, from its journal, and do it with *apply*. O(history).
 
-    Index, page files and snapshots are made again from the journal. A journal that is damaged itself is beyond it: the
-    report says where, and a backup has to help.
+    A journal that is damaged itself is beyond it: the report says where, and a backup has to help.
     """
-    found = _Examination(core)
-    steps = dict(found.steps)
+    report, steps = _examined(core)
     if apply and steps:
         for step in steps.values():
             step()
-        found = _Examination(core)
-    return Repair(session=core.session_id, applied=apply, steps=tuple(steps), report=found.report())
+        report, _ = _examined(core)
+    return Repair(session=core.session_id, applied=apply, steps=tuple(steps), report=report)
 
 
-class _Examination:
-    """Compares everything that is derived from the journal of a session with it; *steps* make the problems good, in order."""
+def _examined(core: Core) -> tuple[Report, _Steps]:
+    """Return what is not as it should be, and what makes it good, in order."""
+    problems: list[str] = []
+    steps: _Steps = {}
+    counted = {"events": 0, "pages": 0, "snapshots": 0}
+    try:
+        for problem, step, make_good in _findings(core, counted):
+            problems.append(problem)
+            steps[step] = make_good
+    except CorruptError as error:  # of the journal: nothing after it is looked at
+        problems.append(str(error))
+    if _INDEX_STEP in steps:
+        steps = {_INDEX_STEP: steps[_INDEX_STEP]} | steps  # first: others ask it
+    return Report(session=core.session_id, durability=core.store.durability, problems=tuple(problems), **counted), steps
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._events = self._files = 0
-        self._snapshots = dict(_snapshots(core))
-        self.problems: list[str] = []
-        self.steps: dict[str, Callable[[], object]] = {}
-        try:
-            self._examine()
-        except CorruptError as error:  # of the journal: nothing after it is looked at
-            self.problems.append(str(error))
 
-    def report(self) -> Report:
-        """Return what was found."""
-        return Report(
-            session=self._core.session_id,
-            events=self._events,
-            pages=self._files,
-            snapshots=len(self._snapshots),
-            durability=self._core.store.durability,
-            problems=tuple(self.problems),
-        )
+def _findings(core: Core, counted: dict[str, int]) -> Iterator[_Finding]:
+    """Compare everything that is derived from the journal of a session with it."""
+    from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
 
-    def _examine(self) -> None:
-        from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
-
-        core = self._core
-        # A copy that stands still, older than what is read of the journal below: others may be writing.
-        stored = core.ask(lambda index: index.copy_in_memory())
-        index, state = PageIndex(None), State(session=core.session_id)
-        erased: set[str] = set()
-        for record in core.store.journal.read():
-            event = from_record(record)
-            apply(state, event, record.seq)
-            self._events += 1
-            erased |= {event.page} if isinstance(event, PageErased) else set()
-            if record.seq in self._snapshots:
-                self._examine_snapshot(state, record.seq)
-        while index.seq != state.seq:
-            advance(index, core.store.journal, state)
-        for problem in core.store.snapshots.problems():
-            self._add_snapshot(problem)
-        if state_codec.to_mapping(state) != state_codec.to_mapping(core.state) and state.seq == core.state.seq:
-            problem = "the state in memory differs from the one that the journal makes: close the session and open it again"
-            self._add(problem, "load the state again from the journal", core.reload)
-        self._examine_index(index, stored, state)
-        for facts in core.all_facts():
-            if facts.state not in (PageState.OPEN, PageState.ACTIVE):
-                self._files += 1
-                self._examine_page(facts)
-        for name in [name for page in sorted(erased) for name in stray_files(core, page)]:
-            problem = f"the page file {name} may hold what was erased: memci repair removes it"
-            self._add(problem, f"remove the page file {name}", partial(core.store.pages.remove, [name]))
-
-    def _add(self, problem: str, step: str, make_good: Callable[[], object]) -> None:
-        self.problems.append(problem)
-        self.steps[step] = make_good
-
-    def _add_snapshot(self, problem: str) -> None:
-        def make_again() -> None:
-            self._core.store.snapshots.clear()
-            self._core.reload()
-            self._core.write_snapshot()
-
-        self._add(problem, "delete all snapshots, and keep one of the state as it is now", make_again)
-
-    def _add_index(self, problem: str) -> None:
-        self.problems.append(f"{problem}: {_MADE_AGAIN}")
-        self.steps = {"make the index again from the journal": self._core.empty_index} | self.steps  # first: others ask it
-
-    def _examine_snapshot(self, state: State, seq: int) -> None:
-        value = codec.decode(self._snapshots[seq])
-        if value["state"]["v"] != state_codec.VERSION:  # of another memci: loading passes it over
-            return
-        if value["state"] != codec.decode(codec.encode(state_codec.to_mapping(state))):
-            differs = f"snapshot {seq} is not the state that the journal makes"
-            self._add_snapshot(f"{differs}: memci repair deletes it, and loading begins earlier")
-
-    def _examine_index(self, index: "PageIndex", stored: "PageIndex", state: State) -> None:
-        try:
-            while stored.seq != state.seq:
-                advance(stored, self._core.store.journal, state)
-            for expected, found in zip_longest(index.rows(), stored.rows()):
-                if expected != found:
-                    self._add_index(f"the index differs from what the journal makes, first at {(expected or found)[0]!r}")
-                    break
-            stored.check()
-        except CorruptError as error:
-            if error.place != INDEX_PLACE:
-                raise
-            self._add_index(f"the index is damaged ({error})")
-
-    def _examine_page(self, facts: PageFacts) -> None:
-        core, index = self._core, facts.index
-        expected, sha256 = page_file(pages.rebuild(core, index))
-        if sha256 != facts.sha256:
-            self._add_index(f"the facts of page {index} name another content than the journal holds")
-        data = core.store.pages.find(file_name(index, facts.revision))
-        if data == expected:
-            return
-        wrong = "missing" if data is None else f"damaged (SHA-256 {hashlib.sha256(data).hexdigest()[:12]}…)"
-        step = f"write the file of page {index} again from the journal"
-        self._add(f"the file of page {index} is {wrong}: {_WRITTEN_AGAIN}", step, partial(pages.put_file, core, index))
+    snapshots = dict(_snapshots(core))
+    counted["snapshots"] = len(snapshots)
+    # A copy that stands still, older than what is read of the journal below: others may be writing.
+    stored = core.ask(lambda index: index.copy_in_memory())
+    index, state = PageIndex(None), State(session=core.session_id)
+    erased: set[str] = set()
+    for record in core.store.journal.read():
+        event = from_record(record)
+        apply(state, event, record.seq)
+        counted["events"] += 1
+        erased |= {event.page} if isinstance(event, PageErased) else set()
+        if record.seq in snapshots and not _is_of(state, snapshots[record.seq]):
+            differs = f"snapshot {record.seq} is not the state that the journal makes"
+            yield _bad_snapshot(core, f"{differs}: memci repair deletes it, and loading begins earlier")
+    while index.seq != state.seq:
+        advance(index, core.store.journal, state)
+    for problem in core.store.snapshots.problems():
+        yield _bad_snapshot(core, problem)
+    if state_codec.to_mapping(state) != state_codec.to_mapping(core.state) and state.seq == core.state.seq:
+        problem = "the state in memory differs from the one that the journal makes: close the session and open it again"
+        yield problem, "load the state again from the journal", core.reload
+    for problem in _index_problems(core, index, stored, state):
+        yield _bad_index(core, problem)
+    for facts in core.all_facts():
+        if facts.state not in (PageState.OPEN, PageState.ACTIVE):
+            counted["pages"] += 1
+            yield from _page_findings(core, facts)
+    for name in [name for page in sorted(erased) for name in stray_files(core, page)]:
+        problem = f"the page file {name} may hold what was erased: memci repair removes it"
+        yield problem, f"remove the page file {name}", partial(core.store.pages.remove, [name])
 
 
 def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:
@@ -203,3 +137,50 @@ def _snapshots(core: Core) -> Iterator[tuple[int, bytes]]:
     while found is not None:
         yield found
         found = core.store.snapshots.find(found[0] - 1)
+
+
+def _is_of(state: State, snapshot: bytes) -> bool:
+    """Return whether a snapshot holds a state; one of another memci, which loading passes over, does."""
+    value = codec.decode(snapshot)["state"]
+    return value["v"] != state_codec.VERSION or bool(value == codec.decode(codec.encode(state_codec.to_mapping(state))))
+
+
+def _bad_snapshot(core: Core, problem: str) -> _Finding:
+    def make_again() -> None:
+        core.store.snapshots.clear()
+        core.reload()
+        core.write_snapshot()
+
+    return problem, "delete all snapshots, and keep one of the state as it is now", make_again
+
+
+def _bad_index(core: Core, problem: str) -> _Finding:
+    return f"{problem}: memci repair makes it again from the journal", _INDEX_STEP, core.empty_index
+
+
+def _index_problems(core: Core, index: "PageIndex", stored: "PageIndex", state: State) -> Iterator[str]:
+    try:
+        while stored.seq != state.seq:
+            advance(stored, core.store.journal, state)
+        for expected, found in zip_longest(index.rows(), stored.rows()):
+            if expected != found:
+                yield f"the index differs from what the journal makes, first at {(expected or found)[0]!r}"
+                break
+        stored.check()
+    except CorruptError as error:
+        if error.place != INDEX_PLACE:
+            raise
+        yield f"the index is damaged ({error})"
+
+
+def _page_findings(core: Core, facts: PageFacts) -> Iterator[_Finding]:
+    index = facts.index
+    expected, sha256 = page_file(pages.rebuild(core, index))
+    if sha256 != facts.sha256:
+        yield _bad_index(core, f"the facts of page {index} name another content than the journal holds")
+    data = core.store.pages.find(file_name(index, facts.revision))
+    if data != expected:
+        wrong = "missing" if data is None else f"damaged (SHA-256 {hashlib.sha256(data).hexdigest()[:12]}…)"
+        problem = f"the file of page {index} is {wrong}: reading the page makes it again, and so does memci repair"
+        step = f"write the file of page {index} again from the journal"
+        yield problem, step, lambda: core.store.pages.put(pages.made_file(core, index))

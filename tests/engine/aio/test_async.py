@@ -16,8 +16,7 @@ from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.names import file_name
-from memci.engine.aio.engine import AsyncEngine
-from memci.engine.aio.session import AsyncSession
+from memci.engine.aio.engine import AsyncEngine, AsyncSession
 from memci.engine.engine import Engine
 from memci.errors import (
     BudgetError,

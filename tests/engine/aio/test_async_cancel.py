@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.aio.engine import AsyncEngine
-from memci.engine.aio.session import AsyncSession
+from memci.engine.aio.engine import AsyncEngine, AsyncSession
 from memci.engine.engine import Engine
 from memci.errors import SessionClosedError, UnavailableError
 from tests.engine.counting_store import CountingStore, Hold

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from memci.engine.aio.engine import AsyncEngine
-from memci.engine.aio.session import AsyncSession
+from memci.engine.aio.engine import AsyncEngine, AsyncSession
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 
@@ -47,12 +46,12 @@ def test_both_take_the_same(kind: type, twin: type, name: str) -> None:
 def test_what_may_block_is_awaited(kind: type, twin: type, name: str) -> None:
     """Calls are coroutine functions or asynchronous generators, iterators the latter; readings of the state are awaited."""
     found = inspect.getattr_static(twin, name)
-    if kind is Session and name == "config":
-        assert not isinstance(found, property)
+    if isinstance(found, property):
+        awaited = name not in NOT_AWAITED or (kind is Session and name == "config")
+        assert found.fget is not None
+        assert awaited is ("Coroutine" in str(inspect.signature(found.fget).return_annotation))
     elif name in NOT_AWAITED:
         assert not inspect.iscoroutinefunction(found)
-    elif isinstance(inspect.getattr_static(kind, name), property):
-        assert not isinstance(found, property)
     else:
         iterates = inspect.isgeneratorfunction(getattr(kind, name))
         assert iterates is inspect.isasyncgenfunction(found)

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import memci
-from memci.engine.aio.engine import AsyncEngine
-from memci.engine.aio.session import AsyncSession
+from memci.engine.aio.engine import AsyncEngine, AsyncSession
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ArgumentError, MemciError

@@ -10,9 +10,8 @@ from memci.archive.contents.contents_page import ContentsEntry, Directory
 from memci.archive.contents.shrink import MOST_PAGES, ROOMS, Shrinking
 from memci.chapters.address import is_range, last_number, page_number
 from memci.engine.engine import Engine
-from memci.engine.reading.listing import MOST_LINES
+from memci.engine.reading.pages import MOST_LINES
 from memci.engine.session import Session
-from memci.engine.tools.recall_tools import read_messages
 from memci.errors import InvalidIdError, PageNotFoundError
 from tests.word_counter import WordCounter
 
@@ -220,7 +219,7 @@ def test_a_directory_can_be_recalled(session: Session) -> None:
     before = session.pages()
     page = session.recall(directory.index)
     (message,) = page.messages
-    assert page.messages == read_messages(session, directory.index)
+    assert page.messages == session.toolbox.messages(directory.index)
     assert message["content"].startswith(f"[{directory.index}] Directory of {directory.pages} pages")
     assert all(len(message["content"].splitlines()) <= MOST_LINES + 1 for message in page.messages)
     assert before == session.pages()
@@ -256,7 +255,7 @@ def index_in(line: str) -> str:
 
 def opened(session: Session, index: str) -> list[str]:
     """Return the lines below the heading of a range that is opened."""
-    return str(read_messages(session, index)[0]["content"]).splitlines()[1:]
+    return str(session.toolbox.messages(index)[0]["content"]).splitlines()[1:]
 
 
 def test_every_page_is_reached_in_a_few_steps(session: Session) -> None:

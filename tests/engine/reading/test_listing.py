@@ -5,9 +5,8 @@ import json
 import pytest
 
 from memci.archive.catalogue.page_index import PageIndex
-from memci.engine.reading.listing import MOST_LINES, TITLE_CHARACTERS, shown_title
+from memci.engine.reading.pages import MOST_LINES, TITLE_CHARACTERS, shown_title
 from memci.engine.session import Session
-from memci.engine.tools.recall_tools import read_messages
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import assistant, user
 
@@ -17,7 +16,7 @@ CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u
 
 def lines(session: Session, index: str) -> list[str]:
     """Return the lines of the list of a range, without its heading."""
-    (message,) = read_messages(session, index)
+    (message,) = session.toolbox.messages(index)
     return str(message["content"]).split("\n")[1:]
 
 

@@ -9,7 +9,6 @@ from memci.archive.catalogue.page_facts import PageState
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.core.monitor import Eviction
 from memci.engine.session import Session
-from memci.engine.tools.recall_tools import read_messages
 from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import heard, open_session, states, talk
 from tests.engine.wire import system
@@ -127,7 +126,7 @@ def test_the_list_of_a_root_is_bounded() -> None:
     """A root of many pages is read in a bounded number of lines, each of which can be opened."""
     session = open_session()
     talk(session, 250, words=2)
-    (message,) = read_messages(session, "usr-0")
+    (message,) = session.toolbox.messages("usr-0")
     assert 100 >= len(message["content"].splitlines()) - 1
     assert "[usr-1..3] 3 pages" in message["content"]
 
