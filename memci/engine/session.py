@@ -144,7 +144,7 @@ class Session(AbstractContextManager["Session"]):
         return self._run(lambda core: make_window(core, budget, tools))
 
     def render(self, at: int) -> Window:
-        """Return the window as after the event *at*, byte for byte; ``ConfigError`` for no event. O(events since a snapshot)."""
+        """Return the window as it was after event *at*, byte for byte; ``ConfigError`` for none. O(events since a snapshot)."""
         with self._open() as core:
             if type(at) is not int or not 0 <= at <= core.state.seq:
                 message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
@@ -163,8 +163,8 @@ class Session(AbstractContextManager["Session"]):
     def page(self, index: str | int) -> Page:
         """Return a page with all its messages; it does not count as a recall. O(its size).
 
-        A root (``usr-0``) or a range (``usr-12..15``) has no messages: ``.pages`` are the facts of its pages, oldest first, but
-        of those that are evicted and in no window.
+        A root (``usr-0``) or a range (``usr-12..15``) has no messages: ``.pages`` are the facts of its pages, oldest first,
+        without those that are evicted and in no window.
         """
         return self._run(lambda core: pages.read(core, pages.page_index(index)))
 
@@ -248,7 +248,7 @@ class Session(AbstractContextManager["Session"]):
         self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=False))
 
     def fold(self, pages: str | int | Collection[str | int] | None = None) -> Fold:
-        """Fold down to the low mark, ``"all"`` that is complete, or pages by index; after a ``StoreError`` nothing was folded."""
+        """Fold down to the low mark, ``"all"``: what is complete, or pages by index; after ``StoreError`` nothing was folded."""
         return self._run(lambda core: folding.fold_command(core, pages))
 
     def undo_fold(self) -> Fold:
