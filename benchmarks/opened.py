@@ -12,7 +12,7 @@ from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.messages.tokens.counter import TokenCounter
-from memci.testing.faulty_io import FaultyIo
+from tests.faulty_io import FaultyIo
 
 
 @attrs.define(eq=False)
