@@ -219,16 +219,10 @@ def _all_entries(session: memci.Session) -> Iterator[Entry]:
 
 def _window_answer(window: Window, budget: int) -> Answer:
     fits = window.tokens <= budget
-    value = {
-        "seq": window.seq,
-        "tokens": window.tokens,
-        "budget": budget,
-        "fits": fits,
-        "zone": zone(window.tokens, budget),
-        "breakdown": window.breakdown,
-        **({} if window.system is None else {"system": window.system}),
-        "messages": window.messages,
-    }
+    value = {name: getattr(window, name) for name in ("seq", "tokens", "breakdown", "system", "messages")}
+    if window.system is None:
+        del value["system"]
+    value |= {"budget": budget, "fits": fits, "zone": zone(window.tokens, budget)}
     advice = (
         f"it does not fit {count(budget)} tokens as it stands: the next call of session.window() folds pages, or takes "
         "the other steps that make room, and writes that down"

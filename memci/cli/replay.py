@@ -139,8 +139,8 @@ def _told(found: Measurement, columns: Sequence[Mapping[str, Any]]) -> Iterator[
     yield Table(["", f"window of {count(found.budget)}#", *beside, "whole history#"], _rows(columns))
     for failure in found.budget_errors:
         yield (
-            f"call {failure.call}: no window fits {count(failure.budget)} tokens; the smallest has "
-            f"{count(failure.tokens)} ({breakdown(failure.breakdown)})"
+            f"call {failure['call']}: no window fits {count(failure['budget'])} tokens; the smallest has "
+            f"{count(failure['tokens'])} ({breakdown(failure['breakdown'])})"
         )
     for problem in found.problems:
         yield f"verify: {problem}"

@@ -1,7 +1,7 @@
 """Feeding a conversation to a session as a chat backend would, and measuring every call."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -81,16 +81,6 @@ def _refuse(place: object, reason: str) -> NoReturn:
     raise ConfigError(reason, path=str(place))
 
 
-@attrs.frozen(kw_only=True)
-class BudgetFailure:
-    """A call, by its number from 1, for which no window fitted: the smallest that could be made, and its parts."""
-
-    call: int
-    tokens: int
-    budget: int
-    breakdown: dict[str, int]
-
-
 @attrs.define(kw_only=True, eq=False)
 class Measurement:
     """What a replay found; the fields but for the last four have their names in the JSON document."""
@@ -108,7 +98,7 @@ class Measurement:
     unequal_messages: int = 0  # places at which the session gives back another message than went in
     reopened_equal: bool = False  # whether the session opened again shows the same window, contents page and pages
     problems: tuple[str, ...] = ()  # what verification found
-    budget_errors: tuple[BudgetFailure, ...] = ()
+    budget_errors: tuple[dict[str, Any], ...] = ()  # calls without a window: the smallest that could be made, and its parts
     contents_tokens: int = 0  # size of the contents page at the end
     budget: int  # what a window may hold
     prices: Prices
@@ -171,7 +161,11 @@ def replay(
         for said in conversation:
             if meter.opens_answer(said.message):
                 found.calls += 1
-                found.budget_errors += tuple(_call(session, meter, found.calls))
+                try:
+                    _call(session, meter)
+                except BudgetError as error:
+                    facts = {"tokens": error.tokens, "budget": error.budget, "breakdown": error.breakdown}
+                    found.budget_errors += ({"call": found.calls, **facts},)
             try:
                 session.append(said.message, at=said.at)
             except (InvalidMessageError, ConfigError) as error:
@@ -194,14 +188,9 @@ def replay(
     return found
 
 
-def _call(session: Session, meter: PromptMeter, number: int) -> Iterator[BudgetFailure]:
-    """Ask for a window and measure it; yield the failure where none fits."""
+def _call(session: Session, meter: PromptMeter) -> None:
     meter.begin_call()
-    try:
-        window = session.window()
-    except BudgetError as error:
-        yield BudgetFailure(call=number, tokens=error.tokens, budget=error.budget, breakdown=error.breakdown)
-        return
+    window = session.window()
     system = [] if window.system is None else [{"role": "system", "content": window.system}]
     prompt = meter.call([*system, *window.messages], window.tokens)
     meter.sent(prompt, window.tokens, sum(window.breakdown[part] for part in ("active", "open", "recalled")))

@@ -77,8 +77,8 @@ def test_calls_that_fit_nothing_are_listed() -> None:
     said = chat(4)
     said[3] = {"role": "system", "content": "Never say more than you were asked. " * 40}
     found = measured(said, {"budget": {"window": 150, "reserve": 0}})
-    assert [2] == [failure.call for failure in found.budget_errors]
-    assert all(sum(failure.breakdown.values()) == failure.tokens > failure.budget for failure in found.budget_errors)
+    assert [2] == [failure["call"] for failure in found.budget_errors]
+    assert all(sum(failure["breakdown"].values()) == failure["tokens"] > failure["budget"] for failure in found.budget_errors)
     assert 0 == found.unequal_messages
     assert len(found.budget_errors) == found.calls - found.sent.calls
 
