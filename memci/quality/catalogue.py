@@ -1,7 +1,7 @@
 """The engines that are measured, by name: memci, and what it is compared with."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -42,9 +42,8 @@ def engines(config: Config) -> dict[str, EngineSpec]:
     return {spec.name: spec for spec in (memci_spec(config), *baselines)}
 
 
-@contextmanager
-def _baseline(make: Callable[[int, TokenCounter], ContextEngine], budget: int) -> Iterator[ContextEngine]:
-    yield make(budget, get_counter(COUNTER))
+def _baseline(make: Callable[[int, TokenCounter], ContextEngine], budget: int) -> AbstractContextManager[ContextEngine]:
+    return nullcontext(make(budget, get_counter(COUNTER)))
 
 
 def memci_spec(config: Config) -> EngineSpec:
