@@ -1,7 +1,6 @@
 """``memci bench quality``: how good windows are on conversations of yours."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +18,6 @@ from memci.messages.tokens.counter import get_counter
 
 if TYPE_CHECKING:
     from memci.quality.engines import EngineSpec
-    from memci.quality.measuring import Row
 
 
 def quality(  # noqa: PLR0913 (the options of a command)
@@ -46,11 +44,11 @@ def quality(  # noqa: PLR0913 (the options of a command)
     come back. docs/quality.md says how each figure is made.
     """
     # These load a database and what makes processes.
+    from memci.quality import report  # noqa: PLC0415 (as said)
     from memci.quality.catalogue import MEMCI, engines  # noqa: PLC0415 (as said)
     from memci.quality.conversation import read_set  # noqa: PLC0415 (as said)
     from memci.quality.measuring import BUDGETS, Cache, measure  # noqa: PLC0415 (as said)
     from memci.quality.playing import COUNTER  # noqa: PLC0415 (as said)
-    from memci.quality.report import draw, to_mapping  # noqa: PLC0415 (as said)
 
     _check_outputs({"--json": json, "--picture": picture}, paths if config is None else [*paths, config])
     known = engines(Config() if config is None else Config.from_file(config))
@@ -62,10 +60,14 @@ def quality(  # noqa: PLR0913 (the options of a command)
         rows = measure(sets, chosen, budgets, cache=kept, jobs=jobs or os.cpu_count() or 1, advance=advance)
     if json is not None:
         settings = {"counter": COUNTER, "paths": [str(path) for path in paths], "budgets": budgets}
-        _write(json, codec.encode(to_mapping(rows, settings)) + b"\n")
+        _write(json, codec.encode(report.to_mapping(rows, settings)) + b"\n")
     if picture is not None:
-        _write(picture, draw(rows).encode())
-    output.show(_told(rows))
+        _write(picture, report.draw(rows).encode())
+    output.show([Table(report.COLUMNS, report.table_rows(rows))])
+    least = min(row.budget for row in rows)  # what is found hardly depends on the budget
+    if found := list(report.category_rows(row for row in rows if row.budget == least)):
+        heading = Heading(f"search, by category of question, at a budget of {least:,}")
+        output.show(["", heading, Table(report.CATEGORY_COLUMNS, found)])
     if not all(row.played.faults.ok for row in rows if row.engine == MEMCI):
         raise typer.Exit(ExitCode.FAILED)
 
@@ -103,14 +105,3 @@ def _write(path: Path, data: bytes) -> None:
         path.write_bytes(data)
     except OSError as error:
         refuse(f"{path}: cannot be written: {error.strerror}", ExitCode.STORE)
-
-
-def _told(rows: "list[Row]") -> Iterator[str | Table]:
-    from memci.quality import report  # noqa: PLC0415 (as above)
-
-    yield Table(report.COLUMNS, report.table_rows(rows))
-    least = min(row.budget for row in rows)  # what is found hardly depends on the budget
-    found = list(report.category_rows(row for row in rows if row.budget == least))
-    if found:
-        yield from ("", Heading(f"search, by category of question, at a budget of {least:,}"))
-        yield Table(report.CATEGORY_COLUMNS, found)

@@ -77,7 +77,9 @@ FIGURES = (
 COLUMNS = ("set", "budget#", "engine", *(f"{figure.heading}#" for figure in FIGURES))
 """Names of the columns of ``table_rows``; those of numbers end with ``#``."""
 
-CATEGORY_COLUMNS = ("set", "budget#", "engine", "category", "questions#", "R@1 %#", "R@5 %#", "R@10 %#", "R@1k tokens %#")
+_RECALLS = [figure for figure in FIGURES if figure.heading.startswith("R@")]
+
+CATEGORY_COLUMNS = ("set", "budget#", "engine", "category", "questions#", *(f"{figure.heading}#" for figure in _RECALLS))
 """Names of the columns of ``category_rows``, likewise."""
 
 
@@ -111,11 +113,9 @@ def table_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
 def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
     """Yield what the search found, a line for each category of questions, and for all of them."""
     for row in rows:
-        if not row.played.recall:
-            continue
-        for category, recall in [*row.played.recall.items(), ("all", row.played.all_recall)]:
-            shares = (recall.first, recall.five, recall.ten, recall.within)
-            cells = (_share(_mean(value, recall.questions)) for value in shares)
+        everything = {"all": row.played.all_recall} if row.played.recall else {}
+        for category, recall in [*row.played.recall.items(), *everything.items()]:
+            cells = (figure.write(Played(recall={category: recall})) for figure in _RECALLS)
             yield [row.set, f"{row.budget:,}", row.engine, category, f"{recall.questions}", *cells]
 
 
