@@ -1,7 +1,6 @@
 """What a command writes: one JSON document for machines, tables and text for people.
 
-Stored text is other people's: no character of it reaches a terminal that could move the cursor, change colours or turn the
-direction of the line.
+No character of stored text reaches a terminal that could move the cursor, change colours or turn the direction of the line.
 """
 
 import os

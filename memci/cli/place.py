@@ -65,10 +65,7 @@ class Place:
         return memci.Engine(self.store, config, self.tenant, read_only=not write)
 
     def known(self) -> tuple[str, memci.Config]:
-        """Return the id of the session and the settings that are in force in it.
-
-        Raises CommandError if there is no such session, or there are several and none was named.
-        """
+        """Return the session's id and settings; raises CommandError if it is not there, or is one of several and not named."""
         session_id = self.session
         if session_id is None:
             session_id, *others = found = self.sessions()

@@ -123,11 +123,9 @@ class FullTextSearch:
         match = " OR ".join(f'"{word}"' for word in wanted)
         weights = dict.fromkeys(wanted, 1.0)
         found = self._connection.execute(_RANKED, (match, limit))
-        passages = [(name, snippet(text, weights)) for name, text in found]
-        return [
-            FoundPage(page=name, passage=passage, text=codec.encode({"index": name, "snippet": passage}).decode())
-            for name, passage in passages
-        ]
+        passages = {name: snippet(text, weights) for name, text in found}
+        texts = {name: codec.encode({"index": name, "snippet": passage}).decode() for name, passage in passages.items()}
+        return [FoundPage(page=name, passage=passages[name], text=text) for name, text in texts.items()]
 
 
 def lead(text: str, characters: int) -> str:

@@ -17,12 +17,9 @@ from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import count_message
 from memci.quality.timestamp import iso_time
 
-SYSTEM_TOKENS = 1_000
-"""What the system messages of every conversation hold at least, as those of agents and assistants in use do."""
-
+SYSTEM_TOKENS = 1_000  # what the system messages hold at least, as those of agents and assistants in use do
 SYSTEM_ROLES = ("system", "developer")
-UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "km"})
-"""Languages that put no spaces between words: an answer is looked for as it is written, not word by word."""
+UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "km"})  # languages in which an answer is looked for as written, not by words
 
 _RULES = (
     "Answer in the language in which the user writes, and in the fewest words that are complete.",
@@ -85,10 +82,7 @@ def joined(conversations: Sequence[Conversation]) -> Conversation:
 
 
 def with_system(conversation: Conversation, counter: TokenCounter) -> Conversation:
-    """Return the conversation with at least 1,000 tokens of system messages.
-
-    Where there are fewer, one is put before all messages: rules that are the same for every conversation, as many as it takes.
-    """
+    """Return the conversation with at least 1,000 tokens of system messages; where there are fewer, rules come first."""
     leading = leading_system(conversation.messages)
     missing = SYSTEM_TOKENS - sum(count_message(value, counter) for value in conversation.messages[:leading])
     if missing <= 0:
@@ -198,8 +192,7 @@ def _lines(path: Path, data: bytes) -> Iterator[Any]:
 def read_conversation(path: Path) -> Conversation:
     """Read one conversation: ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``.
 
-    Raises ConfigError if it cannot be read, is none, a message or a question in it is not good, or its messages are in another
-    format; ``path`` is the file, and the text names the place in it, counted from 0.
+    Raises ConfigError, with the file as ``path`` and the place in the text, if any of them is wrong or of another format.
     """
     document = read_document(path)
     try:

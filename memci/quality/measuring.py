@@ -23,8 +23,7 @@ from memci.quality.engines import EngineSpec
 from memci.quality.played import Played
 from memci.quality.playing import COUNTER, play
 
-BUDGETS = (4_000, 8_000, 16_000, 32_000)
-"""The budgets that are measured by default, in tokens."""
+BUDGETS = (4_000, 8_000, 16_000, 32_000)  # those that are measured by default, in tokens
 
 _Name = TypeVar("_Name")
 _Result = TypeVar("_Result")

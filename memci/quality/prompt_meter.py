@@ -16,9 +16,7 @@ from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.played import Calls, Faults
 
-FALLBACK_ENCODING = "o200k_base"
-"""Cuts messages into tokens for the comparison of prefixes where the counter only estimates."""
-
+FALLBACK_ENCODING = "o200k_base"  # cuts messages into tokens for the comparison of prefixes where the counter only estimates
 _CHUNK_CHARACTERS = 20_000  # the encoder's time grows faster than an unbroken text
 
 

@@ -21,8 +21,7 @@ from memci.quality.playing import canonical
 from memci.quality.prompt_meter import PromptMeter
 from memci.quality.timestamp import iso_time
 
-SPILL_HIGH_WATER, SPILL_LOW_WATER = 1.0, 0.999
-"""Marks that are so near to each other that a fold takes about one page."""
+SPILL_HIGH_WATER, SPILL_LOW_WATER = 1.0, 0.999  # so near to each other that a fold takes about one page
 
 
 @attrs.frozen
@@ -37,9 +36,8 @@ class Said:
 def read_conversation(paths: Sequence[Path]) -> tuple[list[Said], str | None]:
     """Return the messages of all files as one conversation, and its wire format where the first file tells it.
 
-    Of the system messages, only those of the first file are taken. A file may have ``timestamps``, ``format`` and ``system``
-    (Anthropic's system prompt) beside ``messages``. Raises ConfigError if a file cannot be read, there is no message, or a
-    timestamp is no time.
+    Only the first file's system messages are taken. Beside ``messages`` may stand ``timestamps``, ``format`` and Anthropic's
+    ``system``. Raises ConfigError if a file cannot be read, there is no message, or a timestamp is no time.
     """
     (wire, said), *others = map(_read, paths)
     said += [each for _, more in others for each in more if each.message.get("role") not in SYSTEM_ROLES]

@@ -12,11 +12,8 @@ from memci.engine.settings.config import Prices
 from memci.quality.measuring import Row
 from memci.quality.played import Played
 
-NOTHING = "-"
-"""Stands where an engine has nothing to measure."""
-
-PRICES = Prices()
-"""Cost of a token that is written to a provider's cache, and of one that is read from it; a plain token costs 1."""
+NOTHING = "-"  # stands where an engine has nothing to measure
+PRICES = Prices()  # of tokens that are written to a provider's cache, and read from it; a plain token costs 1
 
 _COLOURS = ("#c2410c", "#64748b", "#2563eb", "#0891b2", "#16a34a", "#9333ea", "#b45309", "#be185d")
 _INK, _FAINT, _GRID = "#1e293b", "#64748b", "#e2e8f0"

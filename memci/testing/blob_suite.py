@@ -1,6 +1,4 @@
 """What every store has to do with large data; a part of ``memci.testing.store_suite``."""
-# It is a test, though it is distributed: it asserts, with the expected value on the left.
-# ruff: noqa: SIM300
 
 from base64 import b64encode
 from hashlib import sha256, shake_128

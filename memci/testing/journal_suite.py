@@ -1,6 +1,4 @@
 """What the journal of every store has to do, and whatever takes content out; a part of ``memci.testing.store_suite``."""
-# It is a test, though it is distributed: it asserts, with the expected value on the left.
-# ruff: noqa: PLR2004, SIM300
 
 from collections.abc import Callable
 from hashlib import sha256

@@ -11,8 +11,6 @@ To test one, inherit and say how it is made::
 
 The plugin ``memci.testing.conformance`` reports what ran, capability by capability.
 """
-# It is a test, though it is distributed: it asserts, with the expected value on the left.
-# ruff: noqa: SIM300
 
 import pytest
 from hypothesis import example, given
