@@ -1,6 +1,5 @@
 from memci.attp.document import CodeCall, Reply, parse
-from memci.attp.result import Result
-from memci.attp.runtime import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, Runtime, ToolCalled
+from memci.attp.runtime import AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, Result, Runtime, ToolCalled
 from memci.attp.sandbox import Limits
 from memci.attp.toolbox import Tool, Toolbox
 

@@ -18,16 +18,16 @@ from memci.errors import ArgumentError, AttpSyntaxError, LimitExceededError, mis
 MAX_REPLY_BYTES = 65_536
 """How large a reply with a tool call may be, in bytes of UTF-8. A plain answer may be of any size."""
 
-_MAX_OPENINGS = 20
+_MAX_BEGINNINGS = 20
 _MOST_SHOWN = 40  # characters of a line that is to blame
 _FIELDS = {"status", "target", "code", "message"}
 
 _CALL = r"""\[\[?[ \t]*(?:tool_call|"tool_call"|'tool_call')[ \t]*\]|(?:tool_call|"tool_call"|'tool_call')[ \t]*[.=]"""
 _MARKER = re.compile(rf"^[ \t]*+(?:{_CALL})", re.MULTILINE)
-_OPENING = re.compile(rf"^[ \t]*+(?:thought[ \t]*=|{_CALL})", re.MULTILINE)
+_BEGINNING = re.compile(rf"^[ \t]*+(?:thought[ \t]*=|{_CALL})", re.MULTILINE)
 _RESULT = re.compile(r"^[ \t]*+\[\[?[ \t]*tool_result[ \t]*\]", re.MULTILINE)
 _REASONING = re.compile(r"\s*+<(think|thinking|reasoning)>")
-_BARE_OPENING = re.compile(
+_BARE_KEYS = re.compile(
     r"\s*+(?P<fence>(?:```|~~~)[ \t]*+(?:(?:toml|TOML)[ \t]*+)?\n\s*+)?"
     r"(?=(?P<key>thought|status|target|code|message)[ \t]*=[ \t]*[\"'])"
 )
@@ -148,13 +148,13 @@ def _call_at(source: str, start: int, end: int | None = None) -> int | None:
 def _plain(source: str) -> Reply:
     """Read a reply in which no line opens the table ``tool_call``."""
     answer = source.strip()
-    opening = _BARE_OPENING.match(source)
-    if not opening or len(source) > MAX_REPLY_BYTES:
+    beginning = _BARE_KEYS.match(source)
+    if not beginning or len(source) > MAX_REPLY_BYTES:
         return Reply(answer=answer)
     try:
-        span = scan(source, opening.end())
+        span = scan(source, beginning.end())
     except AttpSyntaxError:
-        if opening["key"] == "thought":
+        if beginning["key"] == "thought":
             raise
         return Reply(answer=answer)
     keys = [statement.key[0] for statement in span.statements]
@@ -164,7 +164,7 @@ def _plain(source: str) -> Reply:
     if keys[0] != "thought":
         return Reply(answer=answer)
     answer = source[first.end :]
-    answer = (_FENCE_LINE.sub("", answer) if opening["fence"] else answer).strip()
+    answer = (_FENCE_LINE.sub("", answer) if beginning["fence"] else answer).strip()
     if not answer:
         raise syntax_error(source, first.start, "this is a thought, with neither a tool call nor an answer", _FORM)
     thought, _ = _read(source, Span(statements=(first,), start=first.start, end=first.end))
@@ -193,18 +193,18 @@ def _with_plain_header(source: str) -> str:
 def _find(source: str) -> tuple[str, Span]:
     """Return the reply, perhaps with a line blanked, and the statements of its one document with a tool call."""
     position = 0
-    for _ in range(_MAX_OPENINGS):
-        opening = _OPENING.search(source, position)
-        if not opening:
+    for _ in range(_MAX_BEGINNINGS):
+        beginning = _BEGINNING.search(source, position)
+        if not beginning:
             break
-        span = scan(source, opening.start())
+        span = scan(source, beginning.start())
         if any(statement.key[0] == "tool_call" for statement in span.statements):
-            other = _call_at(source, position, opening.start())
+            other = _call_at(source, position, beginning.start())
             if other is not None:
                 raise syntax_error(source, other, "this is a tool call, and so is what follows", _ONE_CALL)
             source, span = _with_all_keys(source, span)
             return source, _checked(source, span)
-        position = max(span.end, opening.end())
+        position = max(span.end, beginning.end())
     raise syntax_error(source, 0, "no tool call can be told from the text around it", f"{_FORM}, and nothing else")
 
 

@@ -111,7 +111,7 @@ class Sandbox:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._pool: library.Monty | None = None
-        self._opening = threading.Lock()  # one thread starts or ends the workers
+        self._starting = threading.Lock()  # one thread starts or ends the workers
 
     def run(self, code: str, tools: Mapping[str, Callable[..., object]]) -> Outcome:
         """Run code until it is done, and return what it gave. The caller's thread waits, and runs the tools.
@@ -122,11 +122,11 @@ class Sandbox:
         """
         source, lines = _program(code, tools, self.limits.output_bytes)
         with contextlib.ExitStack() as stack:
-            return _Run(source=source, lines=lines, tools=tools, limits=self.limits).drive(self._enter(stack))
+            return _Execution(source=source, lines=lines, tools=tools, limits=self.limits).drive(self._enter(stack))
 
     def close(self) -> None:
         """End the workers. The next run, if there is one, starts others."""
-        with self._opening:
+        with self._starting:
             if self._pool is not None and _started.get("pid") == os.getpid():
                 self._pool.__exit__(None, None, None)
                 self._pool = None
@@ -157,7 +157,7 @@ class Sandbox:
         raise SandboxError(message, kind="SandboxUnavailableError") from failed
 
     def _open(self) -> "library.Monty":
-        with self._opening:
+        with self._starting:
             if _started.setdefault("pid", os.getpid()) != os.getpid():
                 message = "this process was forked from one that had run code: start it with the method spawn"
                 raise SandboxError(message, kind="ForkedProcessError")
@@ -180,7 +180,7 @@ every sandbox there, this one or another, would wait for them for ever."""
 
 
 @attrs.define(kw_only=True, eq=False)
-class _Run:
+class _Execution:
     """One run: answers what the worker asks for, until it is done."""
 
     source: str

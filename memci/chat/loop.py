@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
-from memci.attp.result import USED_UP
+from memci.attp.runtime import USED_UP
 from memci.engine.commands.window import Window
 from memci.engine.core.monitor import Notice, Recall
 from memci.engine.session import Session

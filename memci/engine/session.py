@@ -26,8 +26,7 @@ from memci.errors import ArgumentError, ConfigError, SessionClosedError, shown
 from memci.messages.codec import MessageLike, as_list
 
 if TYPE_CHECKING:
-    from memci.attp.result import Result
-    from memci.attp.runtime import Runtime
+    from memci.attp.runtime import Result, Runtime
     from memci.engine.tools.recall_tools import RecallToolbox
 
 _Answer = TypeVar("_Answer")

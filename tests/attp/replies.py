@@ -3,7 +3,7 @@
 import re
 
 from memci.attp.document import CodeCall
-from memci.attp.result import toml
+from memci.attp.runtime import toml
 
 CODE = 'hits = search_pages("march invoices", limit=3)\n__result__ = hits[0]["index"]\n'
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.attp.document import CodeCall, Reply, parse
-from memci.attp.result import Problem, Result
+from memci.attp.runtime import Problem, Result
 from memci.errors import AttpError
 from tests.attp import fuzz_document
 from tests.attp.replies import HOSTILE, call_toml

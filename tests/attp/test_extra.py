@@ -6,7 +6,7 @@ import pytest
 
 import memci
 from memci.attp import Runtime, Toolbox, parse
-from memci.attp.result import Result
+from memci.attp.runtime import Result
 from memci.errors import ConfigError
 
 REPLY = "[tool_call]\nstatus = \"success\"\ncode = '''\n__result__ = 1\n'''\n"

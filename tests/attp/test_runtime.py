@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from memci.attp.document import parse
-from memci.attp.result import Result
-from memci.attp.runtime import KEPT_ANSWERS, AnswerRepeated, CallFinished, CodeStarted, Event, ReplyParsed, Runtime, ToolCalled
+from memci.attp.runtime import (
+    KEPT_ANSWERS,
+    AnswerRepeated,
+    CallFinished,
+    CodeStarted,
+    Event,
+    ReplyParsed,
+    Result,
+    Runtime,
+    ToolCalled,
+)
 from memci.attp.sandbox import Limits
 from memci.attp.toolbox import Toolbox
 from memci.errors import ArgumentError, PageEvictedError

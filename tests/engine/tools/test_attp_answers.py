@@ -6,7 +6,7 @@ import pytest
 
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.memory import MemoryStore
-from memci.attp.result import USED_UP, Result
+from memci.attp.runtime import USED_UP, Result
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
