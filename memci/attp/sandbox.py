@@ -87,8 +87,7 @@ class Limits:
     workers: int = attrs.field(default=2, validator=attrs.validators.ge(1))  # processes, and so runs at the same time
 
 
-def exceeded(value: float, limit: str) -> LimitExceededError:
-    """Return the error for a limit of this value that was passed; its text names the limit and says what to do."""
+def _exceeded(value: float, limit: str) -> LimitExceededError:
     return LimitExceededError(f"the limit {limit} of {value} was passed: {_ADVICE[limit]}", limit=limit, value=value)
 
 
@@ -149,7 +148,7 @@ class Sandbox:
             try:
                 return stack.enter_context(self._open().checkout(limits=limits))
             except TimeoutError:
-                raise exceeded(self.limits.workers, "workers") from None
+                raise _exceeded(self.limits.workers, "workers") from None
             # Nothing has run yet: an idle worker was ended from outside, or the workers by another thread. Take others.
             except (MontyCrashedError, RuntimeError) as error:
                 failed = error
@@ -215,21 +214,21 @@ class _Execution:
                         raise SandboxError(message, kind="RuntimeError")
         except MontyError as error:
             if self.printed_bytes > self.limits.output_bytes:
-                raise exceeded(self.limits.output_bytes, "output_bytes") from None
+                raise _exceeded(self.limits.output_bytes, "output_bytes") from None
             raise self._meant(error) from None
         return Outcome(value=self._read(snapshot.output), printed="".join(self.printed), calls=self.calls)
 
     def _print(self, _stream: str, text: str) -> None:
         self.printed_bytes += len(text.encode("utf-8", "replace"))
         if self.printed_bytes > self.limits.output_bytes:
-            raise exceeded(self.limits.output_bytes, "output_bytes")
+            raise _exceeded(self.limits.output_bytes, "output_bytes")
         self.printed.append(text)
 
     def _call(self, name: str, text: str | int) -> "library.ExternalReturnValue | library.ExternalExceptionData":
         """Run a tool for the code, and return what the code is to see of it."""
         self.calls += 1
         if self.calls > self.limits.calls:
-            raise exceeded(self.limits.calls, "calls")
+            raise _exceeded(self.limits.calls, "calls")
         positional, named = self._read(text)
         start = time.monotonic()
         answer: library.ExternalReturnValue | library.ExternalExceptionData
@@ -241,13 +240,13 @@ class _Execution:
             answer = {"exc_type": cast("library.ExcType", kind), "message": message}
         self.tools_s += time.monotonic() - start
         if self.tools_s >= self.limits.tools_s:
-            raise exceeded(self.limits.tools_s, "tools_s")
+            raise _exceeded(self.limits.tools_s, "tools_s")
         return answer
 
     def _read(self, text: str | int) -> Any:  # noqa: ANN401 (JSON data)
         """Return the value of a text from the sandbox; an integer is the length of a text that was too long."""
         if isinstance(text, int) or len(text.encode("utf-8", "replace")) > self.limits.output_bytes:
-            raise exceeded(self.limits.output_bytes, "output_bytes")
+            raise _exceeded(self.limits.output_bytes, "output_bytes")
         try:
             return plain(json.loads(text))
         except (ValueError, RecursionError) as error:
@@ -260,14 +259,14 @@ class _Execution:
 
         if isinstance(error, MontyCrashedError):
             if error.timed_out:
-                return exceeded(self.limits.time_s, "time_s")
+                return _exceeded(self.limits.time_s, "time_s")
             message = "the worker that ran the code crashed or was ended from outside; no other call is concerned"
             return SandboxError(message, kind="WorkerCrashedError")
         inner = error.exception()
         kind, message = type(inner).__name__, str(inner.args[0]) if inner.args else ""
         for stopped, beginning, limit in _STOPS:
             if kind == stopped and message.startswith(beginning):
-                return exceeded(getattr(self.limits, limit, 0), limit)
+                return _exceeded(getattr(self.limits, limit, 0), limit)
         frames = [frame.line for frame in error.traceback()] if isinstance(error, MontyRuntimeError | MontySyntaxError) else []
         line = next((self.lines.index(frame) + 1 for frame in reversed(frames) if frame in self.lines), None)
         if frames and frames[0] >= self.lines.stop:
@@ -288,7 +287,7 @@ def _program(code: str, tools: Collection[str], output_bytes: int) -> tuple[str,
     The value of the whole is the JSON text of ``__result__``, or the length of a text of more than *output_bytes*.
     """
     if len(code) > _MAX_CODE_BYTES or len(code.encode("utf-8", "surrogatepass")) > _MAX_CODE_BYTES:
-        raise exceeded(_MAX_CODE_BYTES, "code_bytes")
+        raise _exceeded(_MAX_CODE_BYTES, "code_bytes")
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     used, awaited = _check(_parse(code), tools)
     before = [f"_memci_limit = {output_bytes}\n{_RESULT} = None\n"]

@@ -102,15 +102,14 @@ class Endpoint(AbstractContextManager["Endpoint"]):
         sent = {"messages": without_halves(list(map(_accepted, messages)))}
         if tools:
             sent |= {"tools": tools, "tool_choice": "auto" if may_call else "none"}
-        failure = None
         try:
             with start_blocking_portal() as portal:  # whether or not this thread runs an event loop
-                body = portal.call(self._sent, sent)
+                answer = self._reply(portal.call(self._sent, sent))
         except openai.OpenAIError as error:
-            failure = self._failure(error)
-        if failure is not None:  # raised here, as the driver's error holds the request with its key
-            raise failure
-        return self._reply(body)
+            answer = self._failure(error)
+        if isinstance(answer, ModelError):  # raised here, as the driver's error holds the request with its key
+            raise answer
+        return answer
 
     async def _sent(self, request: dict[str, Any]) -> bytes:
         async with self._client(http_client=self._http()) as client:
@@ -119,7 +118,7 @@ class Endpoint(AbstractContextManager["Endpoint"]):
             body: bytes = answered.content
             return body
 
-    def _reply(self, body: bytes) -> Reply:
+    def _reply(self, body: bytes) -> Reply | ModelError:
         value: Any = None
         with suppress(ValueError):
             value = codec.decode_foreign(body) if len(body) <= _MOST_BYTES else body
@@ -135,8 +134,7 @@ class Endpoint(AbstractContextManager["Endpoint"]):
                 problem = f"it reports an error: {self._quoted(error)}"
             case _:
                 problem = f"what it answers is no chat completion: {self._quoted(body.decode('utf-8', 'replace'))}"
-        message = f"the model at {self._place} gave no reply: {problem}"
-        raise ModelError(message)
+        return self._error(problem)
 
     def _failure(self, error: "openai.OpenAIError") -> ModelError:
         import openai  # noqa: PLC0415 (loaded already)
@@ -157,6 +155,9 @@ class Endpoint(AbstractContextManager["Endpoint"]):
                 problem = f"it cannot be reached ({self._quoted(error.__cause__ or error)}): check the base URL, or try again"
             case _:
                 problem = self._quoted(error)
+        return self._error(problem, status)
+
+    def _error(self, problem: str, status: int | None = None) -> ModelError:
         return ModelError(f"the model at {self._place} gave no reply: {problem}", status=status)
 
     def _quoted(self, value: object) -> str:
