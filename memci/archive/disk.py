@@ -40,19 +40,14 @@ def open_file(path: str, flags: int) -> int:
     return fd
 
 
-def make_database(path: str, *, follow_link: bool = False) -> None:
-    """Make an empty file for SQLite where there is none, and check one that is there."""
-    try:
-        os.close(open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        check_database(path, follow_link=follow_link)
+def check_database(path: str, *, follow_link: bool = False, make: bool = False) -> None:
+    """Refuse anything but a regular file, there and in the places of those that SQLite makes beside it; or *make* an empty one.
 
-
-def check_database(path: str, *, follow_link: bool = False) -> None:
-    """Refuse anything but a regular file, there and in the places of those that SQLite makes beside it.
-
-    None of them is opened: SQLite may have it open in this process, and closing it would take SQLite's locks away.
+    None that is there is opened: SQLite may have it open in this process, and closing it would take SQLite's locks away.
     """
+    if make:
+        with suppress(FileExistsError):
+            os.close(open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     _check_regular(os.stat(path, follow_symlinks=follow_link).st_mode, path)
     for ending in DATABASE_ENDINGS:
         beside = os.path.realpath(path) + ending

@@ -175,7 +175,7 @@ def storable(text: str) -> str:
 def _opened(path: str) -> Database:
     with ExitStack() as on_failure:
         with _mapped_errors():
-            disk.make_database(path)
+            disk.check_database(path, make=True)
             database = Database(path)
         on_failure.callback(database.close)
         database.run("PRAGMA synchronous = NORMAL")

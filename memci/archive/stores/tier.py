@@ -410,12 +410,6 @@ class TieredStore:
         self.sessions = store.sessions
         self._store = store
 
-    @classmethod
-    def from_url(cls, url: str, durability: str, open_store: Callable[[str, str], Store]) -> "TieredStore":
-        """Return the store that a URL names (see ``parse``), or raise ``ConfigError``; nothing is asked for yet."""
-        location = parse(url)
-        return cls(open_store(location.store, durability), RedisTier(location))
-
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> TieredSession:
         """Open what is stored of a session; the tier is asked when the journal is first looked at."""
         stored = self._store.open(tenant, session_id, read_only=read_only)

@@ -3,11 +3,11 @@
 import os
 import re
 
+from memci.archive.stores import tier
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore, check_durability
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql import postgres_url
-from memci.archive.stores.tier import TieredStore, is_clear
 from memci.errors import ConfigError
 
 _SCHEMES = (
@@ -55,7 +55,8 @@ def open_store(url: str, durability: str = "fsync") -> Store:
 
             return ObjectStore.from_url(url, checked)
         case "redis" | "rediss" | "redis+unix", ":" if rest.startswith("//"):
-            return TieredStore.from_url(url, checked, open_store)
+            location = tier.parse(url)
+            return tier.TieredStore(open_store(location.store, checked), tier.RedisTier(location))
         case "memory", ":" if not rest:
             return MemoryStore()
         case _:
@@ -73,7 +74,7 @@ def shown_url(url: str) -> str:
             is_plain = not set(url).intersection("@=?")
         case "file" | "sqlite", ":":
             is_plain = not _SECRET.search(rest)
-        case _, ":" if postgres_url.is_clear(url) or is_clear(url):
+        case _, ":" if postgres_url.is_clear(url) or tier.is_clear(url):
             return _PARAMETERS.sub("?…", _USER.sub("//…@", url))
         case "s3" | "gs" | "az", ":" if _BUCKET.fullmatch(rest):
             return _PARAMETERS.sub("?…", url)

@@ -277,8 +277,7 @@ class _Database:
         try:
             if create:
                 disk.make_directories(str(Path(self.path).parent))
-                disk.make_database(self.path, follow_link=True)  # as the store itself may be one
-            disk.check_database(self.path, follow_link=True)
+            disk.check_database(self.path, follow_link=True, make=create)  # the store itself may be a link
         except OSError as error:
             if isinstance(error, FileNotFoundError) and not create:
                 return None
