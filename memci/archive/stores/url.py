@@ -3,10 +3,8 @@
 import os
 import re
 
-from memci.archive.stores import tier
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore, check_durability
-from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql import postgres_url
 from memci.errors import ConfigError
 
@@ -55,9 +53,13 @@ def open_store(url: str, durability: str = "fsync") -> Store:
 
             return ObjectStore.from_url(url, checked)
         case "redis" | "rediss" | "redis+unix", ":" if rest.startswith("//"):
+            from memci.archive.stores import tier  # noqa: PLC0415 (as above)
+
             location = tier.parse(url)
             return tier.TieredStore(open_store(location.store, checked), tier.RedisTier(location))
         case "memory", ":" if not rest:
+            from memci.archive.stores.memory import MemoryStore  # noqa: PLC0415 (as above)
+
             return MemoryStore()
         case _:
             raise _unknown(url)
@@ -68,6 +70,8 @@ def shown_url(url: str) -> str:
 
     Of what is no URL of a store only the scheme is left, and not even that where it may be a user; a plain path is shown.
     """
+    from memci.archive.stores import tier  # noqa: PLC0415 (as above)
+
     scheme, colon, rest = url.partition(":")
     match scheme, colon:
         case _, "":

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import NamedTuple
 
 import attrs
@@ -69,7 +70,7 @@ class FileJournal:
         self._failure = ""
 
     def head(self) -> int:
-        """Return the sequence number of the last whole commit; see the contract."""
+        """Return the sequence number of the last whole commit."""
         with self.files.reported(self.files.journal):
             file = self._look()
             return file.tail.head if file else 0
@@ -96,7 +97,7 @@ class FileJournal:
         return expected + len(records)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        """Yield the records with ``after < seq <= until`` in order; see the contract."""
+        """Yield the records with ``after < seq <= until`` in order."""
         with self.files.reported(self.files.journal):
             try:
                 file = self._look()
@@ -146,10 +147,11 @@ class FileJournal:
             except FileNotFoundError:
                 raise refusal.deleted(self.files.session_id) from None
             headers = {self._io.read(each.fd, _HEADER_BYTES, 0).partition(b'"body":')[0] for each in (file, new)}
-            old, self._file = (new, file) if len(headers) > 1 else (file, new)
-            self._io.close(old.fd)
-            if self._file is file:
+            if len(headers) > 1:
+                self._io.close(new.fd)
                 raise refusal.deleted(self.files.session_id)
+            self._io.close(file.fd)
+            self._file = new
         return 0
 
     @contextmanager
@@ -376,23 +378,18 @@ class FileJournal:
         low, high = 0, size if after else 0
         while high - low > _LEAST_BYTES:
             middle = (low + high) // 2
-            found = self._find_header(middle, high)
+            found = next(self._places(middle, high), None)
             if found is not None and found[1] <= after:
                 low = found[0]
             else:
                 high = middle
         return low
 
-    def _find_header(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return place and sequence number of the first record that begins after *start*."""
-        lines = self._lines(start, end)
-        next(lines)  # most likely the end of a line
-        for place, line in lines:
-            try:
-                return place, self.codec.decode_header(line).seq
-            except DamagedLineError:
-                continue
-        return None
+    def _places(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield place and sequence number of the records that begin after *start*, but for damaged ones."""
+        for place, line in islice(self._lines(start, end), 1, None):  # the first is most likely the end of a line
+            with suppress(DamagedLineError):
+                yield place, self.codec.decode_header(line).seq
 
     def _lines(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         rest, count = b"", _LEAST_BYTES

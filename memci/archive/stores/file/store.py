@@ -49,13 +49,16 @@ def check_durability(value: str) -> str:
     return value
 
 
-class _Pages:
-    """One file a page, readable with any editor."""
+class _Part:
+    _is_settled = False  # the directory's own name is safe
 
     def __init__(self, journal: FileJournal) -> None:
         self._files = journal.files
         self._journal = journal
-        self._is_settled = False
+
+
+class _Pages(_Part):
+    """One file a page, readable with any editor."""
 
     def put(self, pages: Mapping[str, bytes]) -> None:
         """Write n pages with n + 1 syncs, the first of an opening one more. A crash leaves each as it was or as it should be."""
@@ -91,12 +94,8 @@ class _Pages:
             self._files.remove_files(self._files.pages, wanted)
 
 
-class _Snapshots:
+class _Snapshots(_Part):
     """One file a state, replaced whole and never synced."""
-
-    def __init__(self, journal: FileJournal) -> None:
-        self._files = journal.files
-        self._journal = journal
 
     def put(self, seq: int, body: bytes) -> None:
         files = self._files
@@ -135,7 +134,7 @@ class _Snapshots:
             return error
 
 
-class _Blobs:
+class _Blobs(_Part):
     """The data of a tenant as files named by their SHA-256, and beside each a file ``<SHA-256>.<session>`` for who refers to it.
 
     That holds the last record that the session put it for; it is safe before the data, and goes before it. Whoever adds or
@@ -143,11 +142,9 @@ class _Blobs:
     """
 
     def __init__(self, journal: FileJournal) -> None:
-        self._files = journal.files
-        self._journal = journal
+        super().__init__(journal)
         self._directory = self._files.blobs
         self._suffix = f".{self._files.name}"
-        self._is_settled = False
 
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
         """Keep blobs for records up to *seq*. New ones cost two syncs each, and there is one for all; copies cost none."""
