@@ -89,7 +89,7 @@ def test_other_values_may_hold_a_picture_in_lines() -> None:
             "?u=data%3Aimage%2Fpng%3Bbase64%2C{}&next".format(SHORT.replace("+", "%2B").replace("/", "%2F")), id="a URL in a URL"
         ),
         pytest.param(SAFE, id="the alphabet of URLs"),
-        pytest.param(f"picture={NOISE}", id="behind a key"),
+        pytest.param(f"picture={NOISE}", id="after a key"),
         pytest.param(json.dumps({"o": f'"{NOISE}"'}).replace('\\"', "\\u0022"), id="a quote as an escape"),
         pytest.param(f"{NOISE.rstrip('=')}\n{NOISE}", id="two of them"),
     ],

@@ -155,7 +155,7 @@ def test_how_closely_to_look_comes_through() -> None:
     assert [LOOK] == memci.convert(items.messages, from_="responses", to="openai").messages[0]["content"]
 
 
-def test_what_the_model_goes_on_with_has_no_white_space_behind_it() -> None:
+def test_what_the_model_goes_on_with_has_no_white_space_at_its_end() -> None:
     """Anthropic refuses white space at the end of a last text of the assistant, and takes it anywhere else."""
     chat = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "I am "}]
     done = memci.convert([*chat, *chat], from_="openai", to="anthropic")
@@ -208,8 +208,8 @@ LATE: dict[str, list[Value]] = {
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.permutations(FORMATS, 2)))
-def test_a_late_result_comes_behind_its_call(first: str, second: str) -> None:
-    """Each result stands behind its call, and what was said between them after both, as the provider wants it."""
+def test_a_late_result_comes_after_its_call(first: str, second: str) -> None:
+    """Each result stands after its call, and what was said between them after both, as the provider wants it."""
     done = memci.convert(LATE[first], from_=first, to=second)
     assert () == done.lost
     assert [] == memci.validate(done.messages, second)
@@ -256,7 +256,7 @@ def test_losses_are_named_in_the_order_of_the_messages() -> None:
 
 @pytest.mark.parametrize("first", [[{"role": "user", "content": ""}], []], ids=["empty", "none"])
 def test_a_conversation_for_anthropic_begins_with_the_user(first: list[Value]) -> None:
-    """A short message stands where the user said nothing before the assistant, behind the system prompt."""
+    """A short message stands where the user said nothing before the assistant, after the system prompt."""
     done = memci.convert([CHAT[0], *first, CHAT[5], {"role": "user", "content": "x"}], from_="openai", to="anthropic")
     assert ["system", "user", "assistant", "user"] == [value["role"] for value in done.messages]
     assert [] == memci.validate(done.messages[1:], "anthropic")

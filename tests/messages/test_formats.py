@@ -135,7 +135,7 @@ def test_an_approval_that_nobody_gave_is_declined() -> None:
 
 
 def test_thinking_costs_what_its_signature_holds() -> None:
-    """Thinking of which only a summary is shown counts by the encrypted text behind it."""
+    """Thinking of which only a summary is shown counts by the encrypted text that it stands for."""
     block = {"type": "thinking", "thinking": "in short", "signature": "A" * 4_000}
     assert 1_000 <= count_message({"role": "assistant", "content": [block]}, WordCounter()) <= 1_010
     item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "A" * 4_000}

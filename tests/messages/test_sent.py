@@ -175,7 +175,7 @@ def test_calls_of_all_kinds_are_told_apart(kind: str) -> None:
     assert ["a", "1", "1", "a"] == [*(each.calls[0].id for each in sent[:2]), *(each.answers[0] for each in sent[2:])]
 
 
-def test_plain_text_behind_a_renamed_call_stays_plain() -> None:
+def test_plain_text_after_a_renamed_call_stays_plain() -> None:
     """Behind a call of Anthropic's that got another id, a text is sent as it came; so is one beside half of a provider's call."""
     texts: list[Value] = [{"role": "user", "content": "plain"}, {"role": "assistant", "content": "plain"}]
     use = {"role": "assistant", "content": [USE]}

@@ -112,7 +112,7 @@ def test_what_the_responses_api_would_refuse_is_found(items: list[Value], place:
 
 
 def test_good_items_have_no_problem() -> None:
-    """Parallel calls with their reasoning, outputs behind all of them, are taken."""
+    """Parallel calls with their reasoning, outputs after all of them, are taken."""
     other = {**CALL, "id": "fc2", "call_id": "b"}
     items = [{"role": "developer", "content": "a"}, USER, REASONING, CALL, other, {**OUTPUT, "call_id": "b"}, OUTPUT, USER]
     assert [] == validate(items, "responses")
@@ -139,5 +139,5 @@ def test_what_chat_completions_would_refuse_is_found(messages: list[Value], plac
 
 
 def test_a_good_chat_has_no_problem() -> None:
-    """Calls with their results directly behind them are taken."""
+    """Calls with their results directly after them are taken."""
     assert [] == validate([USER, CHAT_CALL, CHAT_RESULT, SAID, USER])

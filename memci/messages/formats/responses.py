@@ -206,7 +206,7 @@ def is_reasoning(message: Message) -> bool:
 
 
 def parted(reasoning: Message, following: Message) -> bool:
-    """Return whether the item behind a reasoning, or behind several, has lost the id by which it belongs to it."""
+    """Return whether the item after a reasoning, or after several, has lost the id by which it belongs to it."""
     return "id" in reasoning.value() and "id" not in following.value()
 
 

@@ -137,7 +137,7 @@ def image_tokens(block: Mapping[str, object]) -> int:
     2048 by 2048 and then to a shortest side of 768 pixels (source: OpenAI's guide on images, for the GPT-4o family; models that
     count patches or charge a multiple differ). Anthropic's cost one for each patch of 28 by 28 pixels, after the image was scaled
     down to 1,568 pixels on its longer side and 1,568 patches (source: Anthropic's guide on vision; Claude Opus 4.7 and later
-    models take up to 2,576 pixels and 4,784 patches). An image whose size is not in the message, such as one behind a web
+    models take up to 2,576 pixels and 4,784 patches). An image whose size is not in the message, such as one at a web
     address, costs the most that the rule can give.
     """
     if block.get("type") == "image" and "url" not in block:
