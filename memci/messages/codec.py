@@ -27,8 +27,7 @@ class SdkObject(Protocol):
         """Return it as JSON values where *mode* is ``json``, without the fields that nobody set."""
 
 
-MessageLike: TypeAlias = Mapping[str, Any] | SdkObject
-"""What is taken as a message: a dict, or the object of it that a provider's SDK gives."""
+MessageLike: TypeAlias = Mapping[str, Any] | SdkObject  # what is taken as a message
 
 
 def encode(value: object) -> bytes:

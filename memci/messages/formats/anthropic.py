@@ -28,7 +28,6 @@ _KEPT = {
 
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _BOUND = {**TOOL_BLOCKS, **dict.fromkeys(THINKING, ("assistant", ""))}
-
 MOST_BREAKPOINTS: Final = 4  # blocks with ``cache_control`` that one call may hold, those of its tools among them
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 

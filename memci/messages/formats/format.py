@@ -9,7 +9,6 @@ from memci.errors import ConfigError, shown
 from memci.messages.message import Call, Message
 
 NAMES = ("openai", "responses", "anthropic")
-
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 """All roles that messages of these formats have, and ``tool`` for messages of a user that only carry what tools answered."""
 

@@ -7,27 +7,26 @@ from memci.errors import shown
 from memci.messages import codec
 from memci.messages.codec import refuse
 from memci.messages.formats import reading
+from memci.messages.formats.format import ROLES
 from memci.messages.formats.reading import ATTP_ANSWER, ERASED, TOOL_BLOCKS
 from memci.messages.message import Call, Message
 from memci.messages.parts import function_id
 
 ANSWER_PATH = "tool_call_id"
-
+_SPEAKERS = ("user", "assistant", "system", "developer")
 _MEDIA = ("image_url", "input_audio", "file")
 
 _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
 """The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent."""
-
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_SPEAKERS = ("user", "assistant", "system", "developer")
 
 opening, ended = reading.no_opening, None
 
 
 def is_plain(value: object) -> TypeGuard[dict[str, Any]]:
     """Return whether a value is a dict of a role and a text and nothing else, as nearly all messages are."""
-    two = type(value) is dict and len(value) == 2  # noqa: PLR2004 (role and content)
-    return two and type(value.get("content")) is str and value.get("role") in _SPEAKERS  # type: ignore[attr-defined]
+    if type(value) is not dict or len(value) != 2:  # noqa: PLR2004 (role and content)
+        return False
+    return type(value.get("content")) is str and value.get("role") in _SPEAKERS
 
 
 def checked(value: object) -> dict[str, Any]:

@@ -37,10 +37,8 @@ class TokenCounter(Protocol):
 # high on each of these; single messages of 20 tokens and more are up to 30% low.
 _WORD: Final = r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+"
 _WORD_TOKENS: Final = 0.92
-_SHORT_LETTERS: Final = 6
-_LONGER_TOKENS: Final = 0.1  # each letter beyond the sixth
-_USUAL_LETTERS: Final = 16
-_ENDLESS_TOKENS: Final = 0.4  # on top, each letter beyond the sixteenth: no word, but a key or a hash
+_SHORT_LETTERS, _LONGER_TOKENS = 6, 0.1  # each letter beyond the sixth
+_USUAL_LETTERS, _ENDLESS_TOKENS = 16, 0.4  # on top, each letter beyond the sixteenth: no word, but a key or a hash
 
 _ASCII: Final = (
     (0.9, r"[0-9]{1,3}"),

@@ -32,11 +32,9 @@ def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
     if len(value) == 2 and isinstance(content, str):  # noqa: PLR2004 (role and content: nearly all messages)
         return _MESSAGE_TOKENS + _ROLE_TOKENS + counter.count(content)
     tokens = _MESSAGE_TOKENS + _ROLE_TOKENS
-    name = value.get("name")
-    if name is not None:
+    if (name := value.get("name")) is not None:
         tokens += _NAME_TOKENS + counter.count(str(name))
-    answered = value.get("tool_call_id")
-    if answered is not None:
+    if (answered := value.get("tool_call_id")) is not None:
         tokens += counter.count(str(answered))
     return tokens + sum(_count_part(part, counter) for part in parts(value))
 
