@@ -167,9 +167,7 @@ class ObjectIo:
         """Make one request, count it, and say by memci's errors what went wrong. A subclass can make requests fail."""
         with self._lock:
             self.requests[kind] += 1
-            if self._driver is None:
-                self._driver = self._connect()
-            driver = self._driver
+            driver = self._driver = self._driver or self._connect()
         from obstore.exceptions import BaseError  # noqa: PLC0415 (the driver is optional)
 
         try:

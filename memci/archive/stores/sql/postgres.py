@@ -58,7 +58,6 @@ WITH moved AS (
 ) INSERT INTO memci_record (session, seq, line, token)
 SELECT moved.id, ? + number, line, ? FROM moved, unnest(?::bytea[]) WITH ORDINALITY AS new (line, number) RETURNING session
 """
-_COMMIT = "SELECT token FROM memci_record WHERE session = ? AND seq = ?"
 
 
 class _ConnectionLostError(UnavailableError):
@@ -174,7 +173,7 @@ class _Pool:
         place = place_of(self.read(*key.find, key.session_id))
         if place.row != row:
             raise refusal.deleted(key.session_id)
-        if [(token,)] != self.read(_COMMIT, (row, expected + 1), key.session_id):
+        if [(token,)] != self.read("SELECT token FROM memci_record WHERE session = ? AND seq = ?", (row, expected + 1)):
             raise refusal.conflict(expected, checked_head(key, place))
         return row
 

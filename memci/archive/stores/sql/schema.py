@@ -51,13 +51,6 @@ _TABLES = (
         "CREATE INDEX {}blob_use_name ON {}blob_use (name)",
     ),
 )
-_IN_POSTGRES = {
-    "{}": "memci_",
-    "PRIMARY KEY AUTOINCREMENT": "GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-    "INTEGER": "bigint",
-    "BLOB": "bytea",
-    " STRICT": "",
-}
 _ONLY_IN_POSTGRES = (
     ("ALTER TABLE memci_record ADD COLUMN token text NOT NULL", "CREATE SEQUENCE memci_writer"),
     ("ALTER TABLE memci_blob ADD COLUMN puts bigint NOT NULL",),
@@ -65,9 +58,8 @@ _ONLY_IN_POSTGRES = (
 
 
 def _in_postgres(sql: str) -> str:
-    for here, there in _IN_POSTGRES.items():
-        sql = sql.replace(here, there)
-    return sql
+    sql = sql.replace("PRIMARY KEY AUTOINCREMENT", "GENERATED ALWAYS AS IDENTITY PRIMARY KEY").replace(" STRICT", "")
+    return sql.replace("{}", "memci_").replace("INTEGER", "bigint").replace("BLOB", "bytea")
 
 
 SQLITE = [[sql.replace("{}", "") for sql in step] for step in _TABLES]
@@ -156,9 +148,8 @@ def _checked_version(version: int) -> int:
 def sqlite_version(connection: "sqlite3.Connection") -> int | None:
     """Return the version, ``None`` for an empty database; ``StoreError`` if it is another program's, or a newer memci's."""
     # In one query, so that all is of one moment: another process may be making the tables.
-    version, owner, tables = connection.execute(
-        "SELECT *, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version, pragma_application_id"
-    ).fetchone()
+    sql = "SELECT *, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version, pragma_application_id"
+    version, owner, tables = connection.execute(sql).fetchone()
     if owner != APPLICATION_ID and (version or owner or tables):
         message = "the database is not one of memci: give the path of another file, or of one that is not there yet"
         raise StoreError(message)
@@ -178,12 +169,8 @@ def sqlite_problem(connection: "sqlite3.Connection", what: str) -> str:
     return "" if found == "ok" else found.splitlines()[-1]
 
 
-# Both bring a database to the newest version in one transaction; nothing happens where it is there. Safe for many at once.
-# Whoever catches an error closes the connection, which undoes the transaction.
-
-
 def migrate_sqlite(connection: "sqlite3.Connection", steps: Sequence[Sequence[str]] = SQLITE) -> None:
-    """Bring the tables up to date; see above."""
+    """Bring a database to the newest version in one transaction, which closing the connection undoes. Safe for many at once."""
     connection.execute("BEGIN IMMEDIATE")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version < len(steps):  # else another process was faster
@@ -195,7 +182,7 @@ def migrate_sqlite(connection: "sqlite3.Connection", steps: Sequence[Sequence[st
 
 
 def migrate_postgres(run: Run, steps: Sequence[Sequence[str]] = POSTGRES) -> None:
-    """Bring the tables up to date; see above."""
+    """Bring a database to the newest version in one transaction, which closing the connection undoes. Safe for many at once."""
     run("BEGIN")
     # CREATE TABLE IF NOT EXISTS fails where two do it at once, so that they go one after the other.
     run("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))

@@ -80,7 +80,7 @@ class _Journal(_View):
         seq = max(after, 0)
         while seq < bound:
             values = (place.row, seq, min(bound, seq + _BATCH_RECORDS), place.row, _BATCH_BYTES)
-            lines = self.session.read(_READ, *values)
+            lines = self.session.read(_READ, values)
             for found, line in lines:
                 seq += 1
                 if found != seq or seq > place.head:
@@ -189,7 +189,7 @@ class _Blobs(_View):
 
     def find(self, name: str) -> bytes | None:
         sql = "SELECT body FROM {}blob WHERE tenant = ? AND name = ?"
-        return _found_data(self.session.read(sql, self.session.key.tenant, name))
+        return _found_data(self.session.read(sql, (self.session.key.tenant, name)))
 
     def names(self) -> Iterator[str]:
         yield from _found_names(self.session.read_own("SELECT name FROM {}blob_use WHERE session = ?"))
@@ -235,8 +235,7 @@ class _Session:
 
     def look(self) -> Place:
         """Return where the journal is now. One query."""
-        sql, values = self.key.find
-        place = place_of(self.read(sql, *values))
+        place = place_of(self.read(*self.key.find))
         if self.row not in {0, place.row}:
             raise refusal.deleted(self.key.session_id)
         self.row = place.row
@@ -254,14 +253,14 @@ class _Session:
             self.row = int(self.rows.change(self.key, 0, [self.key.begin])[0][0][0])
         return self.row
 
-    def read(self, sql: str, *values: object) -> Found:
+    def read(self, sql: str, values: Sequence[object]) -> Found:
         self.check_open()
         return self.rows.read(sql, values, self.key.session_id)
 
     def read_own(self, sql: str, *values: object) -> Found:
         """Run a query whose first value is the row; it finds nothing before the session began."""
         row = self.find_row()
-        return self.read(sql, row, *values) if row else []
+        return self.read(sql, (row, *values)) if row else []
 
     def change(self, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
         return self.rows.change(self.key, self.begin(), statements, removes=removes) if statements else []
