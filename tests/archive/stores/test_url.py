@@ -81,7 +81,7 @@ def test_a_postgresql_url_names_a_database(scheme: str) -> None:
     """Nothing is connected to when such a store is opened, and no URL is read but for memci's own parameters."""
     store = open_store(f"{scheme}://user:secret@nowhere.invalid/chats?memci_pool=2&sslmode=require", "flush")
     assert isinstance(store, PostgresStore)
-    assert ("flush", 0) == (store.durability, store.io.connections)
+    assert ("flush", {}) == (store.durability, store._pool._processes)
     store.close()
 
 
@@ -225,7 +225,7 @@ def test_a_bucket_url_names_objects(url: str) -> None:
     store = open_store(url)
     assert isinstance(store, ObjectStore)
     assert "fsync" == store.durability
-    assert {} == store.io.requests
+    assert store.io._driver is None
     store.close()
 
 

@@ -1,12 +1,10 @@
 """A bucket: the URL that names it, every request that is made there, counted, and what the driver's errors mean."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from operator import methodcaller
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -104,15 +102,12 @@ class ObjectIo:
     """A bucket, or a part of one, as the object store uses it. Safe for many threads; paths are relative to the prefix.
 
     Every call raises ``UnavailableError`` where the provider did not answer, or refused: a put or deletion may then have taken
-    effect all the same. No text of the driver is passed on, for it may show addresses with keys in them. ``requests`` counts
-    ``get``, ``put``, ``list`` and ``delete``; what the driver repeats by itself counts once.
+    effect all the same. No text of the driver is passed on, for it may show addresses with keys in them.
     """
 
     def __init__(self, connect: "Callable[[], Driver]") -> None:
-        self.requests: Counter[str] = Counter()
         self._connect = connect  # makes the driver, when the first request is made
         self._driver: Driver | None = None
-        self._lock = Lock()  # protects the count, and that the driver is made once
 
     def find(self, path: str, unless: "Version | None" = None) -> Found | None:
         """Return an object, ``None`` where there is none, or ``UnchangedError`` if it still is that version. One request."""
@@ -135,7 +130,7 @@ class ObjectIo:
             result: PutResult = self.request("put", path, call, creates=mode == "create")
         except FileNotFoundError:
             # Some providers answer so where the condition names a version of what is gone; else the bucket is missing.
-            raise (RejectedError() if isinstance(mode, dict) else _no_bucket(path)) from None
+            raise (RejectedError() if isinstance(mode, dict) else _no_bucket(f"put {path}")) from None
         return _version(result)
 
     def delete(self, paths: Collection[str]) -> None:
@@ -164,16 +159,14 @@ class ObjectIo:
             batch = self.request("list", prefix, list_next) if len(batch) == _BATCH else []
 
     def request(self, kind: str, path: str, call: "Callable[[Driver], _T]", *, creates: bool = False) -> _T:
-        """Make one request, count it, and say by memci's errors what went wrong. A subclass can make requests fail."""
-        with self._lock:
-            self.requests[kind] += 1
-            driver = self._driver = self._driver or self._connect()
+        """Make one request, and say by memci's errors what went wrong. A subclass can count requests or make them fail."""
+        driver = self._driver = self._driver or self._connect()
         from obstore.exceptions import BaseError  # noqa: PLC0415 (the driver is optional)
 
         try:
             return call(driver)
         except (BaseError, OSError, NotImplementedError) as error:
-            raise _meaning(error, path, creates=creates) from None
+            raise _meaning(error, f"{kind} {path}", creates=creates) from None
 
 
 def each(call: Callable[..., _T], *columns: Collection[object]) -> list[_T]:
@@ -190,7 +183,7 @@ def _version(meta: "ObjectMeta | PutResult") -> Version:
     return {**({} if tag is None else {"e_tag": tag}), **({} if number is None else {"version": number})}
 
 
-def _meaning(error: Exception, path: str, *, creates: bool) -> Exception:
+def _meaning(error: Exception, request: str, *, creates: bool) -> Exception:
     """Return what an error of the driver means.
 
     It says *exists* where a put that *creates* met an object, and for any 409: another put, perhaps the same one sent again.
@@ -198,7 +191,7 @@ def _meaning(error: Exception, path: str, *, creates: bool) -> Exception:
     name, text = type(error).__name__, str(error)
     status = match[1] if (match := _STATUS.search(text)) else ""
     if any(word in text for word in _NO_BUCKET):
-        return _no_bucket(path)
+        return _no_bucket(request)
     if name in _ANSWERS:
         return _ANSWERS[name]()
     if name == "AlreadyExistsError" and creates:
@@ -210,8 +203,8 @@ def _meaning(error: Exception, path: str, *, creates: bool) -> Exception:
     else:
         reason = f"the provider answered {status}" if status else "the provider did not answer"
         advice = f"{reason}: see the network, the endpoint and the region, then do it again"
-    return UnavailableError(f"{path}: {advice}")
+    return UnavailableError(f"{request}: {advice}")
 
 
-def _no_bucket(path: str) -> UnavailableError:
-    return UnavailableError(f"{path}: there is no such bucket: make it, or see the URL, the endpoint and the region")
+def _no_bucket(request: str) -> UnavailableError:
+    return UnavailableError(f"{request}: there is no such bucket: make it, or see the URL, the endpoint and the region")

@@ -239,11 +239,7 @@ def is_old(name: str, revision: int, seqs: Collection[int]) -> bool:
 
 
 class Opening:
-    """What journal, pages, snapshots and blobs of one opened session share. For one thread at a time.
-
-    Calls raise ``SessionClosedError`` after ``close``, ``CorruptError`` for damage, and ``UnavailableError`` where the session
-    was deleted, or the provider did not answer.
-    """
+    """What journal, pages, snapshots and blobs of one opened session share. Calls raise what the contract of stores says."""
 
     def __init__(self, io: ObjectIo, tenant: str, session_id: str, *, read_only: bool) -> None:
         self.lines = LineCodec(tenant, session_id)

@@ -258,11 +258,7 @@ class _Snapshots(_View):
 
 
 class _Session(Opening):
-    """Implements ``SessionStore``. For one thread at a time; docs/stores.md has the costs.
-
-    *index_folder* is a directory of this machine for its indexes, each named after the incarnation that it belongs to; ``None``
-    keeps the index in memory.
-    """
+    """Implements ``SessionStore``; docs/stores.md has the costs. Its index is named after its incarnation, or is in memory."""
 
     def __init__(self, io: ObjectIo, key: tuple[str, str], index_folder: Path | None, *, read_only: bool) -> None:
         super().__init__(io, *key, read_only=read_only)

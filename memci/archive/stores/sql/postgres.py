@@ -65,18 +65,11 @@ class _ConnectionLostError(UnavailableError):
 
 
 class PostgresIo:
-    """The server as the store uses it. Calls raise ``psycopg.Error``; a subclass can make them fail.
-
-    It counts opened connections and round trips: all but the first of a connection are a transaction of their own, unless they
-    stand between BEGIN and COMMIT, which count too. With many threads the counts are approximate.
-    """
+    """The server as the store uses it. Calls raise ``psycopg.Error``; a subclass can count them or make them fail."""
 
     wait_s = 30.0  # how long a call waits for a free connection of the pool
     lock_s = 10  # how long a statement may wait for a lock, where the server or the URL say nothing
     statement_s = 60  # and how long it may take
-
-    def __init__(self) -> None:
-        self.connections = self.round_trips = 0
 
     def connect(self, url: str) -> "psycopg.Connection":
         """Open a connection on which every statement is a transaction, unless it is said otherwise."""
@@ -89,19 +82,16 @@ class PostgresIo:
             # The driver's text may quote the password.
             message = "the URL cannot be read: give postgresql://user:password@host:5432/database, percent-encoded where need be"
             raise ConfigError(message, path="store") from None
-        self.connections += 1
         return psycopg.connect(place, autocommit=True)
 
     def execute(self, connection: "psycopg.Connection", sql: str, values: Sequence[object] = ()) -> Found:
         """Send a statement, wait for its answer and return its rows."""
-        self.round_trips += 1
         return _rows(connection.cursor(binary=True).execute(sql, values or None))
 
     def execute_all(self, connection: "psycopg.Connection", statements: Sequence[Statement]) -> list[Found]:
         """Send statements as one transaction, wait for the answers and return the rows of each."""
         if len(statements) == 1:
             return [self.execute(connection, *statements[0])]
-        self.round_trips += 1
         try:
             with connection.pipeline():  # what is sent together is a transaction, without BEGIN and COMMIT
                 cursors = [connection.cursor(binary=True).execute(sql, values) for sql, values in statements]

@@ -130,8 +130,7 @@ class _Pages(_View):
     def put(self, pages: Mapping[str, bytes]) -> None:
         self.session.check_writable()
         checked = [(check_page_name(name), page) for name, page in pages.items()]
-        row = self.session.begin() if checked else 0
-        self.session.change([(_PUT_PAGE, (row, *each)) for each in checked])
+        self.session.change([(_PUT_PAGE, (self.session.begin(), *each)) for each in checked])
 
     def find(self, name: str) -> bytes | None:
         return _found_data(self.session.read_own("SELECT body FROM {}page WHERE session = ? AND name = ?", check_page_name(name)))
@@ -303,10 +302,7 @@ class _Session:
 
 
 class SqlStore:
-    """Implements ``memci.archive.stores.contract.Store`` on rows.
-
-    The indexes of sessions, which are derived, are files in what *index_directory* returns, and in memory where that is ``None``.
-    """
+    """Implements ``memci.archive.stores.contract.Store`` on rows. Indexes lie in *index_directory*, or in memory without one."""
 
     def __init__(self, rows: Rows, index_directory: Callable[[], Path | None], durability: str) -> None:
         self.durability = durability

@@ -45,15 +45,9 @@ def is_wal_safe(version: Sequence[int]) -> bool:
 
 
 class SqliteIo:
-    """The SQLite library as the store uses it. All calls raise ``sqlite3.Error``; a subclass can make them fail.
-
-    It counts opened connections, all statements and committed transactions; with many threads, approximately.
-    """
+    """The SQLite library as the store uses it. All calls raise ``sqlite3.Error``; a subclass can count them or make them fail."""
 
     wait_s = 10.0  # how long a call waits for other connections that write
-
-    def __init__(self) -> None:
-        self.connections = self.statements = self.transactions = 0
 
     def version(self) -> tuple[int, ...]:
         """Return the version of the library."""
@@ -65,18 +59,15 @@ class SqliteIo:
         """Open a database; transactions begin and end only where it is said."""
         import sqlite3  # noqa: PLC0415 as above
 
-        self.connections += 1
         # The store's turns see to it that one thread at a time is here.
         return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=self.wait_s)
 
     def execute(self, connection: "sqlite3.Connection", sql: str, values: Sequence[object] = ()) -> Found:
         """Run one statement to its end, so that it holds no lock, and return its rows."""
-        self.statements += 1
         return connection.execute(sql, values).fetchall()
 
     def commit(self, connection: "sqlite3.Connection") -> None:
         """Commit; what was written is on the disk when it returns, as far as ``synchronous`` promises."""
-        self.transactions += 1
         connection.execute("COMMIT")
 
 

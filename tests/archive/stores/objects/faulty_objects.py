@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 import obstore
 from obstore.store import MemoryStore
 
-from memci.archive.stores.objects.io import ObjectIo, RejectedError, UnchangedError
+from memci.archive.stores.objects.io import RejectedError, UnchangedError
 from memci.errors import UnavailableError
+from tests.archive.stores.counting import CountingObjects
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Driver
@@ -20,7 +21,7 @@ class DiedError(BaseException):
     """The process ended: it makes no further request."""
 
 
-class FaultyObjectIo(ObjectIo):
+class FaultyObjectIo(CountingObjects):
     """An ``ObjectIo`` on a bucket in memory, with one failure on order.
 
     Attributes:
@@ -73,7 +74,7 @@ class FaultyObjectIo(ObjectIo):
         """Make a request, or fail."""
         if self._is_dead:
             raise DiedError
-        with self._lock:
+        with self.lock:
             is_now = self.is_due and self._skip == 0
             self._skip -= 1
             self.is_due = self.is_due and not is_now

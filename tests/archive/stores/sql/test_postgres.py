@@ -18,11 +18,12 @@ from memci.archive.stores.sql.postgres import PostgresIo, PostgresStore
 from memci.archive.stores.sql.schema import Found, Statement
 from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
+from tests.archive.stores.counting import CountingPostgres
 from tests.archive.stores.sql.postgres_server import PostgresServer, running_server
 from tests.engine.many_writers import at_once
 
 
-class LosingIo(PostgresIo):
+class LosingIo(CountingPostgres):
     """Loses the connection at the next statement that writes records, as often as it is told to.
 
     Attributes:
@@ -64,6 +65,12 @@ class LosingIo(PostgresIo):
         raise psycopg.OperationalError(message)
 
 
+class LosingStore(PostgresStore):
+    """A store that loses its connections."""
+
+    io: LosingIo
+
+
 class LaxIo(PostgresIo):
     """A server that runs with fsync = off."""
 
@@ -91,8 +98,8 @@ def url(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[PostgresStore]:
-    store = PostgresStore(url, io=LosingIo())
+def store(url: str) -> Iterator[LosingStore]:
+    store = LosingStore(url, io=LosingIo())
     yield store
     store.close()
 
@@ -115,7 +122,7 @@ def test_all_commands_at_once_lose_and_double_nothing(url: str) -> None:
     store.close()
 
 
-def test_what_a_turn_costs(store: PostgresStore) -> None:
+def test_what_a_turn_costs(store: LosingStore) -> None:
     """An append is one round trip whatever its length, and so is nearly every other call."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "begin")
@@ -144,7 +151,7 @@ def test_what_a_turn_costs(store: PostgresStore) -> None:
     assert 1 == store.io.connections
 
 
-def test_a_connection_lost_between_calls_is_not_noticed(store: PostgresStore, url: str) -> None:
+def test_a_connection_lost_between_calls_is_not_noticed(store: LosingStore, url: str) -> None:
     """When the server has ended the connections, reads and writes go on with new ones."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
@@ -159,7 +166,7 @@ def test_a_connection_lost_between_calls_is_not_noticed(store: PostgresStore, ur
 
 @pytest.mark.parametrize("expected", [0, 1])
 @pytest.mark.parametrize("lost", ["before", "after"])
-def test_a_commit_of_unknown_outcome_is_found_out(store: PostgresStore, lost: str, expected: int) -> None:
+def test_a_commit_of_unknown_outcome_is_found_out(store: LosingStore, lost: str, expected: int) -> None:
     """Whether the connection was lost before or after a commit, it is in the journal once, and it is acknowledged."""
     session = store.open(TENANT, "session")
     append_each(session.journal, *"a"[:expected])
@@ -169,10 +176,9 @@ def test_a_commit_of_unknown_outcome_is_found_out(store: PostgresStore, lost: st
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])
-def test_another_writers_equal_commit_is_not_taken_for_ones_own(store: PostgresStore, url: str, lost: str) -> None:
+def test_another_writers_equal_commit_is_not_taken_for_ones_own(store: LosingStore, url: str, lost: str) -> None:
     """Who lost the connection while another wrote the same bytes is told what became of its own commit, not of the other's."""
     io = store.io
-    assert isinstance(io, LosingIo)
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
     other = PostgresStore(url)
@@ -191,20 +197,18 @@ def test_another_writers_equal_commit_is_not_taken_for_ones_own(store: PostgresS
     other.close()
 
 
-def test_a_connection_that_is_lost_twice_is_said(store: PostgresStore) -> None:
+def test_a_connection_that_is_lost_twice_is_said(store: LosingStore) -> None:
     """When it is lost again, nobody knows what was written: an error says so, and what is there is seen by refreshing."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
-    assert isinstance(store.io, LosingIo)
     store.io.before = 2
     with pytest.raises(UnavailableError, match="lost"):
         session.journal.append(1, [new_record("b")])
     assert 2 == session.journal.append(session.journal.head(), [new_record("b")])
 
 
-def test_a_change_is_done_again_once(store: PostgresStore) -> None:
+def test_a_change_is_done_again_once(store: LosingStore) -> None:
     """Whoever loses the connection while something else than records is written does not notice, unless it is lost again."""
-    assert isinstance(store.io, LosingIo)
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
     store.io.changes = 1
@@ -215,7 +219,7 @@ def test_a_change_is_done_again_once(store: PostgresStore) -> None:
     assert ["usr-1", "usr-2"] == sorted(session.pages.names())
 
 
-def test_a_connection_that_breaks_amid_a_change_is_not_used_again(store: PostgresStore, url: str) -> None:
+def test_a_connection_that_breaks_amid_a_change_is_not_used_again(store: LosingStore, url: str) -> None:
     """When the server ends connections while they are written to, calls go on with new ones."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
@@ -234,10 +238,9 @@ def test_a_connection_that_breaks_amid_a_change_is_not_used_again(store: Postgre
     assert b"last" == session.pages.find("usr-1")
 
 
-def test_a_deletion_meanwhile_is_told(store: PostgresStore, url: str) -> None:
+def test_a_deletion_meanwhile_is_told(store: LosingStore, url: str) -> None:
     """Who lost the connection while the session was deleted is told that."""
     io = store.io
-    assert isinstance(io, LosingIo)
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
     other = PostgresStore(url)
@@ -274,21 +277,22 @@ def test_a_pool_has_a_limit(url: str) -> None:
     ):
         list(store.sessions(TENANT))
     store.close()
-    store = PostgresStore(f"{url}&memci_pool=2")  # this one waits longer
+    io = CountingPostgres()  # this one waits longer
+    store = PostgresStore(f"{url}&memci_pool=2", io=io)
     threads = [threading.Thread(target=append_each, args=(store.open(TENANT, str(n)).journal, *"ab")) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert 8 == len(list(store.sessions(TENANT)))
-    assert 2 == store.io.connections
+    assert 2 == io.connections
     store.close()
 
 
 def test_an_interrupted_call_gives_its_connection_up(url: str) -> None:
     """A call that is interrupted keeps no connection of the pool, and leaves none that an answer is still on its way to."""
 
-    class InterruptedIo(PostgresIo):
+    class InterruptedIo(CountingPostgres):
         is_due = False
 
         def execute(self, connection: psycopg.Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -330,7 +334,7 @@ def test_a_commit_waits_for_the_disk(url: str, durability: str, asked: str, foun
     store.close()
 
 
-def test_what_is_put_together_is_there_together_or_not_at_all(store: PostgresStore) -> None:
+def test_what_is_put_together_is_there_together_or_not_at_all(store: LosingStore) -> None:
     """Where one statement of a change fails, nothing is done of those before it, and the next change goes through."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "a")
@@ -343,7 +347,7 @@ def test_what_is_put_together_is_there_together_or_not_at_all(store: PostgresSto
     assert ["usr-1"] == list(session.pages.names())
 
 
-def test_a_blob_that_is_put_again_survives_a_sweep_that_began_before(store: PostgresStore, url: str) -> None:
+def test_a_blob_that_is_put_again_survives_a_sweep_that_began_before(store: LosingStore, url: str) -> None:
     """Who drops the last reference to a blob waits for another session that is just putting it, and leaves it alone."""
     one, two = store.open(TENANT, "one"), store.open(TENANT, "two")
     name = "a" * 64
@@ -455,7 +459,7 @@ def test_an_older_schema_is_migrated(url: str) -> None:
     assert [(2,)] == run(url, "SELECT version FROM memci_schema")
 
 
-def test_newer_tables_are_refused(store: PostgresStore, url: str) -> None:
+def test_newer_tables_are_refused(store: LosingStore, url: str) -> None:
     """Tables that a newer memci made are neither read nor written."""
     append_each(store.open(TENANT, "session").journal, "a")
     run(url, "UPDATE memci_schema SET version = 99")
@@ -497,7 +501,7 @@ def test_indexes_of_two_databases_share_a_directory(postgres: PostgresServer, tm
     assert [] == list(tmp_path.rglob("*.sqlite*"))
 
 
-def test_a_forked_child_and_its_parent_append_in_turn(store: PostgresStore) -> None:
+def test_a_forked_child_and_its_parent_append_in_turn(store: LosingStore) -> None:
     """After a fork each has connections of its own, and the parent's goes on."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "parent")

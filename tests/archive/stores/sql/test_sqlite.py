@@ -13,6 +13,7 @@ from memci.archive.stores.sql import schema
 from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore, is_wal_safe
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
+from tests.archive.stores.counting import CountedSqliteStore, CountingSqlite
 
 THREADS = 16
 
@@ -35,7 +36,7 @@ class OldIo(SqliteIo):
         return (3, 51, 2)
 
 
-class HeldIo(SqliteIo):
+class HeldIo(CountingSqlite):
     """Holds the first commit until it is let go."""
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class HeldIo(SqliteIo):
         super().commit(connection)
 
 
-class TellingIo(SqliteIo):
+class TellingIo(CountingSqlite):
     """Notes what ``synchronous`` is at each commit: 1 for NORMAL, 3 for EXTRA."""
 
     def __init__(self) -> None:
@@ -63,8 +64,8 @@ class TellingIo(SqliteIo):
 
 
 @pytest.fixture
-def store(quick_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(quick_path / "chats.db", "flush")
+def store(quick_path: Path) -> Iterator[CountedSqliteStore]:
+    store = CountedSqliteStore(quick_path / "chats.db", "flush", io=CountingSqlite())
     yield store
     store.close()
 
@@ -87,7 +88,7 @@ def files_of(root: Path) -> bytes:
     return b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
 
 
-def test_what_a_turn_costs(store: SqliteStore) -> None:
+def test_what_a_turn_costs(store: CountedSqliteStore) -> None:
     """An append is one transaction, so are any number of pages that are put at once; a look at the head is one statement."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "begin")
@@ -126,7 +127,7 @@ def test_each_commit_syncs_as_was_promised(tmp_path: Path, durability: Literal["
     assert 6 <= io.transactions
 
 
-def test_a_single_thread_commits_each_append(store: SqliteStore) -> None:
+def test_a_single_thread_commits_each_append(store: CountedSqliteStore) -> None:
     """Who appends alone gets a transaction for each append."""
     journal = store.open(TENANT, "session").journal
     append_each(journal, *map(str, range(20)))
@@ -167,7 +168,7 @@ def test_threads_share_a_transaction(tmp_path: Path) -> None:
     store.close()
 
 
-def test_threads_on_many_sessions_lose_nothing(store: SqliteStore) -> None:
+def test_threads_on_many_sessions_lose_nothing(store: CountedSqliteStore) -> None:
     """Threads that append to sessions of their own at once, with reads between, leave each journal whole."""
     texts = [str(number) for number in range(30)]
 
