@@ -1,4 +1,4 @@
-"""A bucket: the URL that names it, every request that is made there, counted, and what the driver's errors mean."""
+"""A bucket: the URL that names it, every request that is made there, and what the driver's errors mean."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode, PutResult, UpdateVersion
     from obstore.store import ObjectStore as Driver
 
-Version: TypeAlias = "UpdateVersion"
-"""What tells one content of an object from another: the condition of a put that replaces this content only."""
-
+Version: TypeAlias = "UpdateVersion"  # tells one content of an object from another: the condition of a put that replaces it
 _T = TypeVar("_T")
 
 _ADDRESS = re.compile(r"(?:s3|gs|az)://[^/@#:]+(?:/[^@#]*)?")  # of providers with a conditional put; no user and no fragment

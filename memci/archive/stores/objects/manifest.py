@@ -238,7 +238,7 @@ def is_old(name: str, revision: int, seqs: Collection[int]) -> bool:
     return match is not None and int(match[3]) <= revision and any(map(Part(int(match[1]), int(match[2]), 0, name).has, seqs))
 
 
-class Opening:
+class Opened:
     """What journal, pages, snapshots and blobs of one opened session share. Calls raise what the contract of stores says."""
 
     def __init__(self, io: ObjectIo, tenant: str, session_id: str, *, read_only: bool) -> None:
@@ -258,7 +258,7 @@ class Opening:
         if self._is_closed:
             raise refusal.closed(self._session_id)
 
-    def writable(self) -> "Opening":
+    def writable(self) -> "Opened":
         """Return this; raise what ``check_open`` does, or ``PermissionDeniedError`` where it was opened read-only."""
         self.check_open()
         if self.read_only:

@@ -19,7 +19,7 @@ from memci.archive import refusal
 from memci.archive.stores.contract import NewRecord, Record, SessionStore
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier, is_page_name
 from memci.archive.stores.objects.io import Found, ObjectIo, connect, each, parse
-from memci.archive.stores.objects.manifest import SEGMENTS, SNAPSHOTS, Draft, Manifest, Opening, Part, Snapshot, is_old, owner_of
+from memci.archive.stores.objects.manifest import SEGMENTS, SNAPSHOTS, Draft, Manifest, Opened, Part, Snapshot, is_old, owner_of
 from memci.archive.stores.record_codec import DamagedLineError, check_body, superfluous
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _NewBodies: TypeAlias = Mapping[int, tuple[bytes, str | None]]  # with the SHA-2
 
 @attrs.define(eq=False)
 class _View:
-    opening: Opening
+    opening: Opened
 
 
 class _Journal(_View):
@@ -257,7 +257,7 @@ class _Snapshots(_View):
         return self.opening.lines.decode_snapshot(self.opening.find(SNAPSHOTS, snapshot.name) or b"", snapshot.seq)
 
 
-class _Session(Opening):
+class _Session(Opened):
     """Implements ``SessionStore``; docs/stores.md has the costs. Its index is named after its incarnation, or is in memory."""
 
     def __init__(self, io: ObjectIo, key: tuple[str, str], index_folder: Path | None, *, read_only: bool) -> None:
@@ -346,7 +346,7 @@ class ObjectStore:
         The manifest goes first, and with it the session; what a crash then leaves goes with the next call. One request for the
         manifest, one to see whether the id began anew, two for each thousand other objects. The index goes from here only.
         """
-        opening = Opening(self.io, *check_key(tenant, session_id), read_only=True)
+        opening = Opened(self.io, *check_key(tenant, session_id), read_only=True)
         self.io.delete([opening.manifest_path])
         left = list(self.io.names(opening.parts_path))
         if left:

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 Found = list[tuple[Any, ...]]  # rows that a statement returned
 Statement = tuple[str, Sequence[Any]]  # with its values
-Run = Callable[..., Found]  # runs a statement with its values
+Runner = Callable[..., Found]  # runs a statement with its values
 
-APPLICATION_ID = 0x6D656D63
-"""``memc``: what tells an SQLite database of memci from others (``PRAGMA application_id``), and the lock in PostgreSQL."""
+APPLICATION_ID = 0x6D656D63  # ``memc``: tells an SQLite database of memci from others, and is the lock in PostgreSQL
 
 # The statements that lead from each version to the next; the version of a database is the number of those steps. The number of a
 # deleted session is never given to another one. A line is what ``record_codec`` writes; the primary key of a record is the
@@ -181,7 +180,7 @@ def migrate_sqlite(connection: "sqlite3.Connection", steps: Sequence[Sequence[st
     connection.execute("COMMIT")
 
 
-def migrate_postgres(run: Run, steps: Sequence[Sequence[str]] = POSTGRES) -> None:
+def migrate_postgres(run: Runner, steps: Sequence[Sequence[str]] = POSTGRES) -> None:
     """Bring a database to the newest version in one transaction, which closing the connection undoes. Safe for many at once."""
     run("BEGIN")
     # CREATE TABLE IF NOT EXISTS fails where two do it at once, so that they go one after the other.
@@ -196,7 +195,7 @@ def migrate_postgres(run: Run, steps: Sequence[Sequence[str]] = POSTGRES) -> Non
     run("COMMIT")
 
 
-def postgres_id(run: Run) -> str:
+def postgres_id(run: Runner) -> str:
     """Return what tells a database from all others, once its tables are up to date. Raises ``StoreError`` if they are newer."""
     sql = "SELECT version, database_id::text FROM memci_schema"
     found = run(sql) if run("SELECT to_regclass('memci_schema')::text")[0][0] else []

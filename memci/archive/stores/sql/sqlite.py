@@ -17,7 +17,7 @@ import attrs
 
 from memci.archive import disk, refusal
 from memci.archive.stores.sql import schema
-from memci.archive.stores.sql.schema import Found, Key, Run, Statement, SyncFailedError, checked_head, place_of
+from memci.archive.stores.sql.schema import Found, Key, Runner, Statement, SyncFailedError, checked_head, place_of
 from memci.archive.stores.sql.session import SqlStore
 from memci.errors import CorruptError, LockedError, MemciError, StoreError, UnavailableError
 
@@ -73,7 +73,7 @@ class SqliteIo:
 
 @attrs.define(eq=False)
 class _Job:
-    work: Callable[[Run], Any]
+    work: Callable[[Runner], Any]
     value: Any = None
     error: BaseException | None = None
     done: bool = False
@@ -127,7 +127,7 @@ class _Database:
             self._end_turn()
 
     def change(self, key: Key, row: int, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
-        def work(run: Run) -> list[Found]:
+        def work(run: Runner) -> list[Found]:
             if row and not run("SELECT id FROM session WHERE id = ?", (row,)):
                 raise refusal.deleted(key.session_id)
             return [run(sql, values) for sql, values in statements]
@@ -142,7 +142,7 @@ class _Database:
         return done
 
     def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes]) -> int:
-        def work(run: Run) -> int:
+        def work(run: Runner) -> int:
             place = place_of(run(*key.find))
             if row and place.row != row:
                 raise refusal.deleted(key.session_id)
@@ -177,7 +177,7 @@ class _Database:
         else:
             self._end_turn()
 
-    def _write(self, work: Callable[[Run], Any], session: str) -> Any:  # noqa: ANN401 (what the work returns)
+    def _write(self, work: Callable[[Runner], Any], session: str) -> Any:  # noqa: ANN401 (what the work returns)
         """Do *work* in a transaction, with that of other threads; nothing of it is written when it raises a ``MemciError``."""
         job = _Job(work)
         with self._turn:
