@@ -227,7 +227,7 @@ class Page(Run):
         while node.message.partial and (part := self._next(last)) is not None and part.message.partial:
             last = part
         while (found := self._next(last)) is not None and found.message.answers:
-            if not node.message.partial and not ids & set(found.message.answers):
+            if not node.message.partial and ids.isdisjoint(found.message.answers):
                 break
             last = found
         return last

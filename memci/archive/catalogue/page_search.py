@@ -4,22 +4,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from memci.archive.catalogue import search
 from memci.archive.catalogue.index_file import Database, damaged
 from memci.archive.catalogue.query import ExtraPage, Filter, IndexHit
-from memci.archive.catalogue.search import (
-    LEAST_COSINE,
-    REACH,
-    SNIPPET_CHARS,
-    UNLIKE_COSINE,
-    Candidate,
-    PageText,
-    page_text,
-    query_terms,
-    rank,
-    role_mark,
-    snippet,
-    weigh,
-)
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.embedding import Embedder
@@ -48,20 +35,20 @@ class PageSearch:
     def __init__(self, database: Database, query: str, extra: Sequence[ExtraPage], embedder: "Embedder | None") -> None:
         self._db = database
         self._query = query
-        self._terms = query_terms(query)[:_QUERY_TERMS]
+        self._terms = search.query_terms(query)[:_QUERY_TERMS]
         self._embedder = embedder
         youngest = database.one("SELECT coalesce(max(id), 0) FROM page")[0]
         known = dict(database.chosen("SELECT name, id FROM page WHERE name IN", [page.index for page in extra]))
         self._extra = {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
         unsaid = ((place, [(role, text, "") for _, role, text in page.entries]) for place, page in self._extra.items())
-        self._texts = {place: page_text(entries) for place, entries in unsaid}
+        self._texts = {place: search.page_text(entries) for place, entries in unsaid}
         pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
         asked = "SELECT count(*) FROM search WHERE search MATCH ?"
         self._counts: dict[str, int] = {name: database.one(asked, f'"{name}"')[0] for name in self._terms}
         beside = {name: sum(f" {name} " in text.page for text in self._texts.values()) for name in self._terms}
         counts = {name: stored + beside[name] for name, stored in self._counts.items()}
-        self._weights = weigh(pages + len(extra), {name: count for name, count in counts.items() if count})
+        self._weights = search.weigh(pages + len(extra), {name: count for name, count in counts.items() if count})
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
         """Return the best pages that the filter admits, best first."""
@@ -69,11 +56,11 @@ class PageSearch:
             return []
         most = max(_CANDIDATES, 2 * limit) + len(only.exclude)
         cosines = self._cosines(only)
-        alike = self._admitted([place for place, cosine in cosines.items() if cosine >= LEAST_COSINE], only)[:most]
+        alike = self._admitted([place for place, cosine in cosines.items() if cosine >= search.LEAST_COSINE], only)[:most]
         candidates = self._candidates(self._matching(most, only), alike, limit)
         lines = None if only.roles is None else self._limit_to(candidates, only.roles)
         hits: list[IndexHit] = []
-        for score, candidate in rank(candidates, self._weights, self._entry_terms, cosines):
+        for score, candidate in search.rank(candidates, self._weights, self._entry_terms, cosines):
             said = [1] if lines is None else lines[candidate.place]
             facts = self._facts(candidate.place)
             if said and facts is not None and only.admits(*facts):
@@ -90,13 +77,12 @@ class PageSearch:
         from memci.archive.catalogue.embedding import cosines  # noqa: PLC0415 (for those who use vectors)
 
         extra = {place: [text for _, _, text in page.entries] for place, page in self._extra.items()}
-        return cosines(self._db, self._embedder, self._query, extra, UNLIKE_COSINE)
+        return cosines(self._db, self._embedder, self._query, extra, search.UNLIKE_COSINE)
 
     def _facts(self, place: int) -> tuple[str, int] | None:
         if place in self._extra:
             return self._extra[place].index, self._extra[place].turn
-        facts: tuple[str, int] | None = self._db.one("SELECT name, turn FROM page WHERE id = ?", place)
-        return facts
+        return self._db.one("SELECT name, turn FROM page WHERE id = ?", place)  # type: ignore[no-any-return]
 
     def _admitted(self, places: Sequence[int], only: Filter) -> Sequence[int]:
         """Return those of some places that a filter admits by turn and index, in order."""
@@ -106,12 +92,12 @@ class PageSearch:
         facts |= {place: [page.index, page.turn] for place, page in self._extra.items()}
         return [place for place in places if place in facts and only.admits(*facts[place])]
 
-    def _limit_to(self, candidates: Sequence[Candidate], roles: frozenset[str]) -> dict[int, list[int]]:
+    def _limit_to(self, candidates: Sequence[search.Candidate], roles: frozenset[str]) -> dict[int, list[int]]:
         """Take out of the candidates what other roles said; return by place which lines are left, counted from 1."""
         left = self._lines([candidate.place for candidate in candidates], roles)
         for candidate in candidates:
             page = _limited(candidate.text.page, left[candidate.place])
-            candidate.text = PageText(candidate.text.user if "user" in roles else " ", page, " ")
+            candidate.text = search.PageText(candidate.text.user if "user" in roles else " ", page, " ")
         return left
 
     def _lines(self, places: Sequence[int], roles: frozenset[str]) -> dict[int, list[int]]:
@@ -135,7 +121,7 @@ class PageSearch:
         sql = _MATCH.format(join=join, condition=condition, weights=_weights(only.roles))
         if only.roles is None:
             return [place for (place,) in self._db.run(sql, match, most)]
-        marks = " OR ".join(f'"{role_mark(role)}"' for role in sorted(only.roles))
+        marks = " OR ".join(f'"{search.role_mark(role)}"' for role in sorted(only.roles))
         matching = [place for (place,) in self._db.run(sql, f"({match}) AND ({marks})", -1)]
         found: list[int] = []
         for start in range(0, len(matching), _BATCH):
@@ -157,9 +143,9 @@ class PageSearch:
                 postings += count
         return " OR ".join(chosen)
 
-    def _candidates(self, found: Sequence[int], alike: Iterable[int], limit: int) -> list[Candidate]:
+    def _candidates(self, found: Sequence[int], alike: Iterable[int], limit: int) -> list[search.Candidate]:
         """Read the pages found by words or by meaning, up to a number of terms in all, and the short neighbours of the former."""
-        near = {place + step for place in (*found, *self._extra) for step in range(-REACH, REACH + 1)}
+        near = {place + step for place in (*found, *self._extra) for step in range(-search.REACH, search.REACH + 1)}
         asked = list(dict.fromkeys((*found, *(place for place in alike if place not in self._extra))))
         sizes = dict(self._db.chosen("SELECT id, terms FROM text WHERE id IN", asked))
         sums = accumulate(sizes.get(place, 0) for place in asked)
@@ -168,8 +154,8 @@ class PageSearch:
         stored = self._db.chosen(f"{_TEXTS} id IN", read)
         stored += self._db.chosen(f"{_TEXTS} terms <= {_PAGE_TERMS} AND id IN", sorted(near.difference(asked)))
         _check(all(isinstance(text, str) for _, *texts in stored for text in texts))
-        texts = {place: PageText(*text) for place, *text in stored} | self._texts
-        return [Candidate(place, text) for place, text in sorted(texts.items())]
+        texts = {place: search.PageText(*text) for place, *text in stored} | self._texts
+        return [search.Candidate(place, text) for place, text in sorted(texts.items())]
 
     def _passage(self, line: int, place: int, index: str, roles: frozenset[str] | None) -> tuple[int, str]:
         """Return the position of the entry on a line of a page, and the passage that shows it, with what roles said beside it."""
@@ -180,9 +166,9 @@ class PageSearch:
         _check(all(type(position) is int and isinstance(text, str) for position, _, text in rows))
         at = line - 1 - first
         position, _, said = rows[at] if at < len(rows) else (1, "", "")
-        before = [text[-SNIPPET_CHARS:] for _, role, text in rows[:at] if roles is None or role in roles]
-        after = [text[:SNIPPET_CHARS] for _, role, text in rows[at + 1 :] if roles is None or role in roles]
-        return position, snippet(said, self._weights, before, after)
+        before = [text[-search.SNIPPET_CHARS :] for _, role, text in rows[:at] if roles is None or role in roles]
+        after = [text[: search.SNIPPET_CHARS] for _, role, text in rows[at + 1 :] if roles is None or role in roles]
+        return position, search.snippet(said, self._weights, before, after)
 
 
 def _check(are_texts: bool) -> None:  # noqa: FBT001 (what is checked)

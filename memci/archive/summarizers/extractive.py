@@ -214,10 +214,8 @@ def _keywords(passages: Sequence[Passage]) -> list[str]:
 
 
 def _is_rare(atom: Atom, word: str) -> bool:
-    if len(word) < _SHORTEST_WORD:
-        return False
     if word.isascii() or len(atom.forms) == 1:
-        return len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
+        return len(word) >= _SHORTEST_WORD and len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
     return not is_function_character(word[0])
 
 

@@ -131,16 +131,13 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
         token = match[1]
         if token is None:
             continue
-        stripped = token.rstrip(_EDGE)
-        right = len(token) - len(stripped)
-        stripped = stripped if stripped.startswith(_PATH_STARTS) else stripped.lstrip(_EDGE)
-        tag = stripped[:1] == "/" and text[match.start(1) - 1 : match.start(1)] == "<"
-        if tag or len(stripped) < _SHORTEST_TOKEN:
-            continue
-        kind = _kind(stripped)
+        kept = token.rstrip(_EDGE)
+        stop = match.start(1) + len(kept)
+        kept = kept if kept.startswith(_PATH_STARTS) else kept.lstrip(_EDGE)
+        is_tag = kept[:1] == "/" and text[match.start(1) - 1 : match.start(1)] == "<"
+        kind = None if is_tag or len(kept) < _SHORTEST_TOKEN else _kind(kept)
         if kind is not None:
-            stop = match.end() - right
-            yield Literal(stop - len(stripped), stop, kind)
+            yield Literal(stop - len(kept), stop, kind)
 
 
 def _candidates(text: str) -> Iterator[Literal]:
@@ -192,9 +189,8 @@ def _kind(token: str) -> LiteralKind | None:  # noqa: PLR0911 (a table of rules,
 def _is_path(token: str) -> bool:
     if token[0] in "/~" or token[:2] in ("./", "..") or token[1:3] == ":\\":
         return _ALNUM.search(token) is not None
-    if token.count("/") + token.count("\\") > 1 or "_" in token:
-        return True
-    return token.rpartition(".")[2].lower() in _EXTENSIONS or _DIGIT.search(token) is not None
+    parted = token.count("/") + token.count("\\") > 1 or "_" in token
+    return parted or token.rpartition(".")[2].lower() in _EXTENSIONS or _DIGIT.search(token) is not None
 
 
 def _name(token: str, *, digits: bool) -> LiteralKind | None:

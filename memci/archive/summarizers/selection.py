@@ -151,20 +151,13 @@ class _Choice:
     def _span(self, atom: int) -> Stretch:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
         this = self.atoms[atom]
-        before, after = self.joins[atom] != _APART, self.joins[atom + 1] != _APART
-        if (
-            this.words >= _FEWEST_WORDS
-            or not (before or after)
-            or (before and self.taken[atom - 1])
-            or (after and self.taken[atom + 1])
-            or (self.loners and this.kind not in _NO_LONERS)
-        ):
+        sides = ((atom + 1, self.joins[atom + 1]), (atom - 1, self.joins[atom]))
+        near = [(place, this.cost + self.costs[place] + join) for place, join in sides if join != _APART]
+        alone = this.words >= _FEWEST_WORDS or (self.loners and this.kind not in _NO_LONERS)
+        if alone or not near or any(self.taken[place] for place, _ in near):
             return atom, atom + 1
-        if not (before and after):
-            return (atom - 1, atom + 1) if before else (atom, atom + 2)
-        left = (this.worth + self.worths[atom - 1]) * (this.cost + self.costs[atom + 1] + self.joins[atom + 1])
-        right = (this.worth + self.worths[atom + 1]) * (this.cost + self.costs[atom - 1] + self.joins[atom])
-        return (atom - 1, atom + 1) if left > right else (atom, atom + 2)
+        best, _ = max(near, key=lambda pair: (this.worth + self.worths[pair[0]]) / pair[1])
+        return min(atom, best), max(atom, best) + 1
 
     def _added(self, first: int, last: int) -> float:
         """Return how many tokens it adds to show one atom, or two, that are not shown yet."""
