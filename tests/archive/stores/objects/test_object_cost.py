@@ -48,7 +48,7 @@ def test_a_first_append_is_one_request(store: CountedObjectStore) -> None:
 
 
 def test_an_append_is_one_request(session: SessionStore, store: CountedObjectStore) -> None:
-    """An append behind the head that is known is one put; of 64 in a row one is two."""
+    """An append after the head that is known is one put; of 64 in a row one is two."""
     for seq in range(1, 65):
         session.journal.append(seq, [new_record()])
     assert {"put": 65} == store.io.requests

@@ -169,7 +169,7 @@ def test_the_same_record_of_somebody_else_is_not_ones_own() -> None:
 
 @pytest.mark.parametrize("others", [31, 32])
 def test_what_was_long_ago_is_not_guessed(others: int) -> None:
-    """A write without an answer is recognised behind 31 later ones; behind more it is an error that says that nobody knows."""
+    """A write without an answer is recognised before 31 later ones; before more it is an error that says that nobody knows."""
     bucket = MemoryStore()
     other = on(bucket).open(TENANT, "session").journal
     append_each(other, "a")
@@ -274,7 +274,7 @@ def test_a_page_that_comes_after_a_deletion_does_not_stay() -> None:
 
 
 def test_a_lost_race_leaves_no_segment() -> None:
-    """Who wrote a segment and then was not the first takes it away again, and goes on behind the winner."""
+    """Who wrote a segment and then was not the first takes it away again, and goes on after the winner."""
     io = FaultyObjectIo(MemoryStore())
     session = ObjectStore(io).open(TENANT, "session")
     session.journal.append(0, commit("old", 64))

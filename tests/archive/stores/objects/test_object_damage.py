@@ -90,7 +90,7 @@ def test_objects_of_another_session_are_damage() -> None:
 
 
 def test_a_damaged_record_leaves_those_before_it() -> None:
-    """Damage in the tail is met at its record: the records before are read, and an append goes on behind it."""
+    """Damage in the tail is met at its record: the records before are read, and an append goes on after it."""
     bucket = MemoryStore()
     store = ObjectStore(ObjectIo(lambda: bucket))
     append_each(store.open(TENANT, "session").journal, "a", "b", "c")
@@ -152,7 +152,7 @@ def test_a_reader_goes_on_where_segments_are_replaced() -> None:
     assert ["[erased]"] * 195 == texts[130:]
 
 
-def test_nothing_is_written_behind_a_cut_end() -> None:
+def test_nothing_is_written_after_a_cut_end() -> None:
     """A manifest whose last record is cut is damage before anything is read, and takes no append."""
     bucket = MemoryStore()
     store = ObjectStore(ObjectIo(lambda: bucket))
@@ -169,7 +169,7 @@ def test_nothing_is_written_behind_a_cut_end() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [(b"J", b"\n"), (b'"J"}}\n', b'"J"}}\x0b')])
-def test_nothing_is_written_behind_lines_that_are_not_the_records(old: bytes, new: bytes) -> None:
+def test_nothing_is_written_after_lines_that_are_not_the_records(old: bytes, new: bytes) -> None:
     """A tail with a line too many or too few takes no append, which would get the number of another record later."""
     bucket = MemoryStore()
     store = ObjectStore(ObjectIo(lambda: bucket))

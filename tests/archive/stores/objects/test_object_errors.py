@@ -69,7 +69,7 @@ def calls_of(store: ObjectStore) -> list[Callable[[], object]]:
 
 
 def check_silent(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither the text of an error and of those behind it, nor a log, shows what is secret."""
+    """Neither the text of an error and of its causes, nor a log, shows what is secret."""
     shown = caplog.text
     seen: BaseException | None = error
     while seen is not None:
