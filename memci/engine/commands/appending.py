@@ -96,7 +96,15 @@ class _Cursor:
 
 def append(core: Core, values: Sequence[object], *, at: object, key: str | None, on_conflict: str) -> list[Entry]:
     """Take messages in, all or none, and return their entries."""
-    taken = [_taken(core, value, number, len(values)) for number, value in enumerate(values)]
+    taken = []
+    for number, value in enumerate(values):
+        try:
+            taken.append(_read(core, value))
+        except InvalidMessageError as error:
+            if len(values) == 1:
+                raise
+            text = f"message {number} of {len(values)}: {error}"
+            raise InvalidMessageError(text) from error
     time = core.now() if at is None else utc_text(at)
     seqs: list[int] = []
 
@@ -197,16 +205,6 @@ def _after_turn(core: Core, events: Sequence[Event]) -> None:
             core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
     if any(isinstance(event, PageBegan) or getattr(event, "opens", None) in tuple(Opening) for event in events):
         folding.fold_at_marks(core)
-
-
-def _taken(core: Core, value: object, number: int, count: int) -> _Taken:
-    try:
-        return _read(core, value)
-    except InvalidMessageError as error:
-        if count == 1:
-            raise
-        text = f"message {number} of {count}: {error}"
-        raise InvalidMessageError(text) from error
 
 
 def _read(core: Core, value: object) -> _Taken:

@@ -80,7 +80,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         low_share=low_share,
         directories=config.contents.directories,
         turn=state.turn,
-        count=core.count_text,
+        count=core.counter.count,
         has_pages=lambda first, last: count_pages(core, first, last) > 0,
         evict=evict,
     )
@@ -172,7 +172,7 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
         first_seq=head.seq if head else 0,
         last_seq=tail.seq if tail else 0,
     )
-    shown = {detail: core.count_text(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
+    shown = {detail: core.counter.count(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
     smaller = (detail for detail in Detail if shown[detail] < page.tokens)
     return attrs.evolve(entry, shown_tokens=shown, detail=next(smaller, Detail.BARE))
 

@@ -64,9 +64,11 @@ def recall(core: Core, index: str) -> Page:
 def folds_next(core: Core) -> Sequence[str]:
     """Return the pages that the next window folds, once it holds the answer to whoever recalls a page. O(visible)."""
     state, budget = core.state, max(planner.next_budget(core.state, core.config) - RECEIPT_TOKENS, 1)
-    settled = None if state.settled is None else attrs.evolve(state.settled, excerpts={})
-    layout = core.lay_out(state, settled)
-    return planner.plan_budget(state, core.config, layout, budget).pages if layout.tokens > budget else ()
+    if core.next_folds[0] != state.seq:
+        layout = core.lay_out(state, None if state.settled is None else attrs.evolve(state.settled, excerpts={}))
+        folded = planner.plan_budget(state, core.config, layout, budget).pages if layout.tokens > budget else ()
+        core.next_folds = (state.seq, folded)
+    return core.next_folds[1]
 
 
 def _attach(core: Core, index: str, recall_count: int) -> Page:

@@ -90,7 +90,7 @@ def _directories_before(core: Core, number: int) -> dict[int, Directory]:
             covers = tuple((first, min(last, number - 1)) for first, last in entry.covers if first < number)
             directory = entry.narrowed(covers, sum(folding.count_pages(core, *each) for each in covers))
             if directory.pages:
-                left[page_number(entry.index)] = attrs.evolve(directory, shown_tokens=core.count_text(directory.render()) + 1)
+                left[page_number(entry.index)] = attrs.evolve(directory, shown_tokens=core.counter.count(directory.render()) + 1)
     return left
 
 
@@ -104,20 +104,14 @@ def _before(core: Core, index: str) -> Iterator[PageFacts]:
 
 def _turn_before(core: Core, page: Page, *, removed: bool) -> tuple[str, Page | None]:
     """Return the first page of the turn that is open after a rewind, and its opening messages where it is not in view."""
-    if page.opened_by is Opening.TURN:
-        return (_first_page(core, page.index, None) if removed else page.index), None
-    first = _first_page(core, page.index, page.turn)
-    if not first or first in core.state.active:
-        return first, None
-    return first, opening_of(pages.load(core, first))
-
-
-def _first_page(core: Core, index: str, turn: int | None) -> str:
-    """Return the first page of a turn, ``None`` for the turn of the page before; empty for none. O(pages of the turn)."""
-    first = ""
-    for facts in _before(core, index):
+    begins = page.opened_by is Opening.TURN
+    if begins and not removed:
+        return page.index, None
+    first, turn = "", None if begins else page.turn
+    for facts in _before(core, page.index):
         turn = facts.turn if turn is None else turn
         if facts.turn != turn:
             break
         first = facts.index
-    return first
+    gone = bool(first) and first not in core.state.active and not begins
+    return first, opening_of(pages.load(core, first)) if gone else None

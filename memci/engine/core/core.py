@@ -81,6 +81,7 @@ class Core:
     lost: bool = False  # the store failed: the session must be loaded again
     closed: bool = False
     view: View | None = None  # what the last window showed, while nothing but messages came in since
+    next_folds: tuple[int, Sequence[str]] = (-1, ())  # which pages the next window folds, and after which event that was asked
     policy: dict[str, Any] = attrs.field(init=False)  # what of the config decides what a window holds, as the journal holds it
     indexed: "PageIndex | None" = None  # once it was asked for
     _last_snapshot: int = 0
@@ -100,7 +101,7 @@ class Core:
 
     def _take_over(self, kept: KeptState) -> None:
         self.state, self._mark, self._last_snapshot = kept
-        self._newest = b""
+        self._newest, self.next_folds = b"", (-1, ())
 
     def load(self, kept: KeptState | None = None) -> None:
         """Bring the state to the journal's head, from a kept state if that goes on: it reads that state's last record and on."""
@@ -358,10 +359,6 @@ class Core:
         tokens = count_message(message.value() if value is None else value, self.counter)
         last = wire.ended(message) if wire.ended is not None else message
         return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
-
-    def count_text(self, text: str) -> int:
-        """Return the size of a text."""
-        return self.counter.count(text)
 
     def count_stub(
         self, index: str, position: int, message: Message, tokens: int, characters: int = blocks.STUB_CHARACTERS

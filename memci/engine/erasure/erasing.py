@@ -82,7 +82,7 @@ def erase(core: Core, index: str) -> Receipt:
 
 
 def _read(core: Core, index: str) -> Redaction:
-    redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.count_text)
+    redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.counter.count)
     redaction.read(core.store.journal.read())
     return redaction
 

@@ -149,13 +149,16 @@ class Active:
     )
     page_tokens: int = setting(8_000, "tokens at which a long turn is cut into a continuation page")
 
-    @page_tokens.validator
-    def _marks_agree(self, _attribute: object, _page_tokens: int) -> None:
-        if self.max_pages is not None and self.max_pages < self.min_pages:
-            message = f"{self.max_pages} is below active.min_pages, {self.min_pages}: give at least that, or null"
+    @max_pages.validator
+    def _is_above_floor(self, _attribute: object, most: int | None) -> None:
+        if most is not None and most < self.min_pages:
+            message = f"{most} is below active.min_pages, {self.min_pages}: give at least that, or null"
             raise ConfigError(message, path="active.max_pages")
-        if self.low_water != "auto" and self.low_water >= self.high_water:
-            message = f"{self.low_water} is not below active.high_water, {self.high_water}: give less than that, or auto"
+
+    @low_water.validator
+    def _is_below_high(self, _attribute: object, low: float | str) -> None:
+        if not isinstance(low, str) and low >= self.high_water:
+            message = f"{low} is not below active.high_water, {self.high_water}: give less than that, or auto"
             raise ConfigError(message, path="active.low_water")
 
 
