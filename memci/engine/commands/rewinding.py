@@ -104,14 +104,13 @@ def _before(core: Core, index: str) -> Iterator[PageFacts]:
 
 def _turn_before(core: Core, page: Page, *, removed: bool) -> tuple[str, Page | None]:
     """Return the first page of the turn that is open after a rewind, and its opening messages where it is not in view."""
-    begins = page.opened_by is Opening.TURN
-    if begins and not removed:
+    if page.opened_by is Opening.TURN and not removed:
         return page.index, None
-    first, turn = "", None if begins else page.turn
+    first, turn = "", None if page.opened_by is Opening.TURN else page.turn
     for facts in _before(core, page.index):
         turn = facts.turn if turn is None else turn
         if facts.turn != turn:
             break
         first = facts.index
-    gone = bool(first) and first not in core.state.active and not begins
+    gone = bool(first) and first not in core.state.active
     return first, opening_of(pages.load(core, first)) if gone else None

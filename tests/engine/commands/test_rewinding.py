@@ -10,7 +10,7 @@ from tests.engine.wire import assistant, calling, result, system, user
 
 
 def test_rewinding_takes_an_entry_and_what_follows() -> None:
-    """The entry and all behind it are gone from view, from the pages and from search; the journal keeps them."""
+    """The entry and all after it are gone from view, from the pages and from search; the journal keeps them."""
     session = open_session()
     talk(session, 3)
     seq = session.seq
@@ -198,7 +198,7 @@ def test_a_grouped_page_keeps_its_recalls() -> None:
     assert () == session.verify().problems
 
 
-def test_what_was_recalled_behind_the_entry_is_gone() -> None:
+def test_what_was_recalled_after_the_entry_is_gone() -> None:
     """A page that was recalled while a page stood open that is rewound is no longer attached; one recalled before is."""
     session = open_session()
     talk(session, 5)
@@ -273,3 +273,17 @@ def test_a_call_waits_again_when_its_late_result_is_taken_back(folded: bool) -> 
     assert [FIRST, [None, "another"]] == said(session)
     with pytest.raises(InvalidMessageError):
         session.append(result("x"))
+
+
+def test_the_turn_that_is_open_again_shows_what_opened_it() -> None:
+    """The user's words that began a long turn stand in the window again once the turn after it is taken back."""
+    session = open_session(active={"min_pages": 1, "page_tokens": 300})
+    session.append(user("what was asked"))
+    session.extend([assistant(f"step {number} " + "word " * 120) for number in range(8)])
+    session.fold(["usr-1", "usr-2"])
+    session.extend([user("thanks"), assistant("gladly")])
+    session.fold([])  # what opened the former turn leaves
+    assert "what was asked" not in [message["content"] for message in session.window().messages]
+    session.rewind("usr-4/1")
+    assert "what was asked" in [message["content"] for message in session.window().messages]
+    assert () == session.verify().problems
