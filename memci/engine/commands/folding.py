@@ -57,10 +57,9 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -
 
 
 def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = True) -> Fold:
-    """Carry a plan out. Nothing is written when there is nothing to do.
+    """Carry a plan out, or do nothing, where nothing is to be done.
 
-    A tighter *limit* for the contents page brings it down to that and no further; without *evict* no entry loses all its lines
-    for it, and the contents page stays as it is where it cannot be brought down otherwise.
+    A tighter *limit* brings the contents page down to that and no further; without *evict* entries keep some lines, or it stays.
     """
     state, config = core.state, core.config
     before = core.lay_out(state, state.settled).tokens

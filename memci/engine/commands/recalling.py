@@ -93,8 +93,7 @@ def _fading(indexes: list[str], reason: str) -> list[PagesFaded]:
 def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     """Return which recalled pages fade for another one, the least recently used first; ``None`` where it has no room.
 
-    The room is the share of recalled pages, where the next window can spare it: whatever else gives way there before a page that
-    was recalled in its turn.
+    That is the share of recalled pages, as far as the next window spares it when all else gave way.
     """
     state, budget = core.state, planner.next_budget(core.state, core.config)
     least = lay_out_least(state, state.settled).tokens

@@ -27,8 +27,7 @@ def entry_seq(core: Core, address: str) -> int:
 def rewind(core: Core, address: str, seq: int) -> None:
     """Let the session continue before an entry: it, and all that follows it in the conversation, is gone from view.
 
-    The page that is the newest then is the open one; it comes back into view when it was archived. *seq* tells the entry that was
-    meant from one that others put in its place.
+    The newest page then is open, and back in view. *seq* tells the entry that was meant from one that others put in its place.
     """
     page, position = _find(core, address)
     if page.entries[position - 1].node.seq != seq:

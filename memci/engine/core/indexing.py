@@ -88,10 +88,8 @@ def advance(index: "PageIndex", journal: Journal, state: State) -> None:
             writer.clear()
             return
         ends = [target for target, _ in state.detours if target >= known]
-        last = min([known + INDEX_CHUNK, state.seq, *ends])
         detour = dict(state.detours).get(known)
-        if detour is not None:
-            last = detour
+        last = min([known + INDEX_CHUNK, state.seq, *ends]) if detour is None else detour
         mark = index.mark
         for record in journal.read(known, last):
             if detour is None or record.kind == events.CheckpointMade.kind:

@@ -54,9 +54,8 @@ class KeptStates:
 class OpenCores:
     """The cores of the sessions that have handles, each of them once, by id. Safe to use from many threads.
 
-    *load* makes the core of a session, with the state that was kept of it, if any; different sessions load at once. What is open
-    of a session that was closed, its files and connections, is given back; its state is kept for the next opening, as long as
-    *max_bytes* of memory hold it.
+    *load* makes the core of a session, of its kept state if there is one; different sessions load at once. A closed session gives
+    back its files and connections, and its state is kept for the next opening, as long as *max_bytes* of memory hold it.
     """
 
     def __init__(self, load: Callable[[str, KeptState | None], Core], max_bytes: int) -> None:
@@ -69,8 +68,7 @@ class OpenCores:
     def acquire(self, session_id: str) -> Core:
         """Return the core of a session with one handle more, loaded where it is not open or must be loaded again.
 
-        What must be loaded again is so for all its handles. Only where that cannot be, as the session was deleted, another core
-        takes its place, and closes it.
+        All its handles go on with that; only where it was deleted, another core takes its place, and closes it.
         """
         with self._lock:
             former = self._cores.get(session_id)

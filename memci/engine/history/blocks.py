@@ -1,7 +1,6 @@
 """Text that memci itself puts into a window: recalled pages, stubs, missing results. All of it is data.
 
-Stored text stands in these blocks with a mark in front of each line, so that no line of it can be taken for the end
-of its block or for another block.
+Stored text has a mark in front of each line there, so that no line of it can be taken for the end of its block or for another.
 """
 
 from collections.abc import Iterable, Iterator

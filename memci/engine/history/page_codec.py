@@ -55,8 +55,7 @@ def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], 
 def page_file(page: Page) -> tuple[bytes, str]:
     """Return the bytes of a page's file and their SHA-256 in hex. O(its size).
 
-    The file holds what the journal holds of the page, so that it can be made again from there, byte for byte; a fork's files
-    are those of its source.
+    They follow from the journal, byte for byte, so that the file can be made again; a fork's files are those of its source.
     """
     data = encoded(lambda written: {"v": FILE_VERSION, **_value(page, written)})
     return data, hashlib.sha256(data).hexdigest()

@@ -1,7 +1,6 @@
 """The state as JSON, for snapshots and restored checkpoints: a state read back equals the one that was written.
 
-Journals hold what this module writes, so that what it wrote once must be read for ever; snapshots of another version are
-passed over.
+Journals hold it, so that what this wrote once must be read for ever; snapshots of another version are passed over.
 """
 
 from collections.abc import Iterable, Mapping

@@ -36,8 +36,7 @@ def setting(  # noqa: PLR0913 (each is another bound)
 ) -> Any:  # noqa: ANN401 (the annotation is the type)
     """Return the field of a setting, with its comment in the file; its annotation says what is allowed.
 
-    A whole number is from *at_least* to ``MOST``, any other above 0 and up to *at_most*; *secret* is how ``repr`` shows what may
-    hold a secret, which errors then do not show at all.
+    A whole number is from *at_least* to ``MOST``, any other above 0 and up to *at_most*. What *secret* shows no error does.
     """
     bounds = {"comment": comment, "at_least": at_least, "at_most": at_most, "example": example}
     converter: Any = attrs.Converter(_as_float, takes_field=True)

@@ -136,8 +136,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     """Return how many tokens the entries of the contents page may hold.
 
     With ``auto``, what verbatim pages leave that have ``VERBATIM_SHARE`` of the budget on average, L + G/2, between marks with
-    the cheapest gap for that, G = sqrt(k·L): they need more where a call brings more tokens. A share of the room at least and
-    at most.
+    the cheapest gap for that, G = sqrt(k·L), more where a call brings more; a share of the room at least and at most.
     """
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
