@@ -325,10 +325,7 @@ def _answers(core: Core, page: Page, message: Message) -> list[list[Any]]:
 
 
 def _orphan(core: Core, call_id: str) -> InvalidMessageError:
-    message = (
-        f"no call with the id {shown(call_id)} waits for a result: append the assistant message that makes the call first, "
-        "and each result once"
-    )
+    message = f"no call with the id {shown(call_id)} waits for a result: append the message with the call first, each result once"
     return InvalidMessageError(message, path=core.state.wire.ANSWER_PATH)
 
 

@@ -23,9 +23,7 @@ def make_checkpoint(core: Core, label: object, kind: object) -> Checkpoint:
     """Note that the session can come back to where it is."""
     text = check_identifier(label, "label")
     if kind not in _ASKED_FOR:
-        message = (
-            f"{shown(kind)} is not known: give one of {', '.join(_ASKED_FOR)} (auto ones are made by checkpoints.every_turns)"
-        )
+        message = f"{shown(kind)} is not known: give one of {', '.join(_ASKED_FOR)} (checkpoints.every_turns makes auto ones)"
         raise ConfigError(message, path="kind")
     event = _made(core.state, text, CheckpointKind(str(kind)), core.now())
     core.commit([event])

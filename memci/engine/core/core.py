@@ -13,7 +13,7 @@ from memci.archive.contents.contents_page import Directory
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.summarizers.summary import Summarizer
-from memci.chapters.page import MessageNode, Page
+from memci.chapters.page import Page
 from memci.engine.core import indexing
 from memci.engine.core.indexing import mark_at, mark_of
 from memci.engine.core.monitor import Monitor, logger
@@ -373,16 +373,15 @@ class Core:
         """Return what ``SessionConfigured.counted`` holds: tokens and stub tokens of all that the state shows. O(visible)."""
         state = self.state
 
-        def sizes(index: str, nodes: Iterable[MessageNode]) -> list[list[int]]:
-            counted = []
-            for position, node in enumerate(nodes, start=1):
-                tokens = self.count(node.message)
-                counted.append([tokens, self.count_stub(index, position, node.message, tokens)])
-            return counted
+        def sizes(page: Page) -> list[list[int]]:
+            return [
+                [tokens := self.count(node.message), self.count_stub(page.index, position, node.message, tokens)]
+                for position, node in enumerate(page.nodes(), start=1)
+            ]
 
         return {
-            "pages": {page.index: sizes(page.index, page.nodes()) for chapter in state.verbatim() for page in chapter.pages()},
-            "opening": sizes(state.opening.index, state.opening.nodes()) if state.opening is not None else [],
+            "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
+            "opening": sizes(state.opening) if state.opening is not None else [],
             "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
             "contents": sum(self.count(node.message) for node in state.archive.message_list),
         }

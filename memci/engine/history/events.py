@@ -313,9 +313,7 @@ def from_record(record: Record) -> Event:
     """Read an event from a journal. O(its size)."""
     make = _KINDS.get((record.kind, record.version))
     if make is None:
-        message = (
-            f"record {record.seq} is a {record.kind!r} of version {record.version}, which this memci does not know: upgrade memci"
-        )
+        message = f"record {record.seq} is a {record.kind!r} of version {record.version}, unknown to this memci: upgrade memci"
         raise StoreError(message)
     return make(**known_fields(make, codec.decode(record.body)))
 
