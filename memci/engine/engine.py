@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import attrs
 
-from memci.archive.stores.blobs import BlobSession, with_blobs
+from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.archive.summarizers.summary import Summarizer
@@ -227,7 +227,7 @@ class Engine(AbstractContextManager["Engine"]):
 
     def _load(self, session_id: str, kept: KeptState | None) -> Core:
         def open_stored() -> BlobSession:
-            return with_blobs(self._store.open(self._tenant, session_id, read_only=self._read_only), session_id)
+            return BlobSession(self._store.open(self._tenant, session_id, read_only=self._read_only), session_id)
 
         opened = open_stored()
         core = Core(

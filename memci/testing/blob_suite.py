@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.stores.blobs import with_blobs
+from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import NewRecord, SessionStore, Store
 from memci.errors import ConflictError, CorruptError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.journal_suite import TENANT, Suite, append_each, each_example_cleans_up, refuses
@@ -115,28 +115,28 @@ class BlobSuite(Suite, capability="blobs"):
 
     def test_a_redaction_compares_what_was_read(self, store: Store, session: SessionStore) -> None:
         """What was read of a record with a picture is what its body is compared with, not what is stored of it."""
-        opened = with_blobs(session, "session")
+        opened = BlobSession(session, "session")
         append_each(opened.journal, "a")
         opened.journal.append(1, [showing(1)])
         read = {2: sha256(showing(1).body).hexdigest()}
         opened.journal.redact({2: showing(2).body}, read)
         with pytest.raises(ConflictError):
             opened.journal.redact({2: showing(3).body}, read)
-        again = with_blobs(store.open(TENANT, "session"), "session")
+        again = BlobSession(store.open(TENANT, "session"), "session")
         assert [showing(2).body] == [record.body for record in again.journal.read(1)]
 
     @given(numbers=st.lists(st.integers(0, 3), max_size=8))
     @each_example_cleans_up
     def test_records_with_pictures_come_back(self, store: Store, numbers: list[int]) -> None:
         """Records, page files and snapshots whose pictures are stored apart are read as they were written."""
-        session = with_blobs(store.open(TENANT, "shown"), "shown")
+        session = BlobSession(store.open(TENANT, "shown"), "shown")
         append_each(session.journal, "a")
         records = [showing(number) for number in numbers]
         for seq, record in enumerate(records, start=1):
             session.journal.append(seq, [record])
             session.pages.put({f"usr-{seq}": record.body})
             session.snapshots.put(seq + 1, record.body)
-        again = with_blobs(store.open(TENANT, "shown"), "shown")
+        again = BlobSession(store.open(TENANT, "shown"), "shown")
         assert [record.body for record in records] == [record.body for record in again.journal.read(1)]
         assert [record.body for record in records] == [again.pages.find(f"usr-{seq + 1}") for seq in range(len(records))]
         assert (records[-1].body if records else None) == (again.snapshots.find() or (0, None))[1]
@@ -147,7 +147,7 @@ class BlobSuite(Suite, capability="blobs"):
 
     def test_a_missing_blob_is_damage_of_its_record(self, store: Store, begun: SessionStore) -> None:
         """The records before it are read, the error names the record, and others of the tenant go on."""
-        opened, other = with_blobs(begun, "session"), with_blobs(store.open(TENANT, "other"), "other")
+        opened, other = BlobSession(begun, "session"), BlobSession(store.open(TENANT, "other"), "other")
         opened.journal.append(1, [showing(1)])
         opened.pages.put({"usr-1": showing(1).body})
         append_each(other.journal, "a")
@@ -163,7 +163,7 @@ class BlobSuite(Suite, capability="blobs"):
 
     def test_what_no_record_needs_is_dropped(self, begun: SessionStore) -> None:
         """After a redaction the blobs of former bodies go, but for those that other records have too."""
-        opened = with_blobs(begun, "session")
+        opened = BlobSession(begun, "session")
         for seq, number in enumerate((1, 2, 1, 3), start=1):
             opened.journal.append(seq, [showing(number)])
         opened.journal.redact({2: b"{}", 3: showing(4).body})

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import attrs
 
 from memci.archive.disk import FileIo
-from memci.archive.stores.blobs import BlobSession, with_blobs
+from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import NewRecord, Store
 from memci.archive.stores.file.store import FileStore
 from memci.errors import MemciError, UnavailableError
@@ -104,7 +104,7 @@ class StoreWriter:
 
     def _session(self, session: str) -> BlobSession:
         if session not in self._open:
-            self._open[session] = with_blobs(self._store.open(TENANT, session), session)
+            self._open[session] = BlobSession(self._store.open(TENANT, session), session)
         return self._open[session]
 
     def _promise(self, promise: Promise) -> None:
@@ -190,7 +190,7 @@ def recover(tree: Tree, make: StoreMaker) -> dict[str, Recovered]:
 
 
 def _read(store: Store, session: str) -> Recovered:
-    opened = with_blobs(store.open(TENANT, session, read_only=True), session)
+    opened = BlobSession(store.open(TENANT, session, read_only=True), session)
     try:
         pages = {name: opened.pages.find(name) or b"" for name in opened.pages.names()}
         snapshots = []

@@ -49,11 +49,6 @@ def named(body: bytes) -> set[str]:
     return {found[1].decode() for found in _REFERENCE.finditer(body)} if _MARK in body else set()
 
 
-def with_blobs(session: SessionStore, session_id: str) -> "BlobSession":
-    """Return a session whose pictures and files are stored apart; whoever reads it sees nothing of that."""
-    return BlobSession(session, session_id)
-
-
 class _BlobJournal:
     def __init__(self, journal: Journal, session: "BlobSession") -> None:
         self.head = journal.head
@@ -126,7 +121,7 @@ class _BlobSnapshots:
 
 
 class BlobSession:
-    """Implements ``memci.archive.stores.contract.SessionStore`` on another one, which gets references and blobs."""
+    """Implements ``memci.archive.stores.contract.SessionStore`` on another one, which gets references and blobs unseen."""
 
     def __init__(self, session: SessionStore, session_id: str) -> None:
         self.durability = session.durability

@@ -68,7 +68,7 @@ def find_session(name: str) -> str | None:
 
 
 def is_hashed(name: str) -> bool:
-    """Return whether a file name holds the hash of an id, so that the id must be kept elsewhere."""
+    """Return whether a file name is the hash of an id, which must be kept elsewhere."""
     return name.startswith("~")
 
 

@@ -164,10 +164,9 @@ class LineCodec:
 
 
 def superfluous(seqs: Iterable[int]) -> list[int]:
-    """Return the snapshots to remove, so that about log2 of the journal's length remain.
+    """Return the snapshots to remove, so that about log2 of the journal's length remain: the newest three, one a power of two.
 
-    The newest three stay, and of the others one for each power of two of age, in records before the newest. In each
-    power the oldest stays: it is the one that grows into the next power, and the younger ones can take its place.
+    That is of the age in records before the newest. The oldest of a power stays, as it grows into the next one.
     """
     ordered = sorted(set(seqs), reverse=True)
     oldest = {(ordered[0] - seq).bit_length(): seq for seq in ordered[_NEWEST:]}

@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 import attrs
 
-from memci.archive.stores.blobs import with_blobs
+from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal, NewRecord, Record, SessionStore, Store
 from memci.engine.core.core import Core
 from memci.engine.history.events import Forked, ForkMade, PagesFolded, SessionConfigured, from_record, to_record
@@ -76,8 +76,8 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
     """
     new_id = session_id if to_session is None else to_session
     with (
-        closing(with_blobs(source.open(tenant, session_id, read_only=True), session_id)) as origin,
-        closing(with_blobs(target.open(tenant, new_id), new_id)) as copy,
+        closing(BlobSession(source.open(tenant, session_id, read_only=True), session_id)) as origin,
+        closing(BlobSession(target.open(tenant, new_id), new_id)) as copy,
     ):
         if not origin.journal.head():
             message = f"there is no session {shown(session_id)} to copy"
@@ -105,8 +105,8 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
         message = f"there is no event {shown(at)}: the session is at {head}"
         raise ConfigError(message, path="at")
     with (
-        closing(with_blobs(store.open(core.tenant, core.session_id, read_only=True), core.session_id)) as source,
-        closing(with_blobs(store.open(core.tenant, new_id), new_id)) as target,
+        closing(BlobSession(store.open(core.tenant, core.session_id, read_only=True), core.session_id)) as source,
+        closing(BlobSession(store.open(core.tenant, new_id), new_id)) as target,
     ):
         begun = target.journal.head()
         if new_id in _former_ids(source.journal, seq):

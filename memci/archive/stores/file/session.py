@@ -78,10 +78,7 @@ class SessionFiles:
             self.sync(path)
 
     def sweep(self, head: int) -> None:
-        """Remove what crashes and copies left: temporary files of killed processes, and snapshots of records after *head*.
-
-        Where the tail of a journal is lost, or a copy has a newer snapshot than journal, they are states of another history.
-        """
+        """Remove temporary files of killed processes, and snapshots of records after *head*: states of another history."""
         left = [f"{self.directory}/{name}" for name in self.list_names(self.directory) if name.endswith(_TEMPORARY)]
         left += [f"{self.snapshots}/{seq}{JSON}" for seq in self.snapshot_seqs() if seq > head]
         for path in left:

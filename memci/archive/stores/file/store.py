@@ -308,8 +308,7 @@ class FileStore:
             return
         except OSError as error:
             raise refusal.unavailable(error, name) from error
-        found = (self._find_session(tenant, entry) for entry in entries)
-        yield from filter(None, found)
+        yield from filter(None, (self._find_session(tenant, entry) for entry in entries))
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
