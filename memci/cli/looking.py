@@ -111,7 +111,7 @@ def show(
     if place_in_page:
         entries = [entries[place_in_page - 1]]
     value = {"index": page.index, "turn": page.turn, "tokens": page.tokens, "entries": map(_mapping, entries)}
-    told = (part for entry in entries for part in (Heading(_entry_heading(entry)), _message_text(entry.message)))
+    told = _entry_parts(entries)
     return Answer(value, told if place_in_page else [Heading(heading), *told])
 
 
@@ -204,8 +204,10 @@ def _page_table(facts: Iterable[PageFacts]) -> Table:
     return Table(("page", "state", "turn#", "entries#", "tokens#", "recalls#", "title"), rows)
 
 
-def _entry_heading(entry: Entry) -> str:
-    return f"{entry.address} {entry.role} · {count(entry.tokens)} tokens · {entry.node.at}"
+def _entry_parts(entries: Iterable[Entry]) -> Iterator[str]:
+    for entry in entries:
+        yield Heading(f"{entry.address} {entry.role} · {count(entry.tokens)} tokens · {entry.node.at}")
+        yield _message_text(entry.message)
 
 
 def _mapping(entry: Entry) -> dict[str, Any]:
