@@ -61,10 +61,10 @@ class Conversation:
     times: tuple[str | None, ...]  # when each was said, in ISO 8601; ``None`` where that is not known
     questions: tuple[Question, ...] = ()  # what is asked at its end
 
-
-def leading_system(messages: Sequence[dict[str, Any]]) -> int:
-    """Return how many system messages stand before all others."""
-    return next((number for number, value in enumerate(messages) if value.get("role") not in SYSTEM_ROLES), len(messages))
+    @property
+    def system(self) -> list[dict[str, Any]]:
+        """The system messages that stand before all others."""
+        return list(itertools.takewhile(lambda value: value.get("role") in SYSTEM_ROLES, self.messages))
 
 
 def joined(conversations: Sequence[Conversation]) -> Conversation:
@@ -83,8 +83,7 @@ def joined(conversations: Sequence[Conversation]) -> Conversation:
 
 def with_system(conversation: Conversation, counter: TokenCounter) -> Conversation:
     """Return the conversation with at least 1,000 tokens of system messages; where there are fewer, rules come first."""
-    leading = leading_system(conversation.messages)
-    missing = SYSTEM_TOKENS - sum(count_message(value, counter) for value in conversation.messages[:leading])
+    missing = SYSTEM_TOKENS - sum(count_message(value, counter) for value in conversation.system)
     if missing <= 0:
         return conversation
     message = {"role": "system", "content": "You are an assistant that helps people. These rules hold for every answer:"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
-from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, leading_system, turns_of
+from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
 from memci.quality.played import Evidence, Recall
 
@@ -65,7 +65,7 @@ def find_evidence(
     believed: verbatim is a page whose evidence is in the window, indexed one whose entry begins a line of it.
     """
     turns = EvidenceTurns(conversation)
-    system = {codec.encode(value) for value in conversation.messages[: leading_system(conversation.messages)]}
+    system = {codec.encode(value) for value in conversation.system}
     rendered = {codec.encode(value): dict(value) for value in window}
     texts = [full_text(value) for raw, value in rendered.items() if raw not in system]
     everything = Text("\n".join(texts), conversation.lang)

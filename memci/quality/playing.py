@@ -10,7 +10,7 @@ from memci.errors import BudgetError
 from memci.messages import codec
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
-from memci.quality.conversation import Conversation, leading_system
+from memci.quality.conversation import Conversation
 from memci.quality.engines import ContextEngine, HeldPage
 from memci.quality.evidence import find_evidence, find_recall
 from memci.quality.played import Faults, Played
@@ -24,7 +24,7 @@ def play(engine: ContextEngine, conversation: Conversation, budget: int) -> Play
     """Feed a conversation to a new engine, made for the budget; ask for a window before each assistant message and at the end."""
     counter = get_counter(COUNTER)
     meter = PromptMeter(counter, formats.get("openai"), budget)
-    system = {codec.encode(value) for value in conversation.messages[: leading_system(conversation.messages)]}
+    system = {codec.encode(value) for value in conversation.system}
     said: set[bytes] = set()
     for value, at in zip(conversation.messages, conversation.times, strict=True):
         if meter.opens_answer(value):
