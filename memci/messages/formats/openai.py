@@ -7,12 +7,12 @@ from memci.errors import shown
 from memci.messages import codec
 from memci.messages.codec import refuse
 from memci.messages.formats import reading
-from memci.messages.formats.format import ROLES
 from memci.messages.formats.reading import ATTP_ANSWER, ERASED, TOOL_BLOCKS
 from memci.messages.message import Call, Message
 from memci.messages.parts import function_id
 
 ANSWER_PATH = "tool_call_id"
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _SPEAKERS = ("user", "assistant", "system", "developer")
 _MEDIA = ("image_url", "input_audio", "file")
 
