@@ -51,11 +51,7 @@ class _Cursor:
         self.next_number = dict(state.next_number)
         self.page = state.active.last_page
         self._pages: dict[str, Page] = {}  # new ones, and copies
-        self._late: dict[str, list[LateResult]] = {}
-
-    def late(self, index: str) -> Sequence[LateResult]:
-        """Return the late results of an archived page."""
-        return (*self.state.late.get(index, ()), *self._late.get(index, ()))
+        self.late: dict[str, list[LateResult]] = {}
 
     def find_call(self, call_id: str) -> tuple[Page, MessageNode] | None:
         """Return the nearest open call of this id in view, with its page."""
@@ -80,7 +76,7 @@ class _Cursor:
             self.page = self._pages[event.page] = Page(event.page, event.turn, opened_by, previous=self.page)
         page = self._joined(event.page)
         if page is None:
-            self._late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
+            self.late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
         else:
             page.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers])
 
@@ -304,7 +300,7 @@ def _calling_page(core: Core, cursor: _Cursor, call_id: str) -> Page:
     while core.state.seq and (known := core.ask(nearest)) is not None and known[1] > oldest:
         index, seq = known  # what messages before this one in the same command answer, the index does not know
         if index not in cursor.state.active:
-            page = pages.load(core, index, late=cursor.late(index))
+            page = pages.load(core, index, late=cursor.state.late.get(index, []) + cursor.late.get(index, []))
             if call_id in page.open_calls:
                 return page
     if found is not None:

@@ -14,13 +14,9 @@ from memci.errors import ConfigError, shown
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 from memci.messages.usage import MOST_TOKENS, prompt_tokens
 
-RATIO_LIMITS = (0.5, 4.0)
-"""How many tokens the provider may count for one of the counter; beyond it, the report is about something else."""
-
+RATIO_LIMITS = (0.5, 4.0)  # tokens of the provider for one of the counter; beyond them, the report is about something else
 ESTIMATE_SLACK = 1.05  # what stays on top of a calibrated estimate: single messages differ more than the window does
-
-FIXED_SHARE = 0.75
-"""Share of the budget that a report may make of what no step shortens, so that there is room for the next message."""
+FIXED_SHARE = 0.75  # of the budget: what a report may make of all that no step shortens, so that the next message has room
 
 
 @attrs.frozen(kw_only=True)

@@ -82,12 +82,8 @@ def _attach(core: Core, index: str, recall_count: int) -> Page:
         known = core.facts(index)
         core.monitor.tell(Recall(page=index, recall_count=known.recall_count if known is not None else 0, refused=True))
         return page
-    core.commit([*_fading(faded, "share"), event])
+    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
     return page
-
-
-def _fading(indexes: list[str], reason: str) -> list[PagesFaded]:
-    return [PagesFaded(pages=indexes, reason=reason)] if indexes else []
 
 
 def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
@@ -159,7 +155,7 @@ def evict(core: Core, index: str) -> None:
     core.commit(
         [
             *_restored(core, listed),
-            *_fading(faded, "evicted"),
+            *([PagesFaded(pages=faded, reason="evicted")] if faded else []),
             PagesEvicted(pages=[[each, "command"] for each in gone]),
         ]
     )

@@ -54,14 +54,14 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     if type(budget) is not int or not 0 < budget <= MOST:
         message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
-    schemas = _checked_tools(tools)
+    schemas, sha256 = _checked_tools(tools)
     heard = core.state.settled.passages_seq if core.state.settled is not None else 0
     if core.config.recall.passages_tokens and not core.read_only:
         heard = prefetch(core, budget, heard)
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
-        layout, settled = _fit(core, attrs.evolve(_settling(core, budget, schemas), passages_seq=heard))
+        layout, settled = _fit(core, attrs.evolve(_settling(core, budget, schemas, sha256), passages_seq=heard))
     if settled != core.state.settled:
         core.commit([settled])
     core.last_counted = layout.counted
@@ -80,19 +80,20 @@ def render_at(core: Core, seq: int) -> Window:
     return _rendered(state, lay_out(state, settled), planner.next_budget(state, state.config), seq)
 
 
-def _checked_tools(tools: object) -> list[Mapping[str, Any]]:
+def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str]:
+    """Return a copy of tool schemas and the SHA-256 of their JSON, empty for none."""
     if tools is None:
-        return []
+        return [], ""
     if not isinstance(tools, list | tuple) or not all(isinstance(tool, Mapping) for tool in tools):
         message = "tools are a list of tool schemas, each a dict"
         raise InvalidMessageError(message, path="tools")
     copy = codec.checked_copy([dict(tool) for tool in tools], "tools")
     try:
-        codec.encode(copy)
+        sha256 = hashlib.sha256(codec.encode(copy)).hexdigest() if tools else ""
     except ValueError as error:
         message = f"cannot be written as JSON: {error}"
         raise InvalidMessageError(message, path="tools") from error
-    return cast("list[Mapping[str, Any]]", copy)
+    return cast("list[Mapping[str, Any]]", copy), sha256
 
 
 def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
@@ -117,11 +118,10 @@ def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
     )
 
 
-def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]]) -> WindowSettled:
+def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha256: str) -> WindowSettled:
     """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
     last = core.state.settled
     known = last if last is not None and last.budget == budget else None
-    sha256 = hashlib.sha256(codec.encode(tools)).hexdigest() if tools else ""
     attp = core.config.recall.protocol == "attp" and core.state.archive.message_list.head is not None  # the system part says so
     tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
     return WindowSettled(

@@ -23,8 +23,7 @@ STUB_CHARACTERS = 360  # what a stub shows of its entry at least: two thirds of 
 
 _PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 
-OPENING_TOKENS = 40
-"""At most how many tokens the message has that a format wants before a conversation which the user does not begin."""
+OPENING_TOKENS = 40  # at most, of the message that a format wants before a conversation which the user does not begin
 
 
 def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:

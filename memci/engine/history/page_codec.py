@@ -10,8 +10,7 @@ from memci.messages.message import Message
 
 FILE_VERSION = 1
 
-Written: TypeAlias = Callable[[Message], object]
-"""What stands for a message in a value that is to be encoded."""
+Written: TypeAlias = Callable[[Message], object]  # what stands for a message in a value that is to be encoded
 
 
 def encoded(make: Callable[[Written], object]) -> bytes:

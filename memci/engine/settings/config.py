@@ -19,8 +19,7 @@ from memci.errors import ConfigError, shown
 
 _PLACE_KEYS = ("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
 
-MOST: Final = 10**12
-"""The largest number that is taken: more tokens, pages or turns than anybody has, small enough for every reader of JSON."""
+MOST: Final = 10**12  # the largest number that is taken: more than anybody has, small enough for every reader of JSON
 
 _Section = TypeVar("_Section")
 
