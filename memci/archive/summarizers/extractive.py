@@ -181,7 +181,6 @@ def _summary_and_outcome(passages: Sequence[Passage]) -> tuple[str, str]:
 def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence: bool = False) -> _Telling:
     """Return the most telling run of these sizes, else the first atom; with *sentence* within one, better from its beginning."""
     atoms = passage.atoms[:_TITLE_ATOMS] if sentence else passage.atoms
-    sizes = [(1 if atom.kind is None else atom.words, atom.cost + atom.gap_cost, atom.worth) for atom in atoms]
     best = _Telling(0.0, passage, 0, 1)
     highest = -1.0
     start = 0
@@ -190,9 +189,14 @@ def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence
         if atom.gap is None or (sentence and atom.opens):
             start, words, cost, worth = number, 0, 0.0, 0.0
             bonus = _SENTENCE_START_WORTH if sentence and atom.opens else 0.0
-        words, cost, worth = words + sizes[number][0], cost + sizes[number][1], worth + sizes[number][2]
+        words += 1 if atom.kind is None else atom.words
+        cost += atom.cost + atom.gap_cost
+        worth += atom.worth
         while start < number and (words > most_words or cost > most_tokens):
-            words, cost, worth = words - sizes[start][0], cost - sizes[start][1], worth - sizes[start][2]
+            gone = atoms[start]
+            words -= 1 if gone.kind is None else gone.words
+            cost -= gone.cost + gone.gap_cost
+            worth -= gone.worth
             bonus = 0.0
             start += 1
         if worth + bonus > highest and cost <= 2 * most_tokens:
