@@ -48,10 +48,7 @@ class Journal(Protocol):
     """
 
     def head(self) -> int:
-        """Return the sequence number of the last whole commit as it is stored now, 0 for none.
-
-        Raises ``CorruptError`` if the last record is damaged.
-        """
+        """Return the sequence number of the last whole commit as stored now, 0 for none; raise ``CorruptError`` for damage."""
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         """Commit the records after *expected*, all or none, and return the new head. Durable once it returns.
@@ -167,10 +164,7 @@ class SessionStore(Protocol):
         """Page facts and search, rebuildable; opened when first asked for, perhaps empty or older than the journal."""
 
     def indexed_seq(self) -> int:
-        """Return the last record that an index beside the journal knows of; 0 where there is none, or it cannot be read.
-
-        Only of an index that is kept and backed up together with the journal, which then was as long once.
-        """
+        """Return the last record that an index kept and backed up with the journal knows of: it was so long once; 0 for none."""
 
     def close(self) -> None:
         """Give back what it holds. May be called twice."""

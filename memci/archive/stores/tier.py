@@ -416,10 +416,7 @@ class TieredStore:
         return TieredSession(stored, self.tier, (tenant, session_id), read_only=read_only)
 
     def delete(self, tenant: str, session_id: str) -> None:
-        """Remove all that is stored of a session, in the tier and in the store; nothing happens where there is none.
-
-        Raises ``UnavailableError`` if the store has done it and the tier may still hold a copy; call again.
-        """
+        """Remove all that is stored of a session; after an ``UnavailableError`` the tier may still hold a copy: call again."""
         with closing(self.open(tenant, session_id, read_only=True)) as session:
             session.journal.apart(lambda: self._store.delete(tenant, session_id))
 

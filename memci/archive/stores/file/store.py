@@ -311,10 +311,7 @@ class FileStore:
         yield from filter(None, (self._find_session(tenant, entry) for entry in entries))
 
     def delete(self, tenant: str, session_id: str) -> None:
-        """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.
-
-        After an ``UnavailableError`` something is left: call again.
-        """
+        """Remove all that is stored of a session, durably; after an ``UnavailableError`` something is left: call again."""
         session = self.open(tenant, session_id)
         files = session.journal.files
         with files.reported(files.directory), closing(session):
