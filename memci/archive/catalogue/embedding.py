@@ -8,7 +8,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memci.archive.catalogue.index_file import Database, damaged, storable
+from memci.archive.catalogue.index_file import Database, damaged
 from memci.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Embedder:
 def passage(texts: Iterable[str]) -> str:
     """Return what is embedded of some texts, such as the entries of a page: the first 500 characters of the first eight."""
     chosen = (text[:PASSAGE_CHARS] for text in islice(texts, _PASSAGES))
-    return storable("\n".join(chosen)[:_TEXT_CHARS])
+    return "\n".join(chosen)[:_TEXT_CHARS].encode(errors="backslashreplace").decode()
 
 
 def missing(database: Database, model: str) -> dict[str, str]:

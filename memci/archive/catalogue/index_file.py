@@ -70,16 +70,19 @@ class Database:
 
     def run(self, sql: str, *values: object) -> list[Any]:
         """Run a statement and return its rows."""
-        return list(self.each(sql, *values))
+        stored = [value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value for value in values]
+        with _mapped_errors():
+            return self.connection.execute(sql, stored).fetchall()
 
     def each(self, sql: str, *values: object) -> Iterator[Any]:
-        """Yield the rows of a statement as they are read."""
+        """Yield the rows of a query as they are read; its values are no texts."""
         with _mapped_errors():
-            yield from self.connection.execute(sql, [storable(value) if isinstance(value, str) else value for value in values])
+            yield from self.connection.execute(sql, values)
 
     def one(self, sql: str, *values: object) -> Any:  # noqa: ANN401 a row, or None
         """Return the first row of a statement, ``None`` where it has none."""
-        return next(self.each(sql, *values), None)
+        rows = self.run(sql, *values)
+        return rows[0] if rows else None
 
     def chosen(self, sql: str, values: Sequence[object], order: str = "") -> list[Any]:
         """Return the rows of a query that ends with ``IN``, for any number of values; an order holds within 500 of them."""
@@ -165,11 +168,6 @@ def remove(path: str) -> None:
 def row_sum(row: Sequence[object]) -> int:
     """Return a checksum of a row, of 40 bits: those of eight million pages can be added up in a column."""
     return int.from_bytes(hashlib.blake2b(repr(tuple(row)).encode(), digest_size=5).digest())
-
-
-def storable(text: str) -> str:
-    """Return *text* as the database can hold it: a lone surrogate is written out in ASCII, as Python would escape it."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _opened(path: str) -> Database:

@@ -60,7 +60,7 @@ def shown(passage: Passage, stretches: Sequence[Stretch]) -> str:
     texts = []
     for first, last in stretches:
         atoms = passage.atoms[first:last]
-        text = "".join((atom.gap or "") + passage.text[atom.start : atom.end] for atom in atoms)
+        text = "".join([(atom.gap or "") + passage.text[atom.start : atom.end] for atom in atoms])
         text = text.removeprefix(atoms[0].gap or "")
         mark = passage.text[atoms[-1].end : atoms[-1].end + 1]
         closes = mark in _ASKING or (mark in _CLOSING and _CLOSING[mark] in text)
@@ -80,7 +80,7 @@ class _Choice:
         self.left = room
         self.loners = loners
         self.atoms = [atom for passage in passages for atom in passage.atoms]
-        self.joins = [*(_APART if atom.gap is None else atom.gap_cost for atom in self.atoms), _APART]
+        self.joins = [*[_APART if atom.gap is None else atom.gap_cost for atom in self.atoms], _APART]
         self.costs = [atom.cost for atom in self.atoms]
         self.worths = [atom.worth for atom in self.atoms]
         self.taken = bytearray(len(self.atoms) + 1)
@@ -150,14 +150,14 @@ class _Choice:
 
     def _span(self, atom: int) -> Stretch:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
-        this = self.atoms[atom]
-        sides = ((atom + 1, self.joins[atom + 1]), (atom - 1, self.joins[atom]))
-        near = [(place, this.cost + self.costs[place] + join) for place, join in sides if join != _APART]
+        this, best = self.atoms[atom], (-1.0, atom)
         alone = this.words >= _FEWEST_WORDS or (self.loners and this.kind not in _NO_LONERS)
-        if alone or not near or any(self.taken[place] for place, _ in near):
-            return atom, atom + 1
-        best, _ = max(near, key=lambda pair: (this.worth + self.worths[pair[0]]) / pair[1])
-        return min(atom, best), max(atom, best) + 1
+        for place, join in ((atom - 1, self.joins[atom]), (atom + 1, self.joins[atom + 1])):
+            if join != _APART:
+                if alone or self.taken[place]:
+                    return atom, atom + 1
+                best = max(best, ((this.worth + self.worths[place]) / (this.cost + self.costs[place] + join), place))
+        return min(atom, best[1]), max(atom, best[1]) + 1
 
     def _added(self, first: int, last: int) -> float:
         """Return how many tokens it adds to show one atom, or two, that are not shown yet."""
