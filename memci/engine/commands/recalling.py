@@ -188,10 +188,8 @@ def prefetch(core: Core, budget: int, heard: int) -> int:
     """
     state, recall = core.state, core.config.recall
     open_page = state.active.open_page
-    if open_page is None or open_page.tail is None or not open_page.only_user:
-        return heard
-    message = open_page.tail.seq
-    if message <= heard:  # it has what there was, or had it until something else needed the room
+    message = open_page.tail.seq if open_page is not None and open_page.tail is not None and open_page.only_user else 0
+    if open_page is None or message <= heard:  # it has what there was, or had it until something else needed the room
         return heard
     attached = [(math.ceil(each.tokens * state.scale), each.prefetched) for each in state.recalled.attachments.values()]
     room = min(

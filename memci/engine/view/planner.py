@@ -40,8 +40,7 @@ class Marks(NamedTuple):
 
 def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
     """Return what the marks ask for, by the configured budget. O(1) well below them, else a layout, which *lay* gives."""
-    active = config.active
-    budget = config.budget.tokens
+    active, budget = config.active, config.budget.tokens
     over_pages = active.max_pages is not None and len(state.active) > active.max_pages
     if not over_pages and _raw_tokens(state) <= active.high_water * budget:
         return FoldPlan(pages=(), reason="marks")
