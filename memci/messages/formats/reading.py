@@ -96,13 +96,12 @@ def block_content(kind: str, text: str, more: Sequence[str | dict[str, Any]]) ->
 def facts(value: Value, role: str, *, partial: bool = False, sent: Callable[[Value], Value]) -> Message:
     """Make a ``Message`` of a dict that is known to be good; *sent* gives what is sent of it."""
     found = list(parts(value))
-    spoken = not _is_attp(found) and (not found or any(part.kind is not PartKind.RESULT for part in found))
     return Message(
         raw=codec.encode(value),
         role=role,
         calls=tuple(part.call for part in found if part.call is not None),
         answers=tuple(part.answers for part in found if part.answers is not None),
-        from_user=role == "user" and spoken,
+        from_user=role == "user" and not _is_attp(found) and not (found and all(part.answers is not None for part in found)),
         partial=partial,
         literal=sent(value) == value,
     )
