@@ -43,7 +43,7 @@ SNIPPET_CHARS = 200
 
 _QUESTION_CHARS = 120  # of a question whose answer follows
 _LEAST_ROOM = 20  # characters for which it is worth to go on
-_OPENINGS = ("\n", ". ", "? ", "! ", "。", "？", "！")
+_STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。？！\n]")
 
 
@@ -302,8 +302,8 @@ def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[
     if room <= 0:
         return left, right
     lowest = max(0, left - room)
-    opening = max(text.rfind(mark, lowest, left) + 1 for mark in _OPENINGS)
-    return opening if opening > lowest or lowest == 0 else _word_start(text, max(lowest, left - room // 2), left), right
+    begun = max(text.rfind(mark, lowest, left) + 1 for mark in _STARTS)
+    return begun if begun > lowest or lowest == 0 else _word_start(text, max(lowest, left - room // 2), left), right
 
 
 def _word_start(text: str, start: int, limit: int) -> int:
