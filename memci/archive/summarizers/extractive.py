@@ -181,8 +181,7 @@ def _summary_and_outcome(passages: Sequence[Passage]) -> tuple[str, str]:
 def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence: bool = False) -> _Telling:
     """Return the most telling run of these sizes, else the first atom; with *sentence* within one, better from its beginning."""
     atoms = passage.atoms[:_TITLE_ATOMS] if sentence else passage.atoms
-    best = _Telling(0.0, passage, 0, 1)
-    highest = -1.0
+    best, highest = (0.0, 0, 1), -1.0
     start = 0
     words, cost, worth, bonus = 0, 0.0, 0.0, 0.0
     for number, atom in enumerate(atoms):
@@ -201,8 +200,8 @@ def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence
             start += 1
         if worth + bonus > highest and cost <= 2 * most_tokens:
             highest = worth + bonus
-            best = _Telling(worth, passage, start, number + 1)
-    return best
+            best = (worth, start, number + 1)
+    return _Telling(best[0], passage, *best[1:])
 
 
 def _keywords(passages: Sequence[Passage]) -> list[str]:

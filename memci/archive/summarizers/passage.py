@@ -134,6 +134,13 @@ def _gap(raw: str) -> _Gap:
     return gap, estimate(gap), opens
 
 
+@lru_cache(maxsize=4_000)
+def _said(word: str, starts_sentence: bool) -> tuple[Told, float]:  # noqa: FBT001 (keywords make a cached call twice as dear)
+    """Return what a word says, and its estimated tokens."""
+    known = KNOWN.get(word) or KNOWN.get(word.lower())
+    return known or (((word.lower(), word_worth(word, starts_sentence=starts_sentence)),), estimate(word))
+
+
 def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap: str) -> list[Atom]:
     """Cut a region into words, runs of characters, units, and the literal values that stand between units."""
     region = text[start:end]
@@ -153,13 +160,9 @@ def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap:
         for before, word in zip(pieces[::2], pieces[1::2], strict=False):
             position += len(before)
             facts = _gap(before[:_MOST_OF_GAP])
-            known = KNOWN.get(word) or KNOWN.get(word.lower())
-            if known is not None:
-                forms, cost = known
+            if word.isascii() or word in KNOWN or not _UNSPACED.match(word):
+                forms, cost = _said(word, facts[2])
                 found.append(Atom(position, position + len(word), 1, forms, cost, *facts))
-            elif word.isascii() or not _UNSPACED.match(word):
-                forms = ((word.lower(), word_worth(word, starts_sentence=facts[2])),)
-                found.append(Atom(position, position + len(word), 1, forms, estimate(word), *facts))
             else:
                 _chop(word, position, facts, found)
             position += len(word)

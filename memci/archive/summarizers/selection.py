@@ -145,26 +145,37 @@ class _Choice:
         if passage.opening_cost + (0 if passage.opening_worth else _SMALLEST) <= self.left:
             self.is_open[number] = 1
             self.left -= passage.opening_cost
-            for atom in range(*self.bases[number : number + 2]):
-                heappush(self.heap, (self.densities[atom], atom, number))
+            first, last = self.bases[number : number + 2]
+            self.heap += [(self.densities[atom], atom, number) for atom in range(first, last)]
+            heapify(self.heap)
 
     def _span(self, atom: int) -> Stretch:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
-        this, best = self.atoms[atom], (-1.0, atom)
-        alone = this.words >= _FEWEST_WORDS or (self.loners and this.kind not in _NO_LONERS)
-        for place, join in ((atom - 1, self.joins[atom]), (atom + 1, self.joins[atom + 1])):
-            if join != _APART:
-                if alone or self.taken[place]:
-                    return atom, atom + 1
-                best = max(best, ((this.worth + self.worths[place]) / (this.cost + self.costs[place] + join), place))
-        return min(atom, best[1]), max(atom, best[1]) + 1
+        this = self.atoms[atom]
+        before, after = self.joins[atom] != _APART, self.joins[atom + 1] != _APART
+        if (
+            this.words >= _FEWEST_WORDS
+            or not (before or after)
+            or (before and self.taken[atom - 1])
+            or (after and self.taken[atom + 1])
+            or (self.loners and this.kind not in _NO_LONERS)
+        ):
+            return atom, atom + 1
+        if not (before and after):
+            return (atom - 1, atom + 1) if before else (atom, atom + 2)
+        left = (this.worth + self.worths[atom - 1]) * (this.cost + self.costs[atom + 1] + self.joins[atom + 1])
+        right = (this.worth + self.worths[atom + 1]) * (this.cost + self.costs[atom - 1] + self.joins[atom])
+        return (atom - 1, atom + 1) if left > right else (atom, atom + 2)
 
     def _added(self, first: int, last: int) -> float:
         """Return how many tokens it adds to show one atom, or two, that are not shown yet."""
-        cost = JOIN_TOKENS + sum(self.costs[first:last]) + sum(self.joins[first + 1 : last])
-        for taken, join in ((self.taken[first - 1], self.joins[first]), (self.taken[last], self.joins[last])):
-            if taken and join != _APART:
-                cost += join - JOIN_TOKENS
+        cost = JOIN_TOKENS + self.costs[first]
+        if last - first > 1:
+            cost += self.costs[first + 1] + self.joins[first + 1]
+        if self.taken[first - 1] and self.joins[first] != _APART:
+            cost += self.joins[first] - JOIN_TOKENS
+        if self.taken[last] and self.joins[last] != _APART:
+            cost += self.joins[last] - JOIN_TOKENS
         return cost
 
     def _take(self, first: int, last: int, cost: float, number: int) -> None:
