@@ -145,16 +145,17 @@ class SessionMachine(RuleBasedStateMachine):
         newest = self.model.pages[-1].messages if self.model.pages else []
         return sum(count_message(value, self.core.counter) for value in newest) * scale >= cut
 
-    def took(self, value: Value, address: str, scale: float | None = None) -> None:
-        """Tell the model of a message; *scale* is that before the command, where the command may have changed it."""
+    def took(self, value: Value, address: str, scale: float) -> None:
+        """Tell the model of a message; *scale* is that before the command, which may have changed it."""
         before = self.model.turn
-        self.model.append(value, address, is_full=self.is_full(self.scale() if scale is None else scale))
+        self.model.append(value, address, is_full=self.is_full(scale))
         if self.model.turn > before:
             self.attached = {index: at for index, at in self.attached.items() if self.model.turn - at[0] < RECALL_TURNS}
 
     @rule(value=spoken)
     def append(self, value: Value) -> None:
-        self.took(value, self.session.append(value).address)
+        scale = self.scale()
+        self.took(value, self.session.append(value).address, scale)
 
     @rule(text=texts)
     def append_system(self, text: str) -> None:
@@ -204,8 +205,9 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(value=st.builds(user, texts))
     def append_with_key(self, value: Value) -> None:
         key = f"key-{next(self.numbers)}"
+        scale = self.scale()
         address = self.session.append(value, key=key).address
-        self.took(value, address)
+        self.took(value, address, scale)
         self.keys[key] = (value, address)
 
     @precondition(lambda self: self.keys)
@@ -392,7 +394,9 @@ class SessionMachine(RuleBasedStateMachine):
         self.sync()
         assert limit == window.budget >= window.tokens == sum(window.breakdown.values())
         counted = REPLY_TOKENS + sum(count_message(value, self.core.counter) for value in window.messages)
-        assert window.tokens >= self.core.state.scale * counted
+        settled = self.core.state.settled
+        lowered = None if settled is None else settled.scale  # where no window fits by the scale of the reports
+        assert window.tokens >= (lowered or self.core.state.scale) * counted
         assert window.seq == self.session.seq
         assert json.loads(window.to_json()) == window.messages
         assert_paired(window.messages)
