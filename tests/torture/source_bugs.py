@@ -42,13 +42,13 @@ class SourceBug:
 
 BUGS: dict[str, SourceBug] = {
     "scale-not-saved": SourceBug(
-        "snapshots forget the scale", "memci.engine.history.state_codec", '    "scale",\n', "", [MACHINE]
+        "snapshots forget the scale", "memci.engine.history.state_codec", '"turn", "scale", ', '"turn", ', [MACHINE]
     ),
     "anchor-not-saved": SourceBug(
         "snapshots forget where a recalled page stands",
         "memci.engine.history.state_codec",
-        '"page": page_value(page, written),\n',
-        '"page": page_value(page, written),\n "anchor": "",\n',
+        '{**kept, "page"',
+        '{**kept, "anchor": "", "page"',
         ["tests/engine/history/test_state_codec.py"],
     ),
     "recalls-not-read": SourceBug(
@@ -117,8 +117,8 @@ BUGS: dict[str, SourceBug] = {
     "newest-fades-first": SourceBug(
         "of recalled pages the newest fades first",
         "memci.engine.commands.window",
-        "for index, attachment in attached:",
-        "for index, attachment in reversed(attached):",
+        "in core.state.recalled.least_used():",
+        "in reversed(list(core.state.recalled.least_used())):",
         [f"{LADDER}::test_the_least_recently_used_page_fades_first_for_want_of_room"],
     ),
     "sqlite-not-synced": SourceBug(
