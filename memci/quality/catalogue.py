@@ -19,9 +19,7 @@ from memci.quality.baselines import AppendedLeads, RewrittenLeads, SlidingMessag
 from memci.quality.engines import ContextEngine, EngineSpec, FoundPage, HeldPage
 from memci.quality.playing import COUNTER
 
-MEMCI = "memci"
-"""Its name among the engines."""
-
+MEMCI = "memci"  # its name among the engines
 _CODE = (*(f"{package}/**/*.py" for package in ("archive", "chapters", "engine", "messages")), "errors.py", "quality/*.py")
 _BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words.py", "archive/catalogue/search.py")
 _SESSION = "quality"

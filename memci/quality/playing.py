@@ -16,8 +16,7 @@ from memci.quality.evidence import find_evidence, find_recall
 from memci.quality.played import Faults, Played
 from memci.quality.prompt_meter import Prompt, PromptMeter
 
-COUNTER = "o200k_base"
-"""What counts tokens, for all engines alike."""
+COUNTER = "o200k_base"  # counts tokens, for all engines alike
 
 
 def play(engine: ContextEngine, conversation: Conversation, budget: int) -> Played:

@@ -50,7 +50,7 @@ class Figure:
         return (_share if self.heading.endswith("%") else _count)(self.of(played))
 
 
-FIGURES = (
+FIGURES = (  # in the order of the tables
     Figure("anchored", "anchored %", lambda row: _mean(row.evidence.anchored, row.evidence.questions)),
     Figure("at_page", "at page %", lambda row: _mean(row.evidence.at_page, row.evidence.questions)),
     Figure("verbatim", "verbatim %", lambda row: _mean(row.evidence.verbatim, row.evidence.pages)),
@@ -69,15 +69,11 @@ FIGURES = (
     Figure("broken_pairs", "broken pairs", lambda row: row.faults.broken_pairs),
     Figure("lost", "lost", lambda row: row.faults.lost),
 )
-"""In the order of the tables."""
-
-COLUMNS = ("set", "budget#", "engine", *(f"{figure.heading}#" for figure in FIGURES))
-"""Names of the columns of ``table_rows``; those of numbers end with ``#``."""
-
 _RECALLS = [figure for figure in FIGURES if figure.heading.startswith("R@")]
 
+# Names of the columns of ``table_rows`` and ``category_rows``; those of numbers end with ``#``.
+COLUMNS = ("set", "budget#", "engine", *(f"{figure.heading}#" for figure in FIGURES))
 CATEGORY_COLUMNS = ("set", "budget#", "engine", "category", "questions#", *(f"{figure.heading}#" for figure in _RECALLS))
-"""Names of the columns of ``category_rows``, likewise."""
 
 
 def figures(row: Row) -> dict[str, float | None]:

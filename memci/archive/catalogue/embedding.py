@@ -15,14 +15,9 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-MOST_PAGES = 256
-"""Maximum number of pages whose vectors one search makes."""
-
-MOST_CHARS = 100_000
-"""Characters of text after which it makes no more."""
-
-PASSAGE_CHARS = 500
-"""Characters of an entry that are embedded. The model averages over its text, which says little of a long one."""
+MOST_PAGES = 256  # whose vectors one search makes
+MOST_CHARS = 100_000  # of text, after which it makes no more
+PASSAGE_CHARS = 500  # of an entry that are embedded: the model averages over its text, which says little of a long one
 
 _DIMENSIONS = 512
 _PASSAGES = 8

@@ -4,8 +4,7 @@ from enum import StrEnum
 
 import attrs
 
-INDEX_PLACE = "index.sqlite"
-"""What an error names as its place when the index of page facts is damaged."""
+INDEX_PLACE = "index.sqlite"  # what an error names as its place when the index of page facts is damaged
 
 
 class PageState(StrEnum):

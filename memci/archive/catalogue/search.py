@@ -30,17 +30,11 @@ _COVER_WEIGHT = 0.1
 _USER_WEIGHT = 0.2
 _COSINE_WEIGHT = 0.35
 _NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any of them; fewer would surprise in a short query
-UNLIKE_COSINE = 0.2
-"""What pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese."""
-
-LEAST_COSINE = 0.3
-"""Minimum cosine for a page that shares no word with the query; the best page of a query has 0.3 to 0.8."""
-
-REACH = 2
-"""How many pages before and after a page count as its neighbours."""
+UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
+LEAST_COSINE = 0.3  # the least for a page that shares no word with the query; the best page of a query has 0.3 to 0.8
+REACH = 2  # how many pages before and after a page count as its neighbours
 
 SNIPPET_CHARS = 200
-
 _QUESTION_CHARS = 120  # of a question whose answer follows
 _LEAST_ROOM = 20  # characters for which it is worth to go on
 _STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")

@@ -12,15 +12,9 @@ from memci.archive.contents.contents_page import ContentsEntry, Detail, Director
 from memci.archive.summarizers.words import STOPWORDS, estimate, words
 from memci.chapters.address import page_number, range_index, segment_of
 
-FULL_SHARE = 0.6
-"""Share of the room in which the newest entries keep all their lines."""
-
-MOST_PAGES = 32
-"""How many pages are grouped at a time, and how many at most give a directory more words."""
-
-ROOMS = (12.0, 9.0, 7.0, 5.0, 3.5, 2.5)
-"""What a directory's lines may take for each of its pages, in estimated tokens: first the most, then less and less."""
-
+FULL_SHARE = 0.6  # of the room, in which the newest entries keep all their lines
+MOST_PAGES = 32  # that are grouped at a time, and that at most give a directory more words
+ROOMS = (12.0, 9.0, 7.0, 5.0, 3.5, 2.5)  # what its lines may take for each page, in estimated tokens: most, then less and less
 _SPAN_TOKENS = 4.0  # stretches of about that many go first: shorter ones tell little, longer ones leave others no room
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
 _COMMON_SHARE = 0.15  # of the entries and directories of a contents page, in which a common word stands

@@ -13,10 +13,8 @@ from memci.archive.summarizers.literals import Literal, LiteralKind, literals, t
 from memci.archive.summarizers.rarity import KNOWN, Told, chunks, pair_worth, word_worth
 from memci.archive.summarizers.words import CJK, estimate, pairs
 
-READ_CHARACTERS = 20_000
-"""How much of the beginning, and of the end, of a long text is read for rare words."""
-SCANNED_CHARACTERS = 250_000
-"""How much of a long text is looked through for literal values."""
+READ_CHARACTERS = 20_000  # of the beginning, and of the end, of a long text that are read for rare words
+SCANNED_CHARACTERS = 250_000  # of a long text that are looked through for literal values
 _MIDDLE_LITERALS = 40
 _MIDDLE_CONTEXT = 60
 

@@ -4,8 +4,7 @@ import re
 
 from memci.archive.summarizers.words import STOPWORDS, estimate
 
-Told = tuple[tuple[str, float], ...]
-"""What a stretch of text says, in lower case, each with its worth where it is said for the first time."""
+Told = tuple[tuple[str, float], ...]  # what a text says, in lower case, each with its worth where it is said for the first time
 
 _COMMON = """
 able absolutely access across actually add added afternoon age ago agree ahead air allow alone along already alright although
@@ -82,10 +81,9 @@ KNOWN: dict[str, tuple[Told, float]] = {
     word: (((word, worth),), estimate(word))
     for words, worth in ((_COMMON.split(), COMMON_WORTH), (_OTHER_LANGUAGES.split(), STOP_WORTH), (sorted(STOPWORDS), STOP_WORTH))
     for word in words
-}
-"""Common words in lower case: what each says, and its estimated tokens."""
+}  # common words in lower case: what each says, and its estimated tokens
 _COMMON_PAIRS = frozenset(_COMMON_CHINESE.split()) | STOPWORDS
-_SHORT_WORTHS = (0.1, 0.1, 0.35, 0.6, 0.85)
+_SHORT_WORTHS = (0.1, 0.1, 0.35, 0.6, 0.85)  # by length
 _LONGEST_WORD = 22
 _PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
 _CHUNK = re.compile("[{0}]|[^{0}]{{1,6}}".format("".join(sorted(_FUNCTION_CHARACTERS))))

@@ -10,10 +10,7 @@ import attrs
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atom
 
-JOIN = " … "
-"""What stands between two stretches that are no neighbours in the source."""
-
-JOIN_TOKENS = 1.0
+JOIN, JOIN_TOKENS = " … ", 1.0  # what stands between two stretches that are no neighbours in the source
 _ASKING = frozenset("?？!！")
 _CLOSING = {")": "(", "）": "（", "]": "["}
 _NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
@@ -38,8 +35,7 @@ class Passage:
     opening_worth: float  # what the opening tells by itself, such as the name of a tool
 
 
-Stretch = tuple[int, int]
-"""Neighbouring atoms that can be shown as one: the number of the first, and the number after the last."""
+Stretch = tuple[int, int]  # neighbouring atoms that can be shown as one: the number of the first, and that after the last
 
 
 def choose(passages: Sequence[Passage], room: float) -> list[list[Stretch] | None]:

@@ -20,24 +20,20 @@ ANSWER_PATH = "content"
 ROLES = ("system", "user", "assistant")
 
 ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
-
 _KEPT = {
     "tool_use": ("type", "id", "name", "caller", "toolset_name"),
     "tool_result": ("type", "tool_use_id", "is_error", "toolset_name"),
 }
-
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _BOUND = {**TOOL_BLOCKS, **dict.fromkeys(THINKING, ("assistant", ""))}
 MOST_BREAKPOINTS: Final = 4  # blocks with ``cache_control`` that one call may hold, those of its tools among them
 _SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
-
+# Blocks that get a breakpoint, and what the provider's tools found: the API reference names ``cache_control`` for these.
 _MARKED = _SERVER_CALLS | {"text", "image", "document", "search_result", "container_upload", "tool_use", "tool_result"}
-"""Blocks that get a breakpoint, and what the provider's tools found: the API reference names ``cache_control`` for these."""
-
+# The keys of a message that an answer of the provider has and a call may not have.
 OF_ANSWERS: Final = frozenset({"id", "type", "model", "usage", "stop_reason", "stop_sequence", "stop_details"}).union(
     ("container", "context_management", "diagnostics", "input_transformations")
 )
-"""The keys of a message that an answer of the provider has and a call may not have."""
 
 Block = dict[str, Any]
 

@@ -15,9 +15,8 @@ ANSWER_PATH = "tool_call_id"
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _SPEAKERS = ("user", "assistant", "system", "developer")
 _MEDIA = ("image_url", "input_audio", "file")
-
+# The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent.
 _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
-"""The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent."""
 
 opening, ended = reading.no_opening, None
 

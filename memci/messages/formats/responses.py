@@ -18,23 +18,16 @@ ROLES = ("system", "developer", "user", "assistant")
 
 opening, ended, assembled = reading.no_opening, None, None
 
-_PIXEL: Final = (
+_PIXEL: Final = (  # the smallest picture: a computer call can be answered by a screenshot only
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
-"""The smallest picture: a computer call can be answered by a screenshot only."""
-
+# The keys that an object of the SDK has without a value, and that are then not sent.
 _NOT_NULL = frozenset({"id", "status", "phase", "namespace", "caller", "async", "content", "encrypted_content"}).union(
     ("action", "actions", "error", "svg_usage")
 )
-"""The keys that an object of the SDK has without a value, and that are then not sent."""
-
-_OF_ANSWERS = frozenset({"created_by", "parsed_arguments", "async_"})
-"""The keys that an item of an answer has, or an object of the SDK, and that a call may not have."""
-
+_OF_ANSWERS = frozenset({"created_by", "parsed_arguments", "async_"})  # keys of an answer's items that a call may not have
+# Given with a status and refused with one (source: ``ResponseInputItemParam``; for reasoning, the errors of the API).
 _WITHOUT_STATUS = ("reasoning", "custom_tool_call_output")
-"""The items that are given with a status and refused with one (source: ``ResponseInputItemParam``; for reasoning, the errors with
-which the API answers)."""
-
 _KEPT = ("type", "id", "call_id", "name", "namespace", "status", "caller")
 _WITH_TEXT_OUTPUT = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output")
 

@@ -28,8 +28,8 @@ CHUNK_CHARACTERS = 20_000
 times one letter), and its regular expressions overflow their stack on long runs of spaces."""
 
 _SEARCHED_CHARACTERS = 4_000  # before the end of a chunk, for a place to cut
+# Where both encodings cut a text anyway: before a single space and a letter or digit, and after a line.
 _BOUNDARY = re.compile(r"(?<=\S)(?= [^\W_])|(?<=\n)(?=[^\W_])")
-"""Where both encodings cut a text anyway: before a single space and a letter or digit, and after a line."""
 
 ENCODINGS: Final[Mapping[str, tuple[str, str]]] = {
     # Source: tiktoken_ext/openai_public.py of tiktoken 0.14.
@@ -52,8 +52,8 @@ ENCODINGS: Final[Mapping[str, tuple[str, str]]] = {
 """Of each encoding the checksum of its vocabulary file, and how a text is cut before pairs are merged: a regular expression of
 Rust's fancy-regex."""
 
+# Encodings that differ from another one in special tokens only, which never occur in ordinary text.
 SAME_TEXT: Final[Mapping[str, str]] = {"o200k_harmony": "o200k_base"}
-"""Encodings that differ from another one in special tokens only, which never occur in ordinary text."""
 
 _UPPER, _LOWER, _IDEOGRAPHS = "A-Z\u00c0-\u00d6\u00d8-\u00de", "a-z\u00df-\u00f6\u00f8-\u00ff", "\u4e00-\u9fa5"
 _CLASSES: Final[Mapping[str, str]] = {

@@ -12,32 +12,25 @@ import attrs
 
 _LOW_TOKENS, _TILE_TOKENS, _TILE_PIXELS, _MOST_TILES = 85, 170, 512, 8
 _LONGEST_PIXELS, _SHORTEST_PIXELS = 2048, 768
-
 _PATCH_PIXELS = 28
 _ANTHROPIC_LONGEST_PIXELS = 1_568  # 56 patches
 _ANTHROPIC_MOST_TOKENS = 1_568
 
-_HEAD_CHARACTERS = 4 * 65_536
-"""Base64 that is decoded to find the size: 196 kB, more than the profiles and previews that JPEG files put before it."""
-
+_HEAD_CHARACTERS = 4 * 65_536  # decoded to find the size: 196 kB, more than the profiles and previews that JPEG puts before it
 _AUDIO_BYTES_A_TOKEN, _SPOKEN_BYTES_A_TOKEN = 400, 200
 """OpenAI counts a token for each 100 ms of a user's audio, and 50 ms of the assistant's (source: its guide on realtime costs);
 this is 32 kbit/s, the least that speech is commonly coded with, so that richer files count too high rather than too low."""
 
-_FILE_BYTES_A_TOKEN = 10
-"""No rule is published for files by size. A PDF page of 30 kB comes to 1,500 to 3,000 tokens of text and picture; pages of bare
-text may hold more tokens for their bytes."""
-
-_FILE_TOKENS = 3_000
-"""A file that is named only, by its id or a web address: a page of the costlier kind (source: Anthropic's guide on PDF support,
-1,500 to 3,000 tokens of text a page). ``report_usage`` corrects what a longer one costs."""
+_FILE_BYTES_A_TOKEN, _FILE_TOKENS = 10, 3_000
+"""No rule is published for files by size. A PDF page of 30 kB comes to 1,500 to 3,000 tokens of text and picture (source:
+Anthropic's guide on PDF support); bare text may hold more for its bytes. A file that is named only, by its id or a web address, counts as a
+page of the costlier kind; ``report_usage`` corrects what a longer one costs."""
 
 _OPAQUE_CHARACTERS_A_TOKEN = 4
 """Of encrypted text in base64: reasoning, signatures, the pages that search results stand for. No rule is published; a token of
 English is about four bytes, which base64 writes as 5.3 characters, so that this is high for most texts."""
 
 _OPAQUE_KEYS = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature"})
-
 _DATA_URL_CHARACTERS = 200  # that are looked at to find that a text is a data: URL
 
 
