@@ -120,10 +120,7 @@ def is_data(run: str) -> bool:
 
 
 def description(kind: str, base64: str, address: str) -> str:
-    """Return what is said in the place of a picture or file, such as ``[image, 700×500, 1.2 MB, kept at usr-12/3]``.
-
-    An empty kind is told by the first bytes; bytes and address may be empty where they are not known.
-    """
+    """Return a text such as ``[image, 700×500, 1.2 MB, kept at usr-12/3]``; the first bytes tell a kind that is empty."""
     size = size_of_base64(base64)
     begun = (begun for begun, pattern in _BEGINNINGS.items() if re.match(pattern, base64))
     said = [kind or ("image" if size else next(begun, "data"))]

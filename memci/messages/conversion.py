@@ -37,16 +37,10 @@ class Said:
 
 @attrs.frozen(kw_only=True)
 class Conversion:
-    """What a conversion made.
-
-    Attributes:
-        messages: The messages in the other format, the system prompt among them as messages of role ``system``; a session of
-            that format takes them.
-        lost: What did not come through, in the order of the messages; empty where nothing was lost.
-    """
+    """What a conversion made; a session of the other format takes the messages, the system prompt as those of role ``system``."""
 
     messages: list[Value]
-    lost: tuple[Problem, ...]
+    lost: tuple[Problem, ...]  # what did not come through, in the order of the messages; empty where nothing was lost
 
 
 def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
@@ -305,7 +299,7 @@ def _to_items(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[V
 def _to_anthropic(conversation: Sequence[Said], losses: list[Problem]) -> list[Value]:
     """Return the messages that say it, the first one after the system prompt the user's."""
     messages = anthropic.joined(_written(conversation, losses))
-    if messages and (last := anthropic.ended_value(messages[-1])) is not messages[-1]:
+    if messages and (last := anthropic.trimmed(anthropic.cleaned(messages[-1]))) is not messages[-1]:
         place = next(said.place for said in reversed(conversation) if said.role == "assistant")
         losses.append(Problem(place, "white space at the end, with which the call would be refused"))
         messages[-1] = last

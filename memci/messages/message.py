@@ -21,26 +21,18 @@ class Call:
 class Message:
     """A provider message. Immutable: ``value()`` makes a new dict at each call.
 
-    Attributes:
-        raw: The message as compact JSON, in UTF-8.
-        role: The provider's role, such as ``user``.
-        calls: Tool calls that this message makes, in order.
-        answers: Ids of the calls that this message answers, in order.
-        from_user: The user speaks here: role ``user``, and more than what tools answered.
-        partial: The model's answer may go on in the next message: an item of the Responses format, or a message that waits for
-            a tool which the provider runs. No page is cut between such a message and the assistant's next one.
-        literal: It is sent as it came: nothing in it belongs to an answer of the provider only.
-        attp: Whether a message that begins as an answer of ATTP is one; ``None`` where nobody noted it: then it is.
+    It is ``partial`` where the model's answer may go on in the next message: an item of the Responses format, or a message that
+    waits for a tool which the provider runs. No page is cut between such a message and the assistant's next one.
     """
 
-    raw: bytes
-    role: str
-    calls: tuple[Call, ...] = ()
-    answers: tuple[str, ...] = ()
-    from_user: bool = False
+    raw: bytes  # the message as compact JSON, in UTF-8
+    role: str  # the provider's, such as user
+    calls: tuple[Call, ...] = ()  # that it makes, in order
+    answers: tuple[str, ...] = ()  # ids of the calls that it answers, in order
+    from_user: bool = False  # the user speaks here: role user, and more than what tools answered
     partial: bool = False
-    literal: bool = True
-    attp: bool | None = None
+    literal: bool = True  # it is sent as it came: nothing in it belongs to an answer of the provider only
+    attp: bool | None = None  # whether one that begins as an answer of ATTP is one; None where nobody noted it: then it is
 
     @property
     def speaker(self) -> str:

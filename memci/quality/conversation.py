@@ -189,10 +189,7 @@ def _lines(path: Path, data: bytes) -> Iterator[Any]:
 
 
 def read_conversation(path: Path) -> Conversation:
-    """Read one conversation: ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``.
-
-    Raises ConfigError, with the file as ``path`` and the place in the text, if any of them is wrong or of another format.
-    """
+    """Read ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``; ConfigError where one is wrong."""
     document = read_document(path)
     try:
         return _conversation(document, path.stem)

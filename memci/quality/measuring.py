@@ -32,10 +32,7 @@ _TELLING = {"quality/report.py"}  # it says what was measured, and decides nothi
 
 
 class Cache:
-    """Results in files, each named by the hash of all that decides it: conversation, engine, its settings, budget and our code.
-
-    Several processes may share it. What cannot be read is measured again. The directory is made when the first one is written.
-    """
+    """Results in files, named by the hash of all that decides them; several processes may share it. What is damaged is none."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

@@ -1,6 +1,5 @@
 """Measuring what calls send, on the rendered messages alone: nothing here asks the engine."""
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
@@ -82,10 +81,7 @@ class PromptMeter:
         self._last_history = self._history
 
     def call(self, messages: Sequence[Mapping[str, Any]], tokens: int = 0) -> Prompt:
-        """Measure a window, of so many *tokens* by its own count, note its faults, and remember it for the next one.
-
-        O(messages, and the size of those that are new).
-        """
+        """Measure a window, of so many *tokens* by its own count, note its faults, and remember it. O(messages, size of new)."""
         sent = [self._message(value) for value in messages]
         prompt = Prompt(
             tokens=self._size(sum(message.tokens for message in sent)),
@@ -128,10 +124,7 @@ class PromptMeter:
 
 def encoder(counter: TokenCounter) -> Callable[[str], list[int]]:
     """Return what cuts text into the counter's own tokens, or those of ``FALLBACK_ENCODING`` for an estimate."""
-    return _load(counter.name if counter.exact else FALLBACK_ENCODING).encode_ordinary
-
-
-_load = functools.cache(encodings.load)  # 0.3 s, once for all replays of a process
+    return encodings.load(counter.name if counter.exact else FALLBACK_ENCODING).encode_ordinary
 
 
 def _common_prefix(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:

@@ -29,14 +29,6 @@ def _mean(total: float, number: int) -> float | None:
     return total / number if number else None
 
 
-def _share(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.1f}"
-
-
-def _count(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:,.0f}"
-
-
 @attrs.frozen
 class Figure:
     """A figure of one engine on one set at one budget; docs/quality.md says what each is."""
@@ -47,7 +39,10 @@ class Figure:
 
     def write(self, played: Played) -> str:
         """Return it as a table shows it."""
-        return (_share if self.heading.endswith("%") else _count)(self.of(played))
+        value = self.of(played)
+        if value is None:
+            return NOTHING
+        return f"{100 * value:.1f}" if self.heading.endswith("%") else f"{value:,.0f}"
 
 
 FIGURES = (  # in the order of the tables

@@ -24,9 +24,6 @@ _PAGES = "SELECT id, page FROM text WHERE id IN"
 _ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
 _ENTRIES = "SELECT position, role, text FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, {weights}) LIMIT ?"
-_WEIGHTS = "2.0, 1.0, 1.0"  # the user's words count twice
-_WEIGHTS_OF_USER = "1.0, 0.1, 0.0"  # beside them the words of the time
-_WEIGHTS_OF_OTHERS = "-1.0, 1.0, 0.0"  # a page holds the user's words too
 
 
 class PageSearch:
@@ -180,8 +177,8 @@ def _check(are_texts: bool) -> None:  # noqa: FBT001 (what is checked)
 def _weights(roles: frozenset[str] | None) -> str:
     """Return what a word in each column counts, so that pages where one of the roles says it come first."""
     if roles is None or roles > {"user"}:
-        return _WEIGHTS
-    return _WEIGHTS_OF_USER if "user" in roles else _WEIGHTS_OF_OTHERS
+        return "2.0, 1.0, 1.0"  # the user's words count twice
+    return "1.0, 0.1, 0.0" if "user" in roles else "-1.0, 1.0, 0.0"  # the words of the time little; a page holds the user's too
 
 
 def _limited(page: str, left: Sequence[int]) -> str:

@@ -99,7 +99,7 @@ def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> Pa
     """Return the searchable form of a page: of role, text and time of its entries, and the terms of its contents entry."""
     said = [(role, term_line(text), at) for role, text, at in entries]
     marks = dict.fromkeys(role_mark(role) for role, _, _ in said)
-    first = f"{term_line(_time_words([at for _, _, at in said]))}{' '.join(marks)} " if marks else " "
+    first = f"{term_line(_time_words(at for _, _, at in said))}{' '.join(marks)} " if marks else " "
     user = "".join(line for role, line, _ in said if role == "user")
     return PageText(user, "\n".join([first, *(line for _, line, _ in said)]), contents)
 
@@ -170,7 +170,7 @@ def _length(line: str) -> int:
     return max(0, line.count(" ") - 1)
 
 
-def _time_words(times: Sequence[str]) -> str:
+def _time_words(times: Iterable[str]) -> str:
     """Return the times as people and machines write them: the first in full, of the others those of another day."""
     shown: dict[str, str] = {}
     for at in times:

@@ -32,7 +32,6 @@ _TELLING_WORTH = 0.25
 _SENTENCE_START_WORTH = 0.2
 
 _CHANGE_CHARACTERS = 120
-_SHORTEST_WORD = 2
 _RARE_WORD_WORTH = 0.8
 _RARE_CHARACTERS_WORTH = 0.24
 _READING_VERBS_TABLE = """
@@ -218,7 +217,7 @@ def _keywords(passages: Sequence[Passage]) -> list[str]:
 
 def _is_rare(atom: Atom, word: str) -> bool:
     if word.isascii() or len(atom.forms) == 1:
-        return len(word) >= _SHORTEST_WORD and len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
+        return len(word) > 1 and len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
     return not is_function_character(word[0])
 
 

@@ -39,10 +39,7 @@ Block = dict[str, Any]
 
 
 def checked(value: object) -> dict[str, Any]:
-    """Check one message and return a copy; what it holds beyond the known keys is kept as it is.
-
-    A message of role ``system`` holds the system prompt, as text or as text blocks.
-    """
+    """Check one message and return a copy, unknown keys as they are; one of role ``system`` holds text or text blocks."""
     copy = reading.copied(value)
     if copy.get("role") in ("developer", "tool", "function"):
         problem = f"Anthropic's messages have no role {shown(copy['role'])}"
@@ -91,13 +88,11 @@ def result(call: Call, text: str) -> Message:
 
 
 def shortened(message: Message, text: str, *, keep_thinking: bool = True) -> Message:
-    """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*.
-
-    Thinking is kept whole, in its place, as the provider refuses it when it was changed, and a last assistant turn without it.
-    """
+    """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*."""
     content = message.value()["content"]
     if isinstance(content, str):
         return facts({"role": message.role, "content": text})
+    # Thinking is kept whole, in its place: the provider refuses it when it was changed, and a last assistant turn without it.
     kept: list[Block] = []
     open_calls = open_server_calls(content) if keep_thinking else set()
     for part in content:
@@ -133,7 +128,7 @@ def sent(message: Message) -> Message:
 def ended(message: Message) -> Message:
     """Return what a message is sent as at the end of a window: its last text without white space at its end."""
     value = message.value() if message.role == "assistant" else None
-    last = value and ended_value(value)
+    last = value and trimmed(cleaned(value))
     return message if last is None or last is value else facts(last)
 
 
@@ -155,7 +150,7 @@ def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [part for value in values[:first] for part in _as_blocks(said(value["content"]))]
     values = list(_distinct(joined(values[first:])))
-    kept = [value for value in map(_cleaned, values, lone_calls(values)) if value["content"]]
+    kept = [value for value in map(cleaned, values, lone_calls(values)) if value["content"]]
     kept[-1:] = map(trimmed, kept[-1:])
     _drop_breakpoints(system, kept)
     return system, [facts(value) for value in kept]
@@ -237,10 +232,7 @@ def has_breakpoint(part: Block) -> bool:
 
 
 def _set_breakpoints(values: Sequence[Block], places: Collection[int]) -> None:
-    """Set a breakpoint after the messages at some places, and take away all others. Changes the messages.
-
-    It stands on the last block that can have one and that stays in the window, of that message or of one before it.
-    """
+    """Set breakpoints after the messages at some places, each on the last block that can have one; others go. Changes them."""
     for value in values:
         for part in holders(value["content"]):
             part.pop("cache_control", None)
@@ -284,8 +276,7 @@ def _results_first(blocks: Iterable[Block]) -> list[Block]:
 def _distinct(values: Iterable[Block]) -> Iterator[Block]:
     """Yield the messages with an id of its own for each call: where it was there before, the first number that was not.
 
-    What a message gets depends on those before it only, so that a longer window begins with the same bytes. In no counter a
-    number has more tokens than another id, as long as there are fewer than a thousand.
+    It depends on the messages before only, so that windows begin alike; in no counter a number below 1,000 is longer than an id.
     """
     seen: set[str] = set()
     given: dict[str, str] = {}
@@ -309,10 +300,7 @@ def _with_id(part: Block, given: Mapping[str, str]) -> Block:
 
 
 def lone_calls(values: Sequence[Block]) -> Iterator[set[str]]:
-    """Yield for each message the provider's own calls of which its turn holds only one half, call or result.
-
-    The last message, with which the provider goes on, keeps its open calls.
-    """
+    """Yield for each message the provider's own calls of which its turn holds one half; the last message keeps its open ones."""
     for role, run in groupby(values, key=lambda value: value["role"]):
         turn = [value["content"] if isinstance(value["content"], list) else [] for value in run]
         lone = open_server_calls([part for content in turn for part in content]) if role == "assistant" else set()
@@ -326,18 +314,14 @@ def _holding(value: Block, content: str | list[Block]) -> Block:
     return value if content == value["content"] else {**value, "content": content}
 
 
-def _cleaned(value: Block, lone: Collection[str] = ()) -> Block:
+def cleaned(value: Block, lone: Collection[str] = ()) -> Block:
+    """Return a message without what the provider refuses in it; the same object where that is nothing."""
     content = said(value["content"])
     if isinstance(content, list):
         content = [part for part in content if server_call(part) not in lone]
         while content and content[-1]["type"] in THINKING:
             content.pop()
     return _holding(value, content)
-
-
-def ended_value(value: Block) -> Block:
-    """Return a message as it stands at the end of a window; the same object where it is sent as it came."""
-    return trimmed(_cleaned(value))
 
 
 def trimmed(value: Block) -> Block:

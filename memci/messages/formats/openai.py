@@ -107,10 +107,7 @@ def sent(message: Message) -> Message:
 
 
 def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
-    """Return what a call sends: the messages without what belongs to answers, and an empty text where the assistant says nothing.
-
-    What the assistant said aloud is named by its id, as the provider takes it. System messages stand among the others.
-    """
+    """Return what a call sends: nothing of answers only, what was said aloud by its id, a text where there is nothing."""
     return None, list(map(assembled, messages))
 
 
@@ -123,15 +120,13 @@ def _sent(value: dict[str, Any]) -> dict[str, Any]:
     kept = {key: item for key, item in value.items() if key not in _NOT_NULL or item not in (None, [])}
     kept.pop("parsed", None)
     if "tool_calls" in kept:
-        kept["tool_calls"] = [_sent_call(call) for call in kept["tool_calls"]]
+        kept["tool_calls"] = [
+            {**call, "function": {key: item for key, item in function.items() if key != "parsed_arguments"}}
+            if isinstance(function := call.get("function"), dict)
+            else call
+            for call in kept["tool_calls"]
+        ]
     return kept
-
-
-def _sent_call(call: dict[str, Any]) -> dict[str, Any]:
-    function = call.get("function")
-    if not isinstance(function, dict) or "parsed_arguments" not in function:
-        return call
-    return {**call, "function": {key: item for key, item in function.items() if key != "parsed_arguments"}}
 
 
 def _assembled(value: dict[str, Any]) -> dict[str, Any]:

@@ -48,8 +48,7 @@ def checked_role(value: Mapping[str, Any], roles: Collection[str]) -> str:
 def check_parts(content: object, role: str, path: str = "content", *, bound: Mapping[str, tuple[str, str]] = TOOL_BLOCKS) -> None:
     """Refuse what is no text and no list of typed parts, a part in the wrong role's message, and calls or results of one id.
 
-    A part of type ``text`` holds its text. *bound* are the types of parts that stand in messages of one role only, with the key
-    of the id that they carry, if any.
+    *bound* are the types of parts that stand in messages of one role only, with the key of the id that they carry, if any.
     """
     if isinstance(content, str):
         return

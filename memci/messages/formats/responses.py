@@ -92,10 +92,7 @@ def result(call: Call, text: str) -> Message:
 
 
 def shortened(message: Message, text: str) -> Message:
-    """Make an item that stands where *message* does, makes and answers the same calls, and holds only *text*.
-
-    Items that a text cannot stand for, reasoning among them, are given back as they are.
-    """
+    """Make an item for *message* with the same calls and answers and only *text*; one that no text stands for is given back."""
     value = message.value()
     if not is_item(value):
         own = message.role == "assistant" and isinstance(value["content"], list)
@@ -116,8 +113,7 @@ def shortened(message: Message, text: str) -> Message:
 def erased(message: Message) -> Message:
     """Make what is left of an item when its content is erased: role, and which call it makes or answers.
 
-    Calls of every kind become function calls, and all else a message: these are legal without what is gone, and without the ids
-    by which the provider knows the reasoning that belonged to them.
+    It is a function call, a result or a message: legal without what is gone, and without the ids that belong to reasoning.
     """
     if message.calls:
         call = message.calls[0]
@@ -167,8 +163,7 @@ def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tupl
 def _distinct(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the items with an id of its own for each call that stands open: where another has it, the first number that is free.
 
-    A result answers the newest open call of its id, as in a session. What an item gets depends on those before it only, and in no
-    counter a number has more tokens than another id, as long as there are fewer than a thousand.
+    A result answers the newest open call of its id, as in a session. Else as in Anthropic's format.
     """
     seen: set[str] = set()
     waiting: dict[str, list[str]] = {}

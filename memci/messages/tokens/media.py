@@ -23,8 +23,8 @@ this is 32 kbit/s, the least that speech is commonly coded with, so that richer 
 
 _FILE_BYTES_A_TOKEN, _FILE_TOKENS = 10, 3_000
 """No rule is published for files by size. A PDF page of 30 kB comes to 1,500 to 3,000 tokens of text and picture (source:
-Anthropic's guide on PDF support); bare text may hold more for its bytes. A file that is named only, by its id or a web address, counts as a
-page of the costlier kind; ``report_usage`` corrects what a longer one costs."""
+Anthropic's guide on PDF support); bare text may hold more for its bytes. A file that is named only, by its id or a web address,
+counts as a page of the costlier kind; ``report_usage`` corrects what a longer one costs."""
 
 _OPAQUE_CHARACTERS_A_TOKEN = 4
 """Of encrypted text in base64: reasoning, signatures, the pages that search results stand for. No rule is published; a token of
