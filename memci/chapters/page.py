@@ -1,6 +1,6 @@
-"""Pages, views on runs of linked messages, and the chapter that owns the list of them."""
+"""Pages, views on runs of linked messages, and the chapters that own the lists of them, but for archive and recall."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -371,3 +371,33 @@ def _chain(left: Any, right: Any) -> None:  # noqa: ANN401 (two nodes, or two pa
         left.next = right
     if right is not None:
         right.previous = left
+
+
+class SystemChapter(Chapter):
+    """The system prompt and the tool instructions: what stands first in every window. Never folded."""
+
+    def replace(self, pages: Iterable[Page]) -> None:
+        """Put these pages in the place of all there are. O(pages)."""
+        for page in self.pages():
+            self.remove_page(page)
+        for page in pages:
+            self.add_page(page)
+
+
+class ActiveChapter(Chapter):
+    """The last pages of the conversation, verbatim; the newest is the open page."""
+
+    @property
+    def open_page(self) -> Page | None:
+        """The page that the next message joins, unless it opens another."""
+        return self.last_page
+
+    def find_call(self, call_id: str) -> tuple[Page, MessageNode] | None:
+        """Return the nearest open call of this id, with its page. O(1) when it is in the open page, else O(pages)."""
+        page = self.last_page
+        while page is not None:
+            nodes = page.open_calls.get(call_id)
+            if nodes:
+                return page, nodes[-1]
+            page = page.previous
+        return None

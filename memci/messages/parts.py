@@ -103,8 +103,10 @@ def parts(value: dict[str, Any]) -> Iterator[Part]:
     elif isinstance(content, list):
         yield from _blocks(content)
     calls = value.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        yield _tool_call(call)
+    for item in calls if isinstance(calls, list) else ():
+        held = item.get("function", item.get("custom"))
+        function = held if isinstance(held, dict) else {"name": item.get("type", "")}
+        yield _call(item, item.get("id", ""), function.get("name", ""), function.get("arguments", function.get("input")))
     legacy = value.get("function_call")
     if isinstance(legacy, dict):
         yield _call(legacy, function_id(legacy.get("name")), legacy.get("name", ""), legacy.get("arguments"))
@@ -193,12 +195,6 @@ def _result(value: object, content: object, answered: str) -> Iterator[Part]:
 def _joined(inner: Iterable[Part]) -> str:
     words = (bytes_mark(part.value) or part.text if part.kind is PartKind.OTHER else part.text for part in inner)
     return "\n".join(filter(None, words))
-
-
-def _tool_call(item: dict[str, Any]) -> Part:
-    held = item.get("function", item.get("custom"))
-    function = held if isinstance(held, dict) else {"name": item.get("type", "")}
-    return _call(item, item.get("id", ""), function.get("name", ""), function.get("arguments", function.get("input")))
 
 
 def _call(value: dict[str, Any], call_id: object, name: object, arguments: object, kind: str = "") -> Part:

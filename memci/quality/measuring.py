@@ -5,9 +5,9 @@ import hashlib
 import itertools
 import os
 import signal
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing, contextmanager
+from contextlib import closing
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -150,23 +150,16 @@ def done(tasks: Mapping[_Name, Callable[[], _Result]], jobs: int) -> Generator[t
         ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(leash,)) as pool,
     ):
         try:
-            with _no_interrupts():  # submitting starts the processes, which take this over
-                futures = {pool.submit(task): key for key, task in tasks.items()}
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # an interrupt comes after the block
+            try:
+                futures = {pool.submit(task): key for key, task in tasks.items()}  # starts the processes, which take this over
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:
             end.close()  # leaving the pool waits for its processes
             raise
-
-
-@contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Hold interrupts back while the block runs; one that came meanwhile comes after it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(leash: Connection) -> None:

@@ -10,8 +10,7 @@ import attrs
 from memci.errors import InvalidMessageError
 from memci.messages import codec
 from memci.messages.formats.format import Format
-from memci.messages.tokens import encodings
-from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.counter import TokenCounter, tiktoken_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.played import Calls, Faults
 
@@ -124,7 +123,7 @@ class PromptMeter:
 
 def encoder(counter: TokenCounter) -> Callable[[str], list[int]]:
     """Return what cuts text into the counter's own tokens, or those of ``FALLBACK_ENCODING`` for an estimate."""
-    return encodings.load(counter.name if counter.exact else FALLBACK_ENCODING).encode_ordinary
+    return tiktoken_counter(counter.name if counter.exact else FALLBACK_ENCODING).load()
 
 
 def _common_prefix(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from memci.chapters.page import Chapter, MessageNode, Page
+from memci.chapters.page import Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import Attachment, RecallChapter
-from memci.chapters.segment import SystemChapter
 from memci.messages.formats import openai
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memci.archive.summarizers.entries import Entry, clean_name, flat, read_entries
 from memci.archive.summarizers.literals import LiteralKind, literals
 from memci.archive.summarizers.passage import TELLING_KEY, Atom
-from memci.archive.summarizers.rarity import STOP_WORTH, is_function_character
+from memci.archive.summarizers.rarity import FUNCTION_CHARACTERS, STOP_WORTH
 from memci.archive.summarizers.selection import JOIN, JOIN_TOKENS, Passage, choose, shown
 from memci.archive.summarizers.summary import Summary
 from memci.messages.message import Message
@@ -70,7 +70,8 @@ class ExtractiveSummarizer:
         spans, changes = _lined(_spans(passages)), _lined(_state_changes(entries))
         held = 0.5 * min(1.0, len(entities) / 8) + 0.3 * min(1.0, len(keywords) / 12)
         summary, outcome = _summary_and_outcome(passages)
-        title = one_line(_title(passages)) or _fallback_title(passages)  # what it says is worth less from here on
+        beginnings = (one_line(passage.text[:60]) or passage.opening.strip(" :(→") for passage in passages)
+        title = one_line(_title(passages)) or next(filter(None, beginnings), "no text")  # what it says is worth less from here on
         return Summary(
             title=title,
             summary=one_line(summary),
@@ -97,11 +98,10 @@ def _lined(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _weigh(passages: Sequence[Passage]) -> None:
-    """Set the worth of every atom: that of what it says, times the weight of who says it.
+    """Set the worth of every atom: that of what it says, times the weight of who says it; the user is taken to speak first.
 
-    Words and bare numbers after the twentieth atom of their passage count ``(20 / place) ** 0.3``, everything in a passage of
-    more than forty atoms that the user did not say ``(40 / atoms) ** 0.25``. What was said before in the page counts a quarter;
-    the user is taken to speak first.
+    Words and bare numbers late in a passage count less, and so do all atoms of a long one that the user did not say, and what
+    was said before in the page.
     """
     said: set[str] = set()
     for passage in sorted(passages, key=lambda passage: passage.speaker != "user"):
@@ -126,11 +126,6 @@ def _lines(passages: Sequence[Passage], max_tokens: int) -> tuple[str, ...]:
             opening = passage.following if passage.entry in lines else passage.opening
             lines[passage.entry] = lines.get(passage.entry, "") + opening + text + passage.closing
     return tuple(line.strip() for line in lines.values())
-
-
-def _fallback_title(passages: Sequence[Passage]) -> str:
-    found = (one_line(passage.text[:60]) or passage.opening.strip(" :(→") for passage in passages)
-    return next(filter(None, found), "no text")
 
 
 class _Telling(NamedTuple):
@@ -218,7 +213,7 @@ def _keywords(passages: Sequence[Passage]) -> list[str]:
 def _is_rare(atom: Atom, word: str) -> bool:
     if word.isascii() or len(atom.forms) == 1:
         return len(word) > 1 and len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
-    return not is_function_character(word[0])
+    return word[0] not in FUNCTION_CHARACTERS
 
 
 def _spans(passages: Sequence[Passage]) -> Iterable[str]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import attrs
 
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
-from memci.archive.summarizers.rarity import KNOWN, Told, chunks, pair_worth, word_worth
+from memci.archive.summarizers.rarity import CHUNK, KNOWN, Told, pair_worth, word_worth
 from memci.archive.summarizers.words import CJK, estimate, pairs
 
 READ_CHARACTERS = 20_000  # of the beginning, and of the end, of a long text that are read for rare words
@@ -175,7 +175,7 @@ def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap:
 def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
     """Cut a run of a script without spaces before and after the characters that join words."""
     before = ""
-    for chunk in chunks(run):
+    for chunk in CHUNK.findall(run):
         forms = tuple([(pair, pair_worth(pair) * _CHARACTER_WORTH) for pair in pairs(before + chunk)])
         found.append(Atom(position, position + len(chunk), len(chunk), forms, estimate(chunk), *gap))
         position += len(chunk)

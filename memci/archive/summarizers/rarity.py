@@ -69,7 +69,7 @@ _COMMON_CHINESE = """
 帮忙 麻烦 再帮 出去 过去 起来 出来 事情 东西 问题 开心 祝您 愉快 明白 清楚 欢迎 没问 当然 ます です した
 ない いる ある こと もの これ それ ため から まで よう
 """
-_FUNCTION_CHARACTERS = frozenset(
+FUNCTION_CHARACTERS = frozenset(  # of Chinese and Japanese, which join words rather than tell something
     "的了是我你您他她它们吗呢吧啊呀哦嗯么哪谁这那有个和与及或也都就还又很在把被让给对从到向于以而但着过之其请好要想能会去来不没再吧"
     "はがをにでともへのですますたてなしいるれらくけさこそかよねえおあう"
 )
@@ -86,7 +86,7 @@ _COMMON_PAIRS = frozenset(_COMMON_CHINESE.split()) | STOPWORDS
 _SHORT_WORTHS = (0.1, 0.1, 0.35, 0.6, 0.85)  # by length
 _LONGEST_WORD = 22
 _PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
-_CHUNK = re.compile("[{0}]|[^{0}]{{1,6}}".format("".join(sorted(_FUNCTION_CHARACTERS))))
+CHUNK = re.compile("[{0}]|[^{0}]{{1,6}}".format("".join(sorted(FUNCTION_CHARACTERS))))  # one of them, or what stands between
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")
 
 
@@ -108,18 +108,8 @@ def word_worth(word: str, *, starts_sentence: bool) -> float:
     return _SHORT_WORTHS[length] if length < len(_SHORT_WORTHS) and word.isascii() else RARE_WORTH
 
 
-def is_function_character(character: str) -> bool:
-    """Whether a character of Chinese or Japanese joins words rather than tells something."""
-    return character in _FUNCTION_CHARACTERS
-
-
-def chunks(run: str) -> list[str]:
-    """Cut a run of characters without spaces into function characters and what stands between them, six at most. O(length)."""
-    return _CHUNK.findall(run)
-
-
 def pair_worth(pair: str) -> float:
     """Return how much a pair of neighbouring characters of a script without spaces tells, 0 to 1."""
     if pair in _COMMON_PAIRS:
         return STOP_WORTH
-    return _PAIR_WORTHS[(pair[0] in _FUNCTION_CHARACTERS) + (pair[-1] in _FUNCTION_CHARACTERS)]
+    return _PAIR_WORTHS[(pair[0] in FUNCTION_CHARACTERS) + (pair[-1] in FUNCTION_CHARACTERS)]

@@ -9,9 +9,8 @@ import attrs
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
 from memci.archive.contents.contents_page import Item
-from memci.chapters.page import Chapter, MessageNode, Page
+from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
-from memci.chapters.segment import ActiveChapter, SystemChapter
 from memci.engine.history.events import WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats

@@ -102,10 +102,10 @@ def get_counter(name: str) -> TokenCounter:
     """
     if name == APPROXIMATE:
         return ApproximateCounter()
-    return _tiktoken_counter(name if name in ENCODINGS else _encoding_of_model(name))
+    return tiktoken_counter(name if name in ENCODINGS else _encoding_of_model(name))
 
 
-_tiktoken_counter = functools.cache(TiktokenCounter)
+tiktoken_counter = functools.cache(TiktokenCounter)  # by a name in ENCODINGS
 
 
 def _encoding_of_model(name: str) -> str:

@@ -5,7 +5,6 @@ tiktoken's own ``get_encoding`` downloads a vocabulary at first use. Here an enc
 written. tiktoken takes 0.2 s to build its tables; ``Vocabulary`` counts the first texts of a process without.
 """
 
-import functools
 import importlib.util
 import re
 import zlib
@@ -156,12 +155,6 @@ class Vocabulary:
                 break
             parts[place : place + 2] = [parts[place] + parts[place + 1]]
         return len(parts)
-
-
-@functools.cache
-def load(name: str) -> "tiktoken.Encoding":
-    """Build an encoding of ``ENCODINGS`` for ordinary text, as ``Vocabulary.read`` does. 0.2 to 0.4 s, 60 MB, once."""
-    return Vocabulary.read(name).encoding()
 
 
 @attrs.define(eq=False)
