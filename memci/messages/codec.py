@@ -1,7 +1,6 @@
 """JSON values as bytes and back, losing nothing, and how values come in from callers.
 
-orjson does the work, but for integers beyond 64 bits and lone surrogates, which go through the standard library: plain JSON too,
-that begins with a space, by which ``decode`` knows it.
+orjson does the work; integers beyond 64 bits and lone surrogates go through the standard library, after a space that tells them.
 """
 
 import json

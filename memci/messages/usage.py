@@ -1,8 +1,4 @@
-"""How many tokens a provider says that a prompt had.
-
-Sources: the references of OpenAI's APIs, whose counts include what came from the cache, and of Anthropic's Messages API, where
-``input_tokens`` are what the two counts of the cache leave.
-"""
+"""How many tokens a provider says that a prompt had, by the references of OpenAI's APIs and Anthropic's Messages API."""
 
 from collections.abc import Mapping
 

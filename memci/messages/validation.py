@@ -1,7 +1,4 @@
-"""Whether a provider would take a list of messages.
-
-Sources: those of the formats, and the errors with which the providers answer the rest, such as empty texts and ids that repeat.
-"""
+"""Whether a provider would take a list of messages, by the sources of the formats and the errors with which providers answer."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

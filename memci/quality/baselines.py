@@ -103,11 +103,7 @@ class SlidingPages(SlidingMessages):
 
 
 class FullTextSearch:
-    """Pages in SQLite's FTS5 with its own ranking, in memory. A query is its content words, joined by OR.
-
-    Words are cut as memci cuts them, Chinese into pairs of characters, as FTS5 by itself finds nothing in it; there is no
-    stemming, no field, and no look at neighbours.
-    """
+    """Pages in SQLite's FTS5, in memory: its own ranking, memci's cutting of words, no stemming, fields or neighbours."""
 
     def __init__(self, pages: Iterable[tuple[str, str]]) -> None:
         self._connection = sqlite3.connect(":memory:")
@@ -138,12 +134,11 @@ def lead(text: str, characters: int) -> str:
 
 
 class AppendedLeads(WholeHistory):
-    """Recent turns, and an append-only contents page of lead sentences.
+    """Recent turns, and an append-only contents page of lead sentences; a plain full-text search finds all turns.
 
     When the window is full, the oldest turns leave it at once, down to half of their room, so that most calls begin with all of
     the call before. For each a line is appended: the lead of the user's first message and that of the last answer. The contents
-    page has a quarter of the budget; when it is full, its older half goes. All turns are kept, and a plain full-text search
-    finds them.
+    page has a quarter of the budget; when it is full, its older half goes.
     """
 
     def __init__(self, budget: int, counter: TokenCounter) -> None:
@@ -209,11 +204,7 @@ class AppendedLeads(WholeHistory):
 
 
 class RewrittenLeads(AppendedLeads):
-    """The same with a window that holds as much as it can: one turn leaves at a time, and all lines are made anew at every call.
-
-    The leads are as long as the contents page's quarter of the budget allows for all turns that have left; where even the
-    shortest are too long, the oldest lines go.
-    """
+    """The same with a window that holds what it can: turns leave one by one, and leads are as long as all of them have room."""
 
     def __init__(self, budget: int, counter: TokenCounter) -> None:
         super().__init__(budget, counter)

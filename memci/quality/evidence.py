@@ -59,10 +59,9 @@ class EvidenceTurns:
 def find_evidence(
     engine: ContextEngine, conversation: Conversation, window: Sequence[Mapping[str, Any]], pages: Sequence[HeldPage]
 ) -> Evidence:
-    """Return what of the answers the last window shows. O(questions · their evidence, and the window).
+    """Return what of the answers, as the turns of their evidence hold them, the last window shows. O(questions, and the window).
 
-    What can be shown of an answer is what stands in the turns that hold its evidence. What an engine says of a page is not
-    believed: verbatim is a page whose evidence is in the window, indexed one whose entry begins a line of it.
+    An engine is not believed: verbatim is a page whose evidence is in the window, indexed one whose entry begins a line of it.
     """
     turns = EvidenceTurns(conversation)
     system = {codec.encode(value) for value in conversation.system}
@@ -102,8 +101,7 @@ def find_recall(
 ) -> dict[str, Recall]:
     """Ask every question as a query, and return what was found by category; empty for an engine without a search.
 
-    The whole conversation is searched, pages that stand in the window too, so that the figures do not depend on the budget.
-    A message of the evidence that no page holds counts as a page that was not found. O(questions · a search).
+    All pages are searched, so that the budget does not count; evidence that no page holds counts as a page that is not found.
     """
     found: dict[str, Recall] = {}
     turns = EvidenceTurns(conversation)

@@ -133,10 +133,9 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
 
 
 def done(tasks: Mapping[_Name, Callable[[], _Result]], jobs: int) -> Generator[tuple[_Name, _Result], None, None]:
-    """Yield what the tasks return, each with its key, as it comes; by one process in their order.
+    """Yield what the tasks return, each with its key, as it comes; one job is done by this process, in order.
 
-    When the iterator is closed, an interrupt (Ctrl-C) included, the processes end at once, whatever they do. They hear of no
-    interrupt themselves, and end too when this process is killed. One job is done by this process.
+    The processes end at once when the iterator is closed, by an interrupt (Ctrl-C) too, of which they do not hear, or killed.
     """
     if min(jobs, len(tasks)) <= 1:
         for key, task in tasks.items():

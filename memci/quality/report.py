@@ -110,9 +110,8 @@ def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
 def draw(rows: Sequence[Row]) -> str:
     """Return an SVG document: a panel for each set, in which an engine is a line over its budgets; its dots grow with them.
 
-    To the right a call costs more (a logarithmic scale). Upwards stands how much of the answers is shown at their pages; for a
-    set without questions, how many of the conversation's own tokens are in a window word for word. Hollow dots: windows that
-    were over their budget; one that is higher than all others stands at the upper edge.
+    To the right a call costs more, on a logarithmic scale; upwards more of the answers is shown at their pages, or without
+    questions, of the conversation word for word. Hollow dots were over their budget; one above all others stands at the edge.
     """
     panels = list(dict.fromkeys(row.set for row in rows))
     colours = dict(zip(dict.fromkeys(row.engine for row in rows), itertools.cycle(_COLOURS), strict=False))

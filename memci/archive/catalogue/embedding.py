@@ -8,7 +8,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memci.archive.catalogue.index_file import Database, damaged
+from memci.archive.catalogue.index_file import Database, refuse_damaged
 from memci.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def cosines(
 ) -> dict[int, float]:
     """Return the cosines, of at least *least*, of the vectors of pages with that of a query; by place, the highest first.
 
-    Reads all vectors of the index, a few at a time, 520 bytes a page; *extra* has, by place, the texts of the entries of pages
-    that are compared too, or instead of what the index holds of them.
+    Reads all vectors, 520 bytes a page; *extra* has, by place, the texts of pages that are compared too, or instead.
     """
     import numpy as np  # noqa: PLC0415 (optional)
 
@@ -116,8 +115,7 @@ def cosines(
     while part := list(islice(rows, _READ_PAGES)):
         codes = np.frombuffer(b"".join(row[2] for row in part), np.int8)
         if len(codes) != len(part) * _DIMENSIONS:
-            message = "a vector has another length"
-            raise damaged(message)
+            refuse_damaged("a vector has another length")
         # Not @: the threads that it may use are slower than none at this size where other programs run.
         dots = np.einsum("ij,j->i", codes.reshape(-1, _DIMENSIONS).astype(np.float32), asked)
         values = dots * np.array([row[1] for row in part], np.float32)

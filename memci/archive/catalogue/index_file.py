@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from memci.archive import disk
 from memci.archive.catalogue.page_facts import INDEX_PLACE
@@ -122,9 +122,10 @@ class Database:
         self.connection.close()
 
 
-def damaged(what: object) -> CorruptError:
-    """Return the error for an index that is not what was written."""
-    return CorruptError(f"the index of pages is damaged ({what}); it is rebuilt from the journal", session="", place=INDEX_PLACE)
+def refuse_damaged(what: object) -> NoReturn:
+    """Raise the error of an index that is not what was written; *what* may be the error that told it."""
+    message = f"the index of pages is damaged ({what}); it is rebuilt from the journal"
+    raise CorruptError(message, session="", place=INDEX_PLACE) from (what if isinstance(what, Exception) else None)
 
 
 def open_for_writing(path: str) -> Database:
@@ -195,7 +196,7 @@ def _mapped_errors() -> Iterator[None]:
     except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
         kind = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
         if not isinstance(error, OSError) and kind not in _PASSING:
-            raise damaged(error) from error
+            refuse_damaged(error)
         advice = MORE_DESCRIPTORS if disk.is_out_of_descriptors() else "see to the room and the rights of its file, or try again"
         message = f"the index of pages cannot be used now ({error}): {advice}; the journal is not affected"
         raise UnavailableError(message) from error

@@ -9,7 +9,7 @@ import attrs
 
 from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
-from memci.archive.catalogue.index_file import Database, damaged, row_sum
+from memci.archive.catalogue.index_file import Database, refuse_damaged, row_sum
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
 from memci.archive.catalogue.page_search import ExtraPage, Filter, IndexHit, PageSearch
 from memci.archive.catalogue.search import page_text, term_line
@@ -96,8 +96,7 @@ class PageIndex:
     def reset(self) -> None:
         """Empty the index, so that none of the old bytes is left in its file. O(its size).
 
-        The file stays the same one, as other processes may have it open; only a damaged one is deleted and made anew. Raises
-        ``UnavailableError`` if it is not known to be done, such as where another process reads it all the time.
+        Only a damaged file is deleted, as others may have it open; ``UnavailableError`` where one reads it all the time.
         """
         try:
             with self.write() as writer:
@@ -140,8 +139,7 @@ class PageIndex:
         """Return the facts of a page, or ``None`` where there is none. O(1); O(pages) where there is none."""
         found = self._facts("WHERE name = ?", index)
         if not found and any(facts.index == index for facts in self.all_pages()):
-            message = "a page is not found by its name"
-            raise damaged(message)
+            refuse_damaged("a page is not found by its name")
         return found[0] if found else None
 
     def _facts(self, condition: str, *values: object) -> list[PageFacts]:
@@ -152,8 +150,7 @@ class PageIndex:
         sums = "(SELECT page_sum FROM meta)"
         rows = self._db().run(f"SELECT {_COLUMNS}, page_sum, {sums} FROM page {_BY_AGE}")  # noqa: S608 names of columns
         if sum(row[-2] for row in rows) != (rows[0][-1] if rows else self._db().one("SELECT page_sum FROM meta")[0]):
-            message = "pages are missing, or there twice"
-            raise damaged(message)
+            refuse_damaged("pages are missing, or there twice")
         return [_checked(row[:-1]) for row in rows]
 
     def pages(self, *, numbers: tuple[int, int] = (0, _MOST)) -> Iterator[PageFacts]:
@@ -202,7 +199,7 @@ class PageIndex:
             rows = self._db().run(f"{_CHECKPOINTS} {condition}", *values)
             return [Checkpoint(**dict(zip(_CHECKPOINT, row, strict=True))) for row in rows]
         except ValueError as error:
-            raise damaged(error) from error
+            refuse_damaged(error)
 
     def search(
         self,
@@ -213,14 +210,12 @@ class PageIndex:
         extra: Sequence[ExtraPage] = (),
         embedder: "Embedder | None" = None,
     ) -> list[IndexHit]:
-        """Return at most *limit* pages that answer a query, best first; none where the query holds no word.
+        """Return at most *limit* pages that answer a query, best first: any of its words counts, nothing in it is syntax.
 
-        The query is plain text: any of its words counts, and nothing in it is syntax. Costs about what the one full-text query
-        costs, and no more than a bounded number of pages beside it; a filter is asked for each match, and limited to roles, the
-        text of each match where one of them speaks may be read. *extra* pages are not in the index, or not as they are now.
-
-        With an embedder, pages of a similar meaning are found too, except where roles limit the search. Missing vectors are made
-        first, of the youngest 256 pages or 100,000 characters, and all vectors are read: O(pages), at a microsecond or two each.
+        Costs about what the one full-text query costs, and a bounded number of pages beside it; a filter is asked for each match,
+        and limited to roles, the text of each match may be read. *extra* pages are not in the index, or not as they are now. With
+        an embedder, pages of a similar meaning are found too, except where roles limit the search: missing vectors are made, of
+        the youngest 256 pages or 100,000 characters, and all vectors are read: O(pages), at a microsecond or two each.
         """
         if embedder is not None:
             self._add_vectors(embedder)
@@ -249,8 +244,7 @@ class PageIndex:
     def _position(self) -> tuple[int, str]:
         row = self._db().one("SELECT seq, mark FROM meta")
         if row is None or [type(value) for value in row] != [int, str]:
-            message = "its metadata row is missing"
-            raise damaged(message)
+            refuse_damaged("its metadata row is missing")
         return row  # type: ignore[no-any-return]  # the types were looked at
 
 
@@ -323,8 +317,7 @@ class IndexWriter:
         for name in self._changed:
             row = self._db.one(f"{_PAGES} WHERE name = ?", name)
             if row is None:
-                message = f"page {name} is gone"
-                raise damaged(message)
+                refuse_damaged(f"page {name} is gone")
             *facts, old = row
             new = row_sum(facts)
             self._db.run("UPDATE page SET page_sum = ? WHERE name = ?", new, name)
@@ -419,6 +412,5 @@ def _checked(row: Sequence[Any]) -> PageFacts:
     """Make facts of a row of a page with its checksum; a damaged file may hold anything in any column."""
     *facts, known = row
     if row_sum(facts) != known:
-        message = f"the facts of {str(facts[0])[:40]!r} are not what was written"
-        raise damaged(message)
+        refuse_damaged(f"the facts of {str(facts[0])[:40]!r} are not what was written")
     return PageFacts(**dict(zip(_FACTS, facts, strict=True)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.catalogue import search
-from memci.archive.catalogue.index_file import Database, damaged
+from memci.archive.catalogue.index_file import Database, refuse_damaged
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.embedding import Embedder
@@ -206,8 +206,7 @@ class PageSearch:
 
 def _check(are_texts: bool) -> None:  # noqa: FBT001 (what is checked)
     if not are_texts:
-        message = "a text column holds no text"
-        raise damaged(message)
+        refuse_damaged("a text column holds no text")
 
 
 def _weights(roles: frozenset[str] | None) -> str:

@@ -120,14 +120,13 @@ def rank(
     entry_terms: float,
     cosines: Mapping[int, float] = MappingProxyType({}),
 ) -> list[tuple[float, Candidate]]:
-    """Score pages by their own words and by their neighbours'; best first, the older first among equals.
+    """Score pages by their own words and by their neighbours'; best first, the older first among equals. Fills counts in.
 
     The score is a weighted sum of three, each as a share of what it can reach: BM25 over the terms of the page and, less with
-    each step, of its neighbours, where a long entry counts less for each word; the share of the query that page and neighbours
-    cover together; BM25 over the user's words. What a page's cosine has above that of unlike texts is added, with a weight.
-    A page with no word of the query is left out, unless its cosine is at least 0.3, or its neighbours hold at least four words:
-    the answer to a question often stands beside its words. *weights* are by term, *cosines* by place; *entry_terms* is the mean
-    size of an entry. Fills counts in. O(text of the candidates · terms).
+    each step, of its neighbours; the share of the query that they cover together; BM25 over the user's words. What a cosine has
+    above that of unlike texts is added, with a weight. A page with no word of the query is left out, unless its cosine is at
+    least 0.3, or its neighbours hold at least four words: the answer to a question often stands beside its words. *weights* are
+    by term, *cosines* by place; *entry_terms* is the mean size of an entry. O(text of the candidates · terms).
     """
     needles = [(name, f" {name} ", weight) for name, weight in weights.items()]
     near: dict[int, dict[str, float]] = {candidate.place: {} for candidate in candidates}

@@ -193,8 +193,7 @@ class Shrinking:
     def _spans(self, items: Sequence[Item]) -> tuple[tuple[int, str], ...]:
         """Return the most telling span of each item, then the second of each, and so on; of directories in proportion to pages.
 
-        Those of a few words come first each time, so that more pages are named. What only holds words that are common in the
-        contents page is left out, and what was there before.
+        Short ones come first each time, so that more pages are named. What only has common words, or those before, is left out.
         """
         found: list[tuple[int, str]] = []
         seen: set[str] = set()

@@ -10,11 +10,7 @@ from memci.archive.summarizers.words import CJK
 
 
 class LiteralKind(Enum):
-    """The kinds of literal value that a summary tells apart, each with a worth; a rare word has 1.
-
-    A ``BLOB`` is a value too long to be of use on a line; a ``PAIR`` is a key with its value, or a key alone, of structured data
-    (``literals`` finds none: whoever reads the structure knows them).
-    """
+    """The kinds of literal value that a summary tells apart, each with a worth; a rare word has 1."""
 
     URL = "url", 1.8
     EMAIL = "email", 2.0
@@ -28,8 +24,8 @@ class LiteralKind(Enum):
     MONEY = "money", 1.8
     QUANTITY = "quantity", 1.4
     NUMBER = "number", 0.9
-    BLOB = "blob", 0.1
-    PAIR = "pair", 1.0
+    BLOB = "blob", 0.1  # too long to be of use on a line
+    PAIR = "pair", 1.0  # a key with its value, or alone, of structured data; ``literals`` finds none
 
     def __init__(self, _: str, worth: float) -> None:
         self.worth = worth

@@ -184,7 +184,6 @@ def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
 
 
 def _whole(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
-    """Make the atom of a literal value."""
     worth, shown = kind.worth, text[start:end]
     if kind is LiteralKind.NUMBER and gap[2] and text[end : end + 1] in _AFTER_LIST_NUMBER:
         worth = _LIST_NUMBER_WORTH

@@ -65,17 +65,14 @@ def shown(passage: Passage, stretches: Sequence[Stretch]) -> str:
 
 
 class _Choice:
-    """One pass over the atoms of all passages, the most telling first, while there is room.
-
-    ``joins[i]`` is what the gap before atom *i* costs, infinite where it cannot be shown; one more atom than there are, which
-    is never taken, stands at the end and, as Python counts, before the first.
-    """
+    """One pass over the atoms of all passages, the most telling first, while there is room."""
 
     def __init__(self, passages: Sequence[Passage], room: float, *, loners: bool) -> None:
         self.passages = passages
         self.left = room
         self.loners = loners
         self.atoms = [atom for passage in passages for atom in passage.atoms]
+        # What the gap before each atom costs; one more that is never taken stands at the end and, as Python counts, at place -1.
         self.joins = [*[_APART if atom.gap is None else atom.gap_cost for atom in self.atoms], _APART]
         self.costs = [atom.cost for atom in self.atoms]
         self.worths = [atom.worth for atom in self.atoms]

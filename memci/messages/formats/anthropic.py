@@ -168,7 +168,6 @@ def _check_block(part: dict[str, Any], role: str, path: str) -> None:
 
 
 def _sent(value: Block) -> Block:
-    """Return a message as the provider takes it, without what belongs to its answers only."""
     kept = {key: item for key, item in value.items() if key not in OF_ANSWERS}
     if isinstance(value["content"], list):
         kept["content"] = list(map(_sent_block, value["content"]))

@@ -121,8 +121,8 @@ def _sent(value: dict[str, Any]) -> dict[str, Any]:
     kept.pop("parsed", None)
     if "tool_calls" in kept:
         kept["tool_calls"] = [
-            {**call, "function": {key: item for key, item in function.items() if key != "parsed_arguments"}}
-            if isinstance(function := call.get("function"), dict)
+            {**call, "function": {key: item for key, item in call["function"].items() if key != "parsed_arguments"}}
+            if isinstance(call.get("function"), dict)
             else call
             for call in kept["tool_calls"]
         ]

@@ -162,11 +162,10 @@ class TiktokenCounter:
     """Counts with a byte-pair encoding.
 
     The vocabulary is read at the first count (40 to 140 ms); ConfigError where it is missing or damaged. A process that counts
-    more than ``FIRST_CHARACTERS``, or characters of rarer scripts, loads tiktoken too (0.2 s); the counts are the same.
-
-    Special tokens in a text, such as ``<|endoftext|>``, count as the ordinary text that they are; a lone surrogate counts as
-    the replacement character. A count is exact, but for texts above ``CHUNK_CHARACTERS`` that have no line end and no space
-    between words for 4,000 characters on end: there it may be a few tokens a chunk too high.
+    more than ``FIRST_CHARACTERS``, or characters of rarer scripts, loads tiktoken too (0.2 s); the counts are the same. Special
+    tokens in a text, such as ``<|endoftext|>``, count as ordinary text, a lone surrogate as the replacement character. A count is
+    exact, but for texts above ``CHUNK_CHARACTERS`` that have no line end and no space between words for 4,000 characters on end:
+    there it may be a few tokens a chunk too high.
     """
 
     exact: ClassVar[bool] = True

@@ -1,7 +1,4 @@
-"""What pictures, sound, files and encrypted texts cost, wherever they stand in a JSON value: base64 is never counted as text.
-
-They are found by the shapes in the references of OpenAI's chat completions and Responses API and of Anthropic's Messages API.
-"""
+"""What pictures, sound, files and encrypted texts cost, by the shapes in the references of OpenAI and Anthropic."""
 
 import binascii
 import math

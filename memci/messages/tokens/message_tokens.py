@@ -1,7 +1,6 @@
 """How many tokens a message, a list of tools and the start of a reply take of a window.
 
-Source of the framing: the OpenAI cookbook, "How to count tokens with tiktoken". On messages of plain text the counts here are the
-cookbook's; where it says nothing they lean upwards.
+Source of the framing: the OpenAI cookbook, "How to count tokens with tiktoken"; where it says nothing, counts lean upwards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -104,7 +103,6 @@ def _count_json(value: object, counter: TokenCounter) -> int:
 
 
 def _enum_items(schema: object) -> int:
-    """Count the items of all ``enum`` lists in a schema."""
     if isinstance(schema, Mapping):
         allowed = schema.get("enum")
         return (len(allowed) if isinstance(allowed, list) else 0) + sum(map(_enum_items, schema.values()))
