@@ -54,8 +54,7 @@ _TEXT_KEYS = frozenset({"text", "content", "output", "arguments", "input"})
 def described(text: str, address: str = "", *, known: bool = True) -> str:
     """Return a text with a description in the place of each picture or file in it. O(its size).
 
-    Any other base64 may be meant to be read, and stays in a *known* text, which is one of a message. *address* is where the text
-    is kept whole, such as ``usr-12/3``, if anywhere.
+    In a *known* text, one of a message, any other base64 stays, to be read. *address* is where it is kept whole, if anywhere.
     """
     if "base64" not in text.lower() and not has_run(text.encode("utf-8", "surrogatepass"), _LINE_CHARACTERS):
         return text

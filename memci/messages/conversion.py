@@ -79,10 +79,9 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
 def _answered(conversation: Iterable[Said], to: str) -> list[Said]:
     """Return what was said with each result directly after the message that makes its call, as providers want them. O(its size).
 
-    A result answers the newest call of its id that has none, as in a session. Results of one message's calls keep their order;
-    what stands beside a result, and a result without a call, stay where they are. Where calls of one message have one id, as
-    items of an answer can, the later ones get others, and their results too; in Anthropic's format, all calls get ids of their
-    own, of the characters that it takes.
+    A result answers the newest call of its id that has none, as in a session; one without a call stays where it is. Where calls
+    of one message have one id, as items of an answer can, the later ones get others, and their results too; in Anthropic's
+    format, all calls get ids of their own, of the characters that it takes.
     """
     turns: list[list[Said]] = []  # what a message says, and the results of its calls
     waiting: dict[str, list[tuple[Value, list[Said]]]] = {}

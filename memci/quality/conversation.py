@@ -149,9 +149,8 @@ class ConversationSet:
 def read_set(path: Path, counter: TokenCounter, join: int | None = None) -> ConversationSet:
     """Read a file, or all ``.json`` files of a directory, as one set; each conversation gets 1,000 tokens of system messages.
 
-    The conversations of a directory in which nobody asks a question are short ones of agents and assistants, as they are found;
-    they are joined, *join* to one (all by default), so that there is something to leave out of a window. Raises ConfigError if
-    a file cannot be read, or is no conversation.
+    Those of a directory without questions are short; they are joined, *join* to one (all by default), so that there is something
+    to leave out of a window. Raises ConfigError if a file cannot be read, or is no conversation.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:

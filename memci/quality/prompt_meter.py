@@ -44,7 +44,7 @@ class Prompt:
 class PromptMeter:
     """Measures the calls of one conversation, one after the other. Keeps what it found out of the last call's messages.
 
-    *counter* is what *budget* is compared with, *encode* cuts text into tokens (by default as ``encoder`` says). ``calls`` and
+    *counter* is what *budget* is compared with, *encode* cuts text into tokens, by default as the counter does. ``calls`` and
     ``faults`` are of the windows; ``whole`` is what all messages so far would have sent at every call.
     """
 
@@ -52,7 +52,8 @@ class PromptMeter:
         self, counter: TokenCounter, wire: Format, budget: int, encode: Callable[[str], list[int]] | None = None
     ) -> None:
         self.calls, self.whole, self.faults = Calls(), Calls(), Faults()
-        self._counter, self._wire, self._budget, self._encode = counter, wire, budget, encode or encoder(counter)
+        self._counter, self._wire, self._budget = counter, wire, budget
+        self._encode = encode or tiktoken_counter(counter.name if counter.exact else FALLBACK_ENCODING).load()
         self._known: dict[bytes, SentMessage] = {}
         self._last: list[SentMessage] = []
         self._history = self._last_history = Calls()
@@ -119,11 +120,6 @@ class PromptMeter:
             texts.append(codec.encode(rest).decode())
         starts = ((text, start) for text in texts for start in range(0, len(text), _CHUNK_CHARACTERS))
         return tuple(token for text, start in starts for token in self._encode(text[start : start + _CHUNK_CHARACTERS]))
-
-
-def encoder(counter: TokenCounter) -> Callable[[str], list[int]]:
-    """Return what cuts text into the counter's own tokens, or those of ``FALLBACK_ENCODING`` for an estimate."""
-    return tiktoken_counter(counter.name if counter.exact else FALLBACK_ENCODING).load()
 
 
 def _common_prefix(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:

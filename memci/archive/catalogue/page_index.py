@@ -355,8 +355,7 @@ class IndexWriter:
     def drop_from(self, index: str, position: int) -> None:
         """Go back to before an entry: it, the entries after it in its page, and all later pages go, with their keys and calls.
 
-        Calls that the dropped entries answered are open again. The page goes too when it loses all its entries; else its facts
-        and its searchable text are mended, but for ``tokens``. O(size of the pages concerned).
+        Calls that they answered are open again. An emptied page goes; else facts, but for ``tokens``, and text are mended.
         """
         for (later,) in self._db.run("SELECT name FROM page WHERE number > ?", page_number(index)):
             if segment_of(later) == segment_of(index):

@@ -218,9 +218,8 @@ def _relative_length(line: str, entry_terms: float) -> float:
 def snippet(text: str, weights: Mapping[str, float], before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
     """Return the passage of *text* that holds the most of the query (*weights* by term), with room left what stands beside it.
 
-    At most 200 characters, cut between words where it can be. The passage goes on in its own text, and then in the texts around
-    it, first in those after it, each on a line of its own. A passage that ends in a question leaves room for what answers it.
-    O(length of the text); of the texts around it, 200 characters at the near end are enough.
+    At most 200 characters, cut between words where it can be. The passage goes on in its own text, then in those after and before
+    it, each on its own line; one that ends in a question leaves room for what answers it. O(length of the text).
     """
     following, preceding = ([found for each in texts if (found := each.strip())] for texts in (after, before))
     left, right, asks = _passage(text, weights, answered=bool(following))

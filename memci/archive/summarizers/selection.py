@@ -42,7 +42,7 @@ def choose(passages: Sequence[Passage], room: float) -> list[list[Stretch] | Non
     """Choose for each passage which stretches to show, together within *room* tokens; ``None`` for a passage that is left out.
 
     They have two words at least; a literal value may stand alone as long as most words of the page do not. Greedy by worth for
-    each token, with a heap of upper bounds (the lazy form of the greedy algorithm: Minoux, 1978). O(atoms · log atoms).
+    each token, with a heap of upper bounds (the lazy form: Minoux, 1978). O(atoms · log atoms).
     """
     chosen = _Choice(passages, room, loners=True).make()
     pairs = zip(passages, chosen, strict=True)

@@ -65,9 +65,8 @@ def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
 def words(text: str) -> list[str]:
     """Return the words of a text, lower-cased, in order. O(length of the text).
 
-    A run of characters from a script without spaces gives its overlapping pairs (``北京站`` gives ``北京`` and ``京站``), a
-    run of one character that character. Anything but letters and digits separates words: ``don't`` gives ``don`` and ``t``.
-    Full-width and other compatibility forms become the plain ones.
+    A run of a script without spaces gives its ``pairs``: ``北京站`` gives ``北京`` and ``京站``. Anything but letters and digits
+    separates words: ``don't`` gives ``don`` and ``t``. Full-width and other compatibility forms become the plain ones.
     """
     if text.isascii():
         return _ASCII_RUN.findall(text.lower())
@@ -82,8 +81,7 @@ def pairs(run: str) -> list[str]:
 def estimate(text: str) -> float:
     """Return about how many tokens a modern encoding makes of *text*; within a tenth over a page. O(its length).
 
-    Words, digits, Chinese characters and punctuation are weighed one by one; the weights were fitted to o200k_base on
-    conversations in English and Chinese, with code and tool calls.
+    The weights were fitted to o200k_base on conversations in English and Chinese, with code and tool calls.
     """
     if text.isascii() and text.isalpha():
         return 1.0 if len(text) <= _PLAIN_LETTERS else 1.0 + _LONG_LETTER_TOKENS * (len(text) - _PLAIN_LETTERS)

@@ -135,14 +135,11 @@ def ended(message: Message) -> Message:
 def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple[list[Block], list[Message]]:
     """Return the system prompt as text blocks, and the messages.
 
-    The system messages at the beginning are the system prompt; later ones stay where they are. Left out are what belongs to the
-    provider's answers only, empty texts, messages without anything, thinking at the end of a message, white space at the end of a
-    text with which the model goes on, the halves of the provider's own calls whose other half is not there, and all breakpoints
-    but the last four (of those in the system prompt, the last stays). The results of one turn become one message, before any
-    text. A call whose id an earlier one has gets another id, and its result too. Any other message is the one that came in, byte
-    for byte.
-
-    Where places of messages are given in *cached*, breakpoints stand after these, and no others.
+    The system messages at the beginning are the system prompt. Left out are what belongs to answers only, empty texts, messages
+    without anything, thinking at the end of a message, white space at the end of a text with which the model goes on, halves of
+    the provider's own calls, and all breakpoints but the last four (of those in the system prompt, the last stays), or with
+    *cached* all but those after the messages at these places. The results of one turn become one message, before any text. A call
+    whose id an earlier one has gets another, and its result too. Any other message is the one that came in, byte for byte.
     """
     values = [message.value() if message.literal else _sent(message.value()) for message in messages]
     if cached:

