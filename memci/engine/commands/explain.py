@@ -58,14 +58,13 @@ def explain(core: Core, index: str) -> Explanation:
 def _numbers(core: Core, facts: PageFacts) -> _Numbers:
     state, config = core.state, core.config
     now = core.lay_out(state, state.settled)
-    marks = planner.marks(state, config, now, config.budget.tokens)
     return {
         **{name: getattr(facts, name) for name in _OF_FACTS},
         "now_turn": state.turn,
         "window_tokens": now.tokens,
         "budget_tokens": config.budget.tokens,
-        "high_tokens": round(marks.high),
-        "low_tokens": round(marks.low),
+        "high_tokens": round(config.active.high_water * config.budget.tokens),
+        "low_tokens": round(planner.low_mark(state, config, now, config.budget.tokens)),
         "min_pages": config.active.min_pages,
         "max_pages": config.active.max_pages,
         "active_pages": len(state.active),

@@ -5,7 +5,7 @@ An event of a kind or version that is not known here is refused, never skipped. 
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias, get_args
+from typing import Any, ClassVar
 
 import attrs
 
@@ -15,24 +15,31 @@ from memci.errors import StoreError
 from memci.messages import codec
 from memci.messages.message import Message
 
+_KINDS: dict[tuple[str, int], type[Any]] = {}
 
-class _Kind:
-    """What a record says of the kind of its event."""
 
-    __slots__ = ()
+@attrs.frozen
+class Event:
+    """Something that happened, with what a record says of its kind."""
+
     kind: ClassVar[str]
-    version: ClassVar[int] = 1
+    version: ClassVar[int]
+
+    def __init_subclass__(cls, kind: str = "", version: int = 1) -> None:
+        """Note which class the records of a kind are read as."""
+        if kind:  # else attrs makes the class anew, with what it has
+            cls.kind, cls.version = kind, version
+        _KINDS[cls.kind, cls.version] = cls
 
 
 @attrs.frozen(kw_only=True)
-class SessionConfigured(_Kind):
+class SessionConfigured(Event, kind="configured"):
     """The session was begun, or goes on with other settings.
 
     ``counted`` has the sizes of all that is visible under a new counter: ``pages`` (index to pairs of tokens and stub tokens),
     ``opening`` (pairs), ``blocks`` (index to tokens) and ``contents``.
     """
 
-    kind: ClassVar = "configured"
     memci: str
     session: str
     tenant: str
@@ -44,10 +51,9 @@ class SessionConfigured(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class MessageAppended(_Kind):
+class MessageAppended(Event, kind="appended"):
     """A message came in."""
 
-    kind: ClassVar = "appended"
     message: dict[str, Any]
     page: str
     position: int
@@ -64,37 +70,33 @@ class MessageAppended(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class AnswerNoted(_Kind):
+class AnswerNoted(Event, kind="answer_noted"):
     """ATTP gave an answer: a message that is equal to it is not the user's."""
 
-    kind: ClassVar = "answer_noted"
     sha256: str
 
 
 @attrs.frozen(kw_only=True)
-class SystemSet(_Kind):
+class SystemSet(Event, kind="system_set"):
     """The system part was replaced."""
 
-    kind: ClassVar = "system_set"
     pages: list[dict[str, Any]]  # {"index", "message", "tokens"}, one a message
     at: str
 
 
 @attrs.frozen(kw_only=True)
-class PageBegan(_Kind):
+class PageBegan(Event, kind="page_began"):
     """The application opened a page, or named the open one, which has no entries yet."""
 
-    kind: ClassVar = "page_began"
     page: str
     turn: int
     name: str | None
 
 
 @attrs.frozen(kw_only=True)
-class PagesFolded(_Kind):
+class PagesFolded(Event, kind="folded"):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
-    kind: ClassVar = "folded"
     reason: str  # marks, command, or budget (a window had no room)
     turn: int
     entries: list[dict[str, Any]]  # of the folded pages, and of archived ones that changed, which are shown only if they were
@@ -107,19 +109,17 @@ class PagesFolded(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class FoldUndone(_Kind):
+class FoldUndone(Event, kind="fold_undone"):
     """The pages of the last fold are back in view."""
 
-    kind: ClassVar = "fold_undone"
     pages: list[dict[str, Any]]  # as page_value writes them
     contents_tokens: int  # as in PagesFolded
 
 
 @attrs.frozen(kw_only=True)
-class PageRecalled(_Kind):
+class PageRecalled(Event, kind="recalled"):
     """An archived page was attached, or its attachment renewed."""
 
-    kind: ClassVar = "recalled"
     page: str
     turn: int
     recall_count: int  # this time included; 0 for what is not counted: a directory, a page that was prefetched
@@ -132,45 +132,40 @@ class PageRecalled(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class PagesFaded(_Kind):
+class PagesFaded(Event, kind="faded"):
     """Recalled pages left the window again."""
 
-    kind: ClassVar = "faded"
     pages: list[str]
     reason: str
 
 
 @attrs.frozen(kw_only=True)
-class PagesEvicted(_Kind):
+class PagesEvicted(Event, kind="evicted"):
     """Entries left the contents page: pairs of index and what evicted it (a policy's name, or ``command``)."""
 
-    kind: ClassVar = "evicted"
     pages: list[list[str]]
 
 
 @attrs.frozen(kw_only=True)
-class PageRestored(_Kind):
+class PageRestored(Event, kind="restored"):
     """An evicted page, or one in a directory, has its own entry again."""
 
-    kind: ClassVar = "restored"
     page: str
     entry: dict[str, Any]
 
 
 @attrs.frozen(kw_only=True)
-class PagePinned(_Kind):
+class PagePinned(Event, kind="pinned"):
     """A page was pinned, or is no longer."""
 
-    kind: ClassVar = "pinned"
     page: str
     pinned: bool
 
 
 @attrs.frozen(kw_only=True)
-class Rewound(_Kind):
+class Rewound(Event, kind="rewound"):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
 
-    kind: ClassVar = "rewound"
     page: str
     position: int  # of the entry; one after the last where the page comes back whole
     removed: bool  # whether the page itself is gone, having no entry left
@@ -183,21 +178,18 @@ class Rewound(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class PageErased(_Kind):
+class PageErased(Event, kind="erased"):
     """What a page held was taken out of the records before this one: whoever knew it loads the session again."""
 
-    kind: ClassVar = "erased"
     page: str
     records: int  # how many hold something else since
     at: str
 
 
 @attrs.frozen(kw_only=True)
-class WindowSettled(_Kind):
+class WindowSettled(Event, kind="settled", version=2):
     """What windows are asked for with, from then on, and the steps that the last one needed."""
 
-    kind: ClassVar = "settled"
-    version: ClassVar = 2
     budget: int
     format: str
     tools_sha256: str  # of the tool schemas, in hex; empty for none
@@ -213,10 +205,9 @@ class WindowSettled(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class UsageReported(_Kind):
+class UsageReported(Event, kind="usage"):
     """The provider counted a window."""
 
-    kind: ClassVar = "usage"
     prompt_tokens: int
     counted_tokens: int
     scale: float  # what counts are multiplied by from then on
@@ -224,10 +215,9 @@ class UsageReported(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class CheckpointMade(_Kind):
+class CheckpointMade(Event, kind="checkpoint_made"):
     """The session can come back to here."""
 
-    kind: ClassVar = "checkpoint_made"
     number: int  # from 1, never used again; the id of number 3 is cp-3
     label: str
     checkpoint_kind: str  # why it was made: the value of a CheckpointKind
@@ -237,10 +227,9 @@ class CheckpointMade(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class CheckpointRestored(_Kind):
+class CheckpointRestored(Event, kind="checkpoint_restored"):
     """The session goes on from a checkpoint; what came after it is gone from view."""
 
-    kind: ClassVar = "checkpoint_restored"
     checkpoint: str
     target: int
     state: Mapping[str, Any]  # as it was there, as state_codec writes it
@@ -248,57 +237,29 @@ class CheckpointRestored(_Kind):
 
 
 @attrs.frozen(kw_only=True)
-class ForkMade(_Kind):
+class ForkMade(Event, kind="fork_made"):
     """A fork of this session was begun. Nothing changes; whoever erases content learns where copies of it may be."""
 
-    kind: ClassVar = "fork_made"
     session: str
     fork_at: int  # seq of the last event that it takes over
     at: str
 
 
 @attrs.frozen(kw_only=True)
-class Forked(_Kind):
+class Forked(Event, kind="forked"):
     """All before this event was taken over from another session, which it is independent of."""
 
-    kind: ClassVar = "forked"
     source: str
     fork_at: int  # seq of the last event that was taken over
     session: str
     at: str
 
 
-Event: TypeAlias = (
-    SessionConfigured
-    | MessageAppended
-    | AnswerNoted
-    | SystemSet
-    | PageBegan
-    | PagesFolded
-    | FoldUndone
-    | PageRecalled
-    | PagesFaded
-    | PagesEvicted
-    | PageRestored
-    | PagePinned
-    | Rewound
-    | PageErased
-    | WindowSettled
-    | UsageReported
-    | CheckpointMade
-    | CheckpointRestored
-    | ForkMade
-    | Forked
-)
-
 AT_THE_END = (MessageAppended, AnswerNoted, WindowSettled, UsageReported, PagesEvicted, PageBegan, CheckpointMade, ForkMade)
 """The events that leave alone what a window shows, or add to its end."""
 
-_KINDS: dict[tuple[str, int], type[Event]] = {(kind.kind, kind.version): kind for kind in get_args(Event)}
 _KINDS["settled", 1] = WindowSettled
-
-
-_FIELDS = {kind: [field.name for field in attrs.fields(kind) if field.name != "read"] for kind in get_args(Event)}
+_FIELDS = {kind: [field.name for field in attrs.fields(kind) if field.name != "read"] for kind in _KINDS.values()}
 
 
 def to_record(event: Event) -> NewRecord:
@@ -315,7 +276,8 @@ def from_record(record: Record) -> Event:
     if make is None:
         message = f"record {record.seq} is a {record.kind!r} of version {record.version}, unknown to this memci: upgrade memci"
         raise StoreError(message)
-    return make(**known_fields(make, codec.decode(record.body)))
+    event: Event = make(**known_fields(make, codec.decode(record.body)))
+    return event
 
 
 def known_fields(kind: type[Event], value: Mapping[str, Any]) -> dict[str, Any]:

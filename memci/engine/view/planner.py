@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Iterator
 from itertools import islice
-from typing import NamedTuple
 
 import attrs
 
@@ -31,29 +30,22 @@ class FoldPlan:
     contents_tokens: int | None = None  # to which the contents page shrinks if that evicts nothing; None for its usual limit
 
 
-class Marks(NamedTuple):
-    """The marks in tokens of a whole window."""
-
-    high: float
-    low: float
-
-
 def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
     """Return what the marks ask for, by the configured budget. O(1) well below them, else a layout, which *lay* gives."""
     active, budget = config.active, config.budget.tokens
+    high = active.high_water * budget
     over_pages = active.max_pages is not None and len(state.active) > active.max_pages
-    if not over_pages and _raw_tokens(state) <= active.high_water * budget:
+    if not over_pages and _raw_tokens(state) <= high:
         return FoldPlan(pages=(), reason="marks")
     settled = state.settled
     if settled is not None:  # what has to be a stub in a window drives nothing out
         _, settled = stubbed(state, attrs.evolve(settled, budget=budget, excerpts={}), lay_out_least)
     layout = lay(state, settled)
-    levels = marks(state, config, layout, budget)
-    own = own_tokens(state, layout)
-    if not over_pages and own <= levels.high:
+    is_over = own_tokens(state, layout) > high
+    if not over_pages and not is_over:
         return FoldPlan(pages=(), reason="marks")
     most = active.min_pages if over_pages else len(state.active)
-    goal = levels.low if own > levels.high else math.inf
+    goal = low_mark(state, config, layout, budget) if is_over else math.inf
     return FoldPlan(pages=tuple(_oldest(state, config, layout, goal, most)), reason="marks")
 
 
@@ -63,9 +55,9 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None, la
         named = tuple(page.index for page in state.active.pages() if page.index in pages and _is_complete(state, page))
         return FoldPlan(pages=named, reason="command")
     layout = lay(state, state.settled)
-    levels = marks(state, config, layout, config.budget.tokens)
+    low = low_mark(state, config, layout, config.budget.tokens)
     most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
-    return FoldPlan(pages=tuple(_oldest(state, config, layout, levels.low, most)), reason="command")
+    return FoldPlan(pages=tuple(_oldest(state, config, layout, low, most)), reason="command")
 
 
 def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
@@ -76,7 +68,7 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     """
     contents, spared, goal = None, 0, float(budget)
     if own_tokens(state, layout) > budget:
-        goal = marks(state, config, layout, budget).low
+        goal = low_mark(state, config, layout, budget)
     elif layout.breakdown["recalled"]:
         now = state.archive.contents.tokens
         contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
@@ -109,10 +101,10 @@ def _stale_tokens(state: State, layout: Layout) -> int:
     return layout.page(opening.index) if opening is not None and opening.index != state.turn_page else 0
 
 
-def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
-    """Return the marks for a budget.
+def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float:
+    """Return the low mark for a budget, in tokens of a whole window.
 
-    With ``low_water: auto`` the gap between them is the cheapest one: folding makes the provider write the L tokens that stay
+    With ``low_water: auto`` the gap up to the high mark is the cheapest: folding makes the provider write the L tokens that stay
     verbatim, and the C tokens of the contents page, to its cache again, and a gap of G tokens is read G/2 times over on average,
     so that for t new tokens a call G = sqrt(k·(L + C)) with k = 2·(w-r)/r·t. L and G share the room H that the other parts
     leave, L + G = H, which makes G = (sqrt(k² + 4·k·(H + C)) - k) / 2. It is made smaller where fewer than ``VERBATIM_SHARE``
@@ -122,13 +114,13 @@ def marks(state: State, config: Config, layout: Layout, budget: int) -> Marks:
     high = config.active.high_water * budget
     low_water = config.active.low_water
     if not isinstance(low_water, str):
-        return Marks(high=high, low=low_water * budget)
+        return low_water * budget
     contents = max(layout.breakdown["contents"], config.contents.low_share * contents_limit(state, config, budget))
     room = max(high - contents - sum(layout.breakdown[part] for part in ("system", "tools", "reply")), 0.0)
     factor = _factor(state, config)
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
     widest = min(2 * (room - VERBATIM_SHARE * budget), room - FLOOR_SHARE * budget)
-    return Marks(high=high, low=high - min(cheapest, max(widest, LEAST_GAP_SHARE * room)))
+    return high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
 
 
 def contents_limit(state: State, config: Config, budget: int) -> int:
