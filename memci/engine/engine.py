@@ -24,7 +24,6 @@ from memci.engine.upkeep.verify import Repair, repair
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
-from memci.version import VERSION
 
 utc_now = functools.partial(datetime.now, UTC)
 
@@ -233,7 +232,6 @@ class Engine(AbstractContextManager["Engine"]):
         core = Core(
             session_id=session_id,
             tenant=self._tenant,
-            memci=VERSION,
             config=self._config,
             store=opened,
             reopen=open_stored,

@@ -207,7 +207,7 @@ class Session(AbstractContextManager["Session"]):
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return the checkpoints, oldest first, those included that a restored one took out of view. O(their number)."""
-        return self._run(checkpointing.checkpoints)
+        return self._run(lambda core: core.ask(lambda index: index.checkpoints()))
 
     def verify(self) -> Report:
         """Compare the journal with page files, snapshots and index. O(history)."""

@@ -30,11 +30,6 @@ def make_checkpoint(core: Core, label: object, kind: object) -> Checkpoint:
     return checkpoint_of(event, core.state.seq)
 
 
-def checkpoints(core: Core) -> list[Checkpoint]:
-    """Return the checkpoints, oldest first. O(their number)."""
-    return core.ask(lambda index: index.checkpoints())
-
-
 def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     """Go on from a checkpoint, and return one of the kind ``recovery`` that was made just before: restoring it takes this back.
 

@@ -90,7 +90,7 @@ def _of_list(core: Core, facts: PageFacts, listed: Sequence[PageFacts], *, shown
 
 
 def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:
-    state = core.state
+    state, archive = core.state, core.state.archive
     if where is PageState.OPEN:
         yield "It is the page that the next message joins; the open page never folds."
     elif index in state.system:
@@ -105,26 +105,21 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
             yield "A call in it waits for its result: it folds only when a window has no room."
     else:
         yield f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
-        yield from _of_archived(core, index, where, numbers)
+        if where is PageState.ATTACHED:
+            yield _attached(core, index)
+        elif where is PageState.ARCHIVED:
+            yield f"The contents page lists it ({numbers['listed_as']})."
+        elif (directory := archive.find_directory(index)) is not None:
+            yield f"The contents page groups it with its neighbours in {directory.index}."
+        else:
+            yield "Its entry left the contents page; search finds it, restore puts it back."
+            if archive.shows(index):
+                entry = "its entry" if index in archive.published else "its entry in a directory"
+                yield f"The window still shows {entry}, until the next fold."
         count, last = numbers["recall_count"], numbers["last_recall_turn"]
         yield f"It was recalled {count}×, last in turn {last}." if count else "It was never recalled."
     if numbers["pinned"]:
         yield "It is pinned: its entry is never evicted."
-
-
-def _of_archived(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:
-    archive = core.state.archive
-    if where is PageState.ATTACHED:
-        yield _attached(core, index)
-    elif where is PageState.ARCHIVED:
-        yield f"The contents page lists it ({numbers['listed_as']})."
-    elif (directory := archive.find_directory(index)) is not None:
-        yield f"The contents page groups it with its neighbours in {directory.index}."
-    else:
-        yield "Its entry left the contents page; search finds it, restore puts it back."
-        if archive.shows(index):
-            entry = "its entry" if index in archive.published else "its entry in a directory"
-            yield f"The window still shows {entry}, until the next fold."
 
 
 def _attached(core: Core, index: str) -> str:

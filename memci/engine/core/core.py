@@ -39,6 +39,7 @@ from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import count_message
+from memci.version import VERSION
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
@@ -63,7 +64,6 @@ class Core:
 
     session_id: str
     tenant: str
-    memci: str
     config: Config  # the settings that this process wants; they are in force from its next event on
     store: BlobSession
     reopen: Callable[[], BlobSession]
@@ -454,7 +454,7 @@ class Core:
         changed = bool(state.configured) and state.config.counter != self.config.counter
         said = self.instructions
         event = SessionConfigured(
-            memci=self.memci,
+            memci=VERSION,
             session=self.session_id,
             tenant=self.tenant,
             config=self.policy,

@@ -107,7 +107,10 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
         case events.MessageAppended():
             _append(event, seq, writer, wire.facts(event.message).marked(event.attp))
         case events.PagesFolded():
-            _fold(event, writer)
+            for value in event.entries:
+                entry = ContentsEntry.from_mapping(value)
+                writer.change_page(entry.index, state=PageState.ARCHIVED, **{name: getattr(entry, name) for name in _OF_ENTRIES})
+                writer.index_page(entry.index, entry="\n".join((entry.title, entry.summary, *entry.lines)))
         case events.PageRecalled(page=index, turn=turn, recall_count=count) if count:
             writer.change_page(index, recall_count=count, last_recall_turn=turn)
         case events.PagePinned(page=index, pinned=pinned):
@@ -160,10 +163,3 @@ def _open_page(writer: "IndexWriter", index: str, turn: int, seq: int, title: st
         writer.index_page(newest)
     state = PageState.ACTIVE
     writer.put_page(PageFacts(index=index, state=state, turn=turn, entries=0, tokens=0, title=title, first_seq=seq, last_seq=seq))
-
-
-def _fold(event: events.PagesFolded, writer: "IndexWriter") -> None:
-    for value in event.entries:
-        entry = ContentsEntry.from_mapping(value)
-        writer.change_page(entry.index, state=PageState.ARCHIVED, **{name: getattr(entry, name) for name in _OF_ENTRIES})
-        writer.index_page(entry.index, entry="\n".join((entry.title, entry.summary, *entry.lines)))
