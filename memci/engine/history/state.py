@@ -77,9 +77,7 @@ class State:
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
     turn_page: str = ""  # the first page of the open turn; empty before the first
-    opening: Page | None = (
-        None  # the turn's opening messages, once its first page is archived, until the first fold after the turn
-    )
+    opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)
     recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)  # of active pages that were archived: count, last turn
     late: dict[str, list[LateResult]] = attrs.field(factory=dict)  # by archived page
@@ -93,9 +91,7 @@ class State:
     instruction_tokens: int = 0
     configured: Mapping[str, Any] = attrs.field(factory=dict)  # by the last configuration event; empty without records
     next_checkpoint: int = 1
-    detours: tuple[
-        tuple[int, int], ...
-    ] = ()  # (checkpoint, restoring], seqs of events that are no part of the history, oldest first
+    detours: tuple[tuple[int, int], ...] = ()  # (checkpoint, restoring]: seqs of events not in the history, oldest first
     answers: tuple[str, ...] = ()  # SHA-256 of the texts of the latest answers of ATTP, oldest first
     wire: Format = attrs.field(init=False)
 
