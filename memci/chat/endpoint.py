@@ -152,7 +152,8 @@ class Endpoint(AbstractContextManager["Endpoint"]):
             case openai.APITimeoutError():
                 problem = f"it did not answer within {self._timeout_s:g} s: try again, or raise the timeout"
             case openai.APIConnectionError():
-                problem = f"it cannot be reached ({self._quoted(error.__cause__ or error)}): check the base URL, or try again"
+                why = self._quoted(error.__cause__ or error) or "the connection was cut"
+                problem = f"it cannot be reached ({why}): check the base URL, or try again"
             case _:
                 problem = self._quoted(error)
         return self._error(problem, status)

@@ -132,7 +132,7 @@ def _blocks(content: list[Any]) -> Iterator[Part]:
         kind = block.get("type") if isinstance(block, dict) else None
         if isinstance(block, str):
             yield Part(PartKind.TEXT, block, block)
-        elif not isinstance(block, dict):
+        elif not isinstance(kind, str):
             yield _other(block)
         elif kind in _SPOKEN_TYPES and isinstance(text := block.get("text", block.get(kind)), str):
             yield Part(_SPOKEN_TYPES[kind], text, block)

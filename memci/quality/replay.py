@@ -15,10 +15,11 @@ from memci.engine.settings.config import Config, Prices
 from memci.errors import BudgetError, ConfigError, InvalidIdError, InvalidMessageError, shown
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
-from memci.quality.conversation import SYSTEM_ROLES, iso_time, read_document
+from memci.quality.conversation import SYSTEM_ROLES, read_document
 from memci.quality.played import Calls
 from memci.quality.playing import canonical
 from memci.quality.prompt_meter import PromptMeter
+from memci.quality.timestamp import iso_time
 
 SPILL_HIGH_WATER, SPILL_LOW_WATER = 1.0, 0.999  # so near to each other that a fold takes about one page
 

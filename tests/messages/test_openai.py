@@ -67,6 +67,7 @@ def test_a_message_does_not_change_with_its_origin() -> None:
         ({"role": "user"}, "content", "needs a content"),
         ({"role": "system", "content": None}, "content", "needs a content"),
         ({"role": "user", "content": 7}, "content", "not int"),
+        ({"role": "assistant", "content": "a", "refusal": -1}, "refusal", "is text"),
         ({"role": "user", "content": {"type": "text"}}, "content", "not dict"),
         ({"role": "user", "content": ["words"]}, "content[0]", "a dict with a type"),
         ({"role": "user", "content": [{"text": "words"}]}, "content[0]", "a dict with a type"),

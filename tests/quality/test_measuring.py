@@ -7,11 +7,12 @@ import pytest
 
 from memci.engine.settings.config import Active, Config
 from memci.quality.catalogue import engines
-from memci.quality.conversation import SYSTEM_TOKENS, ConversationSet, content_words, iso_time, joined, turns_of, with_system
+from memci.quality.conversation import SYSTEM_TOKENS, ConversationSet, content_words, joined, turns_of, with_system
 from memci.quality.engines import EngineSpec
 from memci.quality.measuring import Cache, Row, code_hash, measure
 from memci.quality.played import Calls, Faults, Played, Recall
 from memci.quality.report import FIGURES, category_rows, draw, figures
+from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
 TALK = conversation(question("What does Tango weigh?", "nine pounds", 1), messages=MESSAGES * 2)

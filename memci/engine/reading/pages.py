@@ -66,7 +66,7 @@ def page_state(state: object) -> PageState:
 def not_found(index: str, problem: str = "") -> PageNotFoundError:
     """Return the error of an index that no page has, or of a range without pages."""
     problem = problem or ("is a directory of pages, not a page" if is_range(index) else "is no page")
-    message = f"{index} {problem}: the list of pages (tool: list_pages) says which there are"
+    message = f"{index} {problem}: the list of pages (tool list_pages, command memci pages) says which there are"
     return PageNotFoundError(message, index=index)
 
 

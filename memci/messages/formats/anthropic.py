@@ -162,6 +162,10 @@ def _check_block(part: dict[str, Any], role: str, path: str) -> None:
         refuse(problem, f"{path}.{key}")
     if kind == "tool_use" and not (isinstance(part.get("name"), str) and isinstance(part.get("input"), dict)):
         refuse("a tool_use block has a name, and its input as an object", path)
+    source = part.get("source") if kind == "document" else None
+    for holder, place in ((part if kind == "tool_result" else None, path), (source, f"{path}.source")):
+        if isinstance(holder, dict) and holder.get("content") is not None:
+            reading.check_parts(holder["content"], role, f"{place}.content", bound={})
 
 
 def _sent(value: Block) -> Block:

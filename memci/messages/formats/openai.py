@@ -38,6 +38,8 @@ def checked(value: object) -> dict[str, Any]:
         reading.check_parts(content, role)
     elif role != "assistant":
         refuse(f"a {role} message needs a content: text, or a list of parts", "content")
+    if not isinstance(copy.get("refusal", ""), str | None):
+        refuse("a refusal is text", "refusal")
     _check_calls(copy, role)
     if role == "tool" and not (isinstance(copy.get("tool_call_id"), str) and copy["tool_call_id"]):
         refuse("a tool message names the call it answers: give the id of the assistant's tool call", "tool_call_id")
