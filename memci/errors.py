@@ -37,8 +37,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MOST_SHOWN = 80
-"""Characters of a quoted value."""
+MOST_SHOWN = 80  # characters of a quoted value
 
 _HEAD, _TAIL = 1_500, 500
 """Characters that are left of the beginning and of the end of a longer text: the advice stands at the end."""

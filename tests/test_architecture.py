@@ -1,5 +1,6 @@
 """The page on the architecture speaks of rooms, modules and functions that are there."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -27,6 +28,15 @@ def test_every_module_is_named() -> None:
     """Each module of memci stands on the page."""
     modules = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if not path.name.startswith("__")]
     assert [] == [module for module in sorted(modules) if f"`{module}`" not in text(PAGE)]
+
+
+def test_every_module_says_itself_what_it_holds() -> None:
+    """The page has the first sentence of each module as it stands there."""
+    for path in PACKAGE.rglob("*.py"):
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if said and not path.name.startswith("__"):
+            first = said.split("\n\n")[0].replace("\n", " ").rstrip(".")
+            assert f"| `{path.relative_to(PACKAGE).as_posix()}` | {first} |" in text(PAGE)
 
 
 def test_every_room_is_named() -> None:

@@ -15,8 +15,7 @@ from memci.attp.host_error import SURROGATE
 from memci.attp.statement import CODE, ODD_BLANKS, Span, mend, scan, skip_blank, syntax_error
 from memci.errors import ArgumentError, AttpSyntaxError, LimitExceededError, missing_extra
 
-MAX_REPLY_BYTES = 65_536
-"""How large a reply with a tool call may be, in bytes of UTF-8. A plain answer may be of any size."""
+MAX_REPLY_BYTES = 65_536  # how large a reply with a tool call may be, in bytes of UTF-8. A plain answer may be of any size
 
 _MAX_BEGINNINGS = 20
 _MOST_SHOWN = 40  # characters of a line that is to blame

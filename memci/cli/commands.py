@@ -25,11 +25,9 @@ _COMMANDS = (
 )
 """Those after chat, replay and bench, in the order of the help; each has its function's name."""
 
-_REFUSED: Any = typer.BadParameter.__mro__[2]
-"""Whatever the parser of the command line refuses; typer does not export it."""
+_REFUSED: Any = typer.BadParameter.__mro__[2]  # whatever the parser of the command line refuses; typer does not export it
 
-_MOST_HELP = 10_000
-"""More characters than any command's help has, which is the text of a refusal where arguments are missing."""
+_MOST_HELP = 10_000  # more characters than any command's help has, which is the text of a refusal where arguments are missing
 
 
 def run(arguments: Sequence[str] | None) -> int:

@@ -77,11 +77,10 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
 
 
 def _answered(conversation: Iterable[Said], to: str) -> list[Said]:
-    """Return what was said with each result directly after the message that makes its call, as providers want them. O(its size).
+    """Return what was said with each result directly after its call's message; one without a call stays. O(its size).
 
-    A result answers the newest call of its id that has none, as in a session; one without a call stays where it is. Where calls
-    of one message have one id, as items of an answer can, the later ones get others, and their results too; in Anthropic's
-    format, all calls get ids of their own, of the characters that it takes.
+    Where calls of one message have one id, as items of an answer can, the later ones get others, and their results too; in
+    Anthropic's format, all calls get ids of their own, of the characters that it takes.
     """
     turns: list[list[Said]] = []  # what a message says, and the results of its calls
     waiting: dict[str, list[tuple[Value, list[Said]]]] = {}

@@ -20,8 +20,13 @@ from memci.quality.engines import ContextEngine, EngineSpec, FoundPage, HeldPage
 from memci.quality.playing import COUNTER
 
 MEMCI = "memci"  # its name among the engines
-_CODE = (*(f"{package}/**/*.py" for package in ("archive", "chapters", "engine", "messages")), "errors.py", "quality/*.py")
-_BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words.py", "archive/catalogue/search.py")
+_CODE = (
+    *(f"{package}/**/*.py" for package in ("archive", "chapters", "engine", "messages")),
+    "errors.py",
+    "archive/**/*.txt",
+    "quality/*.py",
+)
+_BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words.*", "archive/catalogue/search.py")
 _SESSION = "quality"
 _SOME_TIME = "2000-01-01T00:00:00+00:00"
 _VISIBLE = (PageState.OPEN, PageState.ACTIVE)

@@ -69,7 +69,10 @@ def test_items_come_back_equal(value: Value) -> None:
         ({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}] * 2}, "content[1].id"),
         ({"role": "user", "content": ["text"]}, "content[0]"),
         *(
-            ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [inner]}]}, "content[0].content[0]")
+            (
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [inner]}]},
+                "content[0].content[0]",
+            )
             for inner in ("text", {}, {"type": 1.5, "text": "a"}, {"type": ["a"], "text": "a"})
         ),
         (

@@ -152,8 +152,7 @@ class Directory:
         return cls(**{**value, "spans": spans, "covers": tuple((first, last) for first, last in value["covers"])})
 
 
-Item: TypeAlias = ContentsEntry | Directory
-"""What the contents page lists."""
+Item: TypeAlias = ContentsEntry | Directory  # what the contents page lists
 
 
 @attrs.frozen(kw_only=True)

@@ -12,8 +12,7 @@ What keeps the tier from ever being wrong:
 A session is two keys. ``<prefix>:{<sha256>}`` is a hash: *token*, another one whenever the session left the tier in between, and
 *head*, the number of the last record. The same name with ``:lines`` is the entry's text: the number of the newest snapshot and a
 line break, the snapshot, and the lines of the journal from some before that snapshot on, as ``LineCodec`` writes them; 0 and all
-lines where there is no snapshot. An entry with a token alone was announced, and is filled by whoever announced it. Each call is
-one script, and so one round trip that happens whole or not at all.
+lines where there is no snapshot. One with a token alone was announced, and is filled by whoever announced it. A call is a script.
 """
 
 import re

@@ -98,11 +98,8 @@ def _lined(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _weigh(passages: Sequence[Passage]) -> None:
-    """Set the worth of every atom: that of what it says, times the weight of who says it; the user is taken to speak first.
-
-    Words and bare numbers late in a passage count less, and so do all atoms of a long one that the user did not say, and what
-    was said before in the page.
-    """
+    """Set the worth of every atom: that of what it says, times the weight of who says it; the user is taken to speak first."""
+    # Less count words and bare numbers late in a passage, all atoms of a long one not of the user, and what was said before.
     said: set[str] = set()
     for passage in sorted(passages, key=lambda passage: passage.speaker != "user"):
         weight = _SPEAKER_WORTH.get(passage.speaker, 0.5)

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
 _PAIRED = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
@@ -15,20 +16,11 @@ _SIGNS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u067
 _RUN = re.compile(f"([{_PAIRED}]+)|(?:[^\\W_{_PAIRED}]|[{_SIGNS}])+")
 _ASCII_RUN = re.compile("[a-z0-9]+")
 
-_FUNCTION_WORDS = """
-a about above after again against all also am an and any are aren as at be because been before being below between both
-but by can cannot could couldn d did didn do does doesn doing don down during each else ever few for from further get
-gets go got had hadn has hasn have haven having he her here hers herself him himself his how however i if in into is isn
-it its itself just ll let m me might more most much must my myself no nor not of off on once only or other our ours
-ourselves out over own please re s same shall she should shouldn so some such t than that the their theirs them
-themselves then there these they this those through to too under until up upon us ve very was wasn we were weren what
-when where whether which while who whom whose why will with won would wouldn yes yet you your yours yourself yourselves
-的 了 是 在 我 你 您 他 她 它 们 和 与 及 或 也 都 就 还 又 很 吗 呢 吧 啊 呀 么 哪 谁 这 那 有 个 被 把
-让 给 对 从 到 向 于 以 而 但 因 所 为 着 什么 怎么 怎样 如何 多少 哪里 哪些 哪个 哪家 为什 我们 你们 您们 他们
-她们 它们 这个 那个 这些 那些 这里 那里 这家 那家 这样 那样 是什 是多 有什 的是 是的 不是 就是 还是 也是 可以 可是
-但是 因为 所以 如果 然后 而且 或者 以及 没有 一个 一下 一些 的话 好的 谢谢 请问 知道 告诉 诉我
-"""
-STOPWORDS = frozenset(_FUNCTION_WORDS.split())
+# Tables of words, with a blank line between them: function words, common English ones, those of other languages, Chinese pairs.
+_FUNCTION, COMMON_WORDS, OTHER_WORDS, CHINESE_PAIRS = (
+    table.split() for table in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split("\n\n")
+)
+STOPWORDS = frozenset(_FUNCTION)
 """Words that say nothing on what a text is about, as ``words`` yields them: English ones, and the commonest Chinese ones."""
 
 CJK = (

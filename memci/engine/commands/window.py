@@ -88,12 +88,7 @@ def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str]:
         message = "tools are a list of tool schemas, each a dict"
         raise InvalidMessageError(message, path="tools")
     copy = codec.checked_copy([dict(tool) for tool in tools], "tools")
-    try:
-        sha256 = hashlib.sha256(codec.encode(copy)).hexdigest() if tools else ""
-    except ValueError as error:
-        message = f"cannot be written as JSON: {error}"
-        raise InvalidMessageError(message, path="tools") from error
-    return cast("list[Mapping[str, Any]]", copy), sha256
+    return cast("list[Mapping[str, Any]]", copy), hashlib.sha256(codec.encode(copy)).hexdigest() if tools else ""
 
 
 def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:

@@ -38,7 +38,7 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
-from memci.messages.tokens.message_tokens import count_message
+from memci.messages.tokens.message_tokens import PLAIN_TOKENS, count_message
 from memci.version import VERSION
 
 if TYPE_CHECKING:
@@ -354,6 +354,8 @@ class Core:
     def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
         """Return at most the size of a message as it is sent: as the last one it may even be more. *value* is it as a dict."""
         wire = self.state.wire
+        if value is not None and len(value) == 2 and wire.ended is None and isinstance(text := value.get("content"), str):  # noqa: PLR2004 (role and content: nearly all messages)
+            return PLAIN_TOKENS + self.counter.count(text)
         if not message.literal:
             message, value = wire.sent(message), None
         tokens = count_message(message.value() if value is None else value, self.counter)

@@ -18,14 +18,11 @@ from memci.messages import codec
 
 @attrs.frozen(kw_only=True)
 class Receipt:
-    """Proof of an erasure.
+    """Proof of an erasure: *seq* is the event that says so, *at* when, in UTC, as ISO 8601.
 
-    Attributes:
-        seq: Sequence number of the event that says so; *at* is when, in UTC, as ISO 8601.
-        records: How many records held something of the page, those included that an earlier erasing, which failed, took it from.
-        files: Page files that the page had or has; what is left of them was written anew.
-        forks: Ids of the forks that this session made with the page in it, each a whole copy that has to be asked for itself;
-            one may have been deleted since, and leave forks of its own (``Engine.erase`` finds those).
+    *records* held something of the page, those included from which an earlier erasing took it that failed; *files* it had or has,
+    and what is left of them was written anew. *forks* of this session were made with the page in it, each a whole copy that has
+    to be asked for itself; one may have been deleted since, and leave forks of its own (``Engine.erase`` finds those).
     """
 
     session: str

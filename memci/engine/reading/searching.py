@@ -23,13 +23,10 @@ MOST_HITS = 10_000  # of one search
 
 @attrs.frozen(kw_only=True)
 class Hit:
-    """A page that search found.
+    """A page that search found: *entry* is the address of its best entry, such as ``usr-12/3``; scores compare within one answer.
 
-    Attributes:
-        entry: Address of its best entry, such as ``usr-12/3``.
-        score: Higher is better; to compare within one answer only.
-        snippet: The best passage of the entry, and where it is short or a question, what stands beside it in the page, such as
-            the answer: up to 200 characters, what is of another entry on a line of its own.
+    *snippet* is the entry's best passage, and where that is short or a question, what stands beside it in the page, such as the
+    answer: up to 200 characters, what is of another entry on a line of its own.
     """
 
     index: str

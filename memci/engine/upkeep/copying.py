@@ -27,14 +27,9 @@ _BATCH_RECORDS, _BATCH_BYTES = 500, 1 << 20
 
 @attrs.frozen(kw_only=True)
 class Copied:
-    """What a copy did.
+    """What a copy of the id *session* did: it goes up to *seq*, *events* and *pages* were written, the others were there.
 
-    Attributes:
-        session: The id of the copy.
-        seq: Sequence number of the last event that was taken over.
-        events: How many of them this copy wrote; the others were there.
-        pages: How many page files it wrote.
-        missing: Index and revision of page files that the source had not as its journal names them: made when first read.
+    *missing* are index and revision of page files that the source had not as its journal names them: made when first read.
     """
 
     session: str

@@ -49,12 +49,7 @@ class Report:
 
 @attrs.frozen(kw_only=True)
 class Repair:
-    """What was wrong with a session, and what makes it good.
-
-    Attributes:
-        steps: What is, or was, to be done, a sentence each; none where nothing is wrong, or nothing can be done.
-        report: How the session is now: after the steps where they were applied.
-    """
+    """What makes a session good: the steps, a sentence each, none where nothing can be done, and how it is now, after them."""
 
     session: str
     applied: bool

@@ -12,8 +12,7 @@ from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.media import image_tokens, weigh
 
 REPLY_TOKENS = 3  # what opens the model's reply, once a window
-_MESSAGE_TOKENS = 3
-_ROLE_TOKENS = 1  # each of OpenAI's roles is one token, in both encodings
+PLAIN_TOKENS = 4  # of a message beside its text: 3, and one for the role, which each of OpenAI's is in both encodings
 _NAME_TOKENS = 1
 _CALL_TOKENS = 8  # recipient, channel and end of a call; the cookbook has no figure
 _BLOCK_TOKENS = 3  # keys and brackets around what is sent as JSON
@@ -22,15 +21,12 @@ _TOOLS_TOKENS, _TOOL_TOKENS, _ENUM_ITEM_TOKENS = 12, 10, 3
 
 
 def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
-    """Return the tokens of one message as it is sent, framing included. O(its size); one count for a plain message.
+    """Return the tokens of one message as it is sent, framing included. O(its size).
 
     Counted are the texts of the content, names, tool calls (id, name, arguments), the id of an answered call, pictures, sound and
     files by their size wherever they stand, and the JSON text of keys and blocks that memci does not know.
     """
-    content = value.get("content")
-    if len(value) == 2 and isinstance(content, str):  # noqa: PLR2004 (role and content: nearly all messages)
-        return _MESSAGE_TOKENS + _ROLE_TOKENS + counter.count(content)
-    tokens = _MESSAGE_TOKENS + _ROLE_TOKENS
+    tokens = PLAIN_TOKENS
     if (name := value.get("name")) is not None:
         tokens += _NAME_TOKENS + counter.count(str(name))
     if (answered := value.get("tool_call_id")) is not None:

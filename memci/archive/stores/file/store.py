@@ -1,15 +1,4 @@
-"""Sessions in one directory, readable with any editor.
-
-::
-
-    <root>/<tenant>/blobs/                         pictures and files of all sessions, each once
-    <root>/<tenant>/<session>/journal.jsonl        the truth
-                              lock                 taken by whoever writes
-                              session.json         tenant and session, where a name is too long to spell them
-                              pages/usr-12.json    raw pages
-                              snapshots/500.json   cached states
-                              index.sqlite         page facts and search
-"""
+"""Sessions in one directory, readable with any editor; docs/reference.md shows the files."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping

@@ -1,13 +1,6 @@
 """The manifest of a session in an object store: the one small object on which every commit is a compare-and-set.
 
-::
-
-    <prefix>/<tenant>/manifests/<session>                            the manifest; there is a session where there is one
-    <prefix>/<tenant>/parts/<session>/<incarnation>/segments/…       older records
-                                                   /lists/…          lists of parts
-                                                   /pages/usr-12     raw pages
-                                                   /snapshots/…      cached states
-                                                   /blobs/…          large data, for each record that brings it
+docs/stores.md names the objects beside it.
 
 The manifest is a line of JSON, and after it the newest records, the *tail*, one line each as ``record_codec`` writes them::
 
