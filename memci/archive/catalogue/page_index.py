@@ -11,8 +11,8 @@ from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
 from memci.archive.catalogue.index_file import Database, refuse_damaged, row_sum
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
-from memci.archive.catalogue.page_search import ExtraPage, Filter, IndexHit, PageSearch
-from memci.archive.catalogue.search import page_text, term_line
+from memci.archive.catalogue.page_search import IndexHit, PageSearch
+from memci.archive.catalogue.search import ExtraPage, Filter, page_text, term_line
 from memci.chapters.address import page_number, segment_of
 from memci.errors import CorruptError, PageNotFoundError, PermissionDeniedError, UnavailableError
 

@@ -1,6 +1,6 @@
 """One search in a page index: one full-text query for candidates, then a ranking of them and their neighbours."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,7 @@ import attrs
 
 from memci.archive.catalogue import search
 from memci.archive.catalogue.index_file import Database, refuse_damaged
+from memci.archive.catalogue.search import ExtraPage, Filter
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.embedding import Embedder
@@ -25,31 +26,6 @@ _PAGES = "SELECT id, page FROM text WHERE id IN"
 _ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
 _ENTRIES = "SELECT position, role, text FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, {weights}) LIMIT ?"
-
-
-@attrs.frozen(kw_only=True)
-class Filter:
-    """Which pages may answer; all by default."""
-
-    turns: tuple[int, int] | None = None  # only pages opened in these turns, both ends included
-    roles: frozenset[str] | None = None  # only what these roles said: other entries' words, and the contents entry, do not count
-    where: Callable[[str], bool] | None = None  # only pages whose index this admits
-    exclude: frozenset[str] = frozenset()  # indexes of pages that are not wanted; they still count as neighbours
-
-    def admits(self, index: str, turn: int) -> bool:
-        """Return whether a page may answer, by its facts."""
-        if index in self.exclude or (self.turns is not None and not self.turns[0] <= turn <= self.turns[1]):
-            return False
-        return self.where is None or self.where(index)
-
-
-@attrs.frozen(kw_only=True)
-class ExtraPage:
-    """A page to be searched that is not in the index yet, such as the open one; entries are position, role and text."""
-
-    index: str
-    turn: int
-    entries: Sequence[tuple[int, str, str]]
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
@@ -39,6 +39,31 @@ _QUESTION_CHARS = 120  # of a question whose answer follows
 _LEAST_ROOM = 20  # characters for which it is worth to go on
 _STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。？！\n]")
+
+
+@attrs.frozen(kw_only=True)
+class Filter:
+    """Which pages may answer; all by default."""
+
+    turns: tuple[int, int] | None = None  # only pages opened in these turns, both ends included
+    roles: frozenset[str] | None = None  # only what these roles said: other entries' words, and the contents entry, do not count
+    where: Callable[[str], bool] | None = None  # only pages whose index this admits
+    exclude: frozenset[str] = frozenset()  # indexes of pages that are not wanted; they still count as neighbours
+
+    def admits(self, index: str, turn: int) -> bool:
+        """Return whether a page may answer, by its facts."""
+        if index in self.exclude or (self.turns is not None and not self.turns[0] <= turn <= self.turns[1]):
+            return False
+        return self.where is None or self.where(index)
+
+
+@attrs.frozen(kw_only=True)
+class ExtraPage:
+    """A page to be searched that is not in the index yet, such as the open one; entries are position, role and text."""
+
+    index: str
+    turn: int
+    entries: Sequence[tuple[int, str, str]]
 
 
 @attrs.frozen

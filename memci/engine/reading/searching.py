@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.catalogue.page_search import ExtraPage, Filter
+from memci.archive.catalogue.search import ExtraPage, Filter
 from memci.engine.core.core import Core
 from memci.engine.core.indexing import entry_text
 from memci.engine.history.state import State

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.catalogue.page_index import PageIndex
-from memci.archive.catalogue.page_search import ExtraPage, Filter
+from memci.archive.catalogue.search import ExtraPage, Filter
 from memci.archive.summarizers.words import words
 
 

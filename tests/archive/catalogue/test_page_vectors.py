@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memci.archive.catalogue.embedding import MOST_CHARS, MOST_PAGES, PASSAGE_CHARS, Embedder, encoded, passage, shared_embedder
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.catalogue.page_index import PageIndex
-from memci.archive.catalogue.page_search import ExtraPage, Filter
+from memci.archive.catalogue.search import ExtraPage, Filter
 from memci.errors import CorruptError
 
 if TYPE_CHECKING:
