@@ -13,6 +13,7 @@ from memci.engine.history.events import Event
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LastFold, LateResult, State, opening_of
 from memci.engine.settings.config import Config
+from memci.messages.formats import format as formats
 
 
 def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 (one branch a kind of event)
@@ -201,6 +202,7 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         if state.settled is not None:  # tools are counted anew by the next window
             state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0, scale=None, excerpts={})
     state.config = Config.from_stored(event.config)
+    state.wire = formats.get(state.config.format)
     state.configured = event.config
     state.instructions = event.instructions
     state.instruction_tokens = event.instruction_tokens

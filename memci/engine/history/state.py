@@ -58,11 +58,6 @@ def opening_of(page: Page) -> Page:
     return opening
 
 
-def _rewired(state: "State", _attribute: object, config: Config) -> Config:
-    state.wire = formats.get(config.format)
-    return config
-
-
 @attrs.define(eq=False)
 class State:
     """What is visible or attached in one session."""
@@ -70,7 +65,7 @@ class State:
     session: str = ""
     seq: int = 0
     turn: int = 0
-    config: Config = attrs.field(factory=Config, on_setattr=_rewired)
+    config: Config = attrs.field(factory=Config)
     next_number: dict[str, int] = attrs.field(factory=lambda: {SYSTEM: 1, USER: 1})
     system: SystemChapter = attrs.field(factory=SystemChapter)
     archive: ArchiveChapter = attrs.field(factory=lambda: ArchiveChapter(f"{USER}-0"))
