@@ -117,21 +117,6 @@ def is_of_other_kind(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in kinds
 
 
-def _sync_directory(path: str) -> None:
-    """Return when the names in a directory are on the disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _list_directory(path: str) -> list[os.DirEntry[str]]:
-    """Return the entries of a directory, in no order."""
-    with os.scandir(path) as entries:
-        return list(entries)
-
-
 if sys.platform == "darwin":
 
     def _sync(fd: int) -> None:  # fsync leaves the bytes in the drive's cache there
@@ -155,15 +140,26 @@ class FileIo:
     read = staticmethod(os.pread)
     write: Callable[[int, "bytes | memoryview"], int] = staticmethod(os.write)
     sync: Callable[[int], None] = staticmethod(_sync)
-    sync_directory = staticmethod(_sync_directory)
     truncate = staticmethod(os.ftruncate)
     lock: Callable[[int, int], None] = staticmethod(fcntl.flock)
     rename: Callable[[str, str], None] = staticmethod(os.replace)
     unlink: Callable[[str], None] = staticmethod(os.unlink)
     make_directory = staticmethod(make_directory)
     remove_directory: Callable[[str], None] = staticmethod(os.rmdir)
-    list_directory = staticmethod(_list_directory)
     refuse_links = staticmethod(refuse_links)
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in a directory are on the disk."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def list_directory(self, path: str) -> list[os.DirEntry[str]]:
+        """Return the entries of a directory, in no order."""
+        with os.scandir(path) as entries:
+            return list(entries)
 
 
 def take_lock(fd: int, wait_s: float = LOCK_WAIT_S, lock: Callable[[int, int], None] = fcntl.flock) -> None:

@@ -16,11 +16,6 @@ def conflict(expected: int, head: int) -> ConflictError:
     return ConflictError(text, expected=expected, head=head)
 
 
-def no_record(seq: int, head: int) -> ValueError:
-    """Make the error of one who names a record that the journal does not hold."""
-    return ValueError(f"there is no record {seq}: the journal is at {head}")
-
-
 def deleted(session: str) -> UnavailableError:
     """Make the error of a writer whose session is gone."""
     return UnavailableError(f"session {session!r} was deleted or replaced while it was open: close it and open it again")

@@ -1,11 +1,7 @@
 """A pytest plugin that reports what ran of the conformance suite, by store and capability.
 
-Name it in the ``conftest.py`` at the root of the tests, before anything of memci is imported there::
-
-    pytest_plugins = ["memci.testing.conformance"]
-
-Runs that had tests of ``memci.testing.store_suite`` then end with a line, and with ``--conformance`` with a table. A store's
-column has the ``store_name`` of its test class, or the name of the class.
+docs/stores.md says how to name it, which is before anything of memci is imported. A store's column has the ``store_name`` of its
+test class, or the name of the class.
 """
 
 from collections import Counter

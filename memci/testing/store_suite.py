@@ -8,8 +8,6 @@ To test one, inherit and say how it is made::
         @pytest.fixture
         def store(self):
             return MyStore()
-
-The plugin ``memci.testing.conformance`` reports what ran, capability by capability.
 """
 
 import pytest

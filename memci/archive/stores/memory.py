@@ -10,7 +10,7 @@ import attrs
 from memci.archive import refusal
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, Snapshots
 from memci.archive.stores.names import check_identifier, check_key, check_page_name
-from memci.archive.stores.record_codec import check_body, check_commit, redacted_meanwhile, superfluous
+from memci.archive.stores.record_codec import check_commit, check_redaction, redacted_meanwhile, superfluous
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
@@ -51,13 +51,10 @@ class _Journal(_View):
         yield from self._look().records[after : None if until is None else max(until, 0)]
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
-        for body in bodies.values():
-            check_body(body)
         with self._lock:
             records = self._begin().records
+            check_redaction(bodies, len(records))
             for seq in bodies:
-                if not 1 <= seq <= len(records):
-                    raise refusal.no_record(seq, len(records))
                 if former and former.get(seq) not in (None, sha256(records[seq - 1].body).hexdigest()):
                     raise redacted_meanwhile(seq)
             for seq, body in bodies.items():

@@ -8,7 +8,7 @@ Capital letters and dots are encoded too: some file systems ignore case, and ``.
 import re
 from hashlib import sha256
 
-from memci.errors import InvalidIdError
+from memci.errors import InvalidIdError, shown
 
 MAX_NAME_BYTES = 180  # the longest name that spells its id; file systems take 255 bytes, some of them less
 BLOBS = "blobs"  # the directory that the sessions of a tenant share; a session of this id has a ``b`` that is encoded
@@ -26,7 +26,7 @@ def check_identifier(value: object, what: str) -> str:
             return value
         problem = "is empty: give at least one character" if value == "" else f"is a {type(value).__name__}: give text"
     except UnicodeEncodeError as error:
-        problem = f"has a lone surrogate at character {error.start}: UTF-8 cannot encode it, replace it"
+        problem = f"{shown(value)} has a lone surrogate at character {error.start}: UTF-8 cannot encode it, replace it"
     message = f"the {what} {problem}"
     raise InvalidIdError(message, value=value)
 

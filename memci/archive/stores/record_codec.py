@@ -20,7 +20,7 @@ The line is put together from bytes and read by slices: the body is never encode
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -74,6 +74,15 @@ def check_body(body: bytes, kind: str = "any") -> None:
     if not body or b"\n" in body or b"\0" in body:
         message = f"the body of a record of kind {kind} is not compact JSON: it is empty, or has a line break or NUL"
         raise ValueError(message)
+
+
+def check_redaction(bodies: Mapping[int, bytes], head: int) -> None:
+    """Raise ``ValueError`` for a record that a journal which is at *head* does not hold, and for what ``check_body`` refuses."""
+    for seq, body in bodies.items():
+        check_body(body)
+        if not 1 <= seq <= head:
+            message = f"there is no record {seq}: the journal is at {head}"
+            raise ValueError(message)
 
 
 def redacted_meanwhile(seq: int) -> ConflictError:

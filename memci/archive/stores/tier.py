@@ -1,13 +1,8 @@
 """A store with a working tier before it: what many workers open again and again is in Redis, and the store stays the truth.
 
-What keeps the tier from ever being wrong:
-
-* A record enters it after the store has acknowledged it, after the record before it, or not at all.
-* An entry is used by an opening after the store was asked for the entry's last records and what follows them. If it has others
-  there, or more, the entry is made anew: whatever a process without the tier did is seen by then.
-* What is deleted or redacted leaves the tier before the store is asked to do it, and again afterwards. An entry has a token;
-  what was read from the store before is refused, as the token of then is gone.
-* Lines and snapshots have their checksums, which hold for this session alone; what fails them is made anew.
+docs/stores.md says what keeps the tier from ever being wrong. What is deleted or redacted leaves it before the store is asked to
+do it, and again afterwards; what was read from the store before is refused then, as the token of the entry is gone. Lines and
+snapshots have their checksums, which hold for this session alone; what fails them is made anew.
 
 A session is two keys. ``<prefix>:{<sha256>}`` is a hash: *token*, another one whenever the session left the tier in between, and
 *head*, the number of the last record. The same name with ``:lines`` is the entry's text: the number of the newest snapshot and a
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 MOST_BYTES = 4_000_000  # of a session in the tier; it leaves the tier when it has more
-_MOST_SKIPPED = 1_024  # requests that are not made after one that failed
 # The last records of an entry, which are compared with the store. One alone could be the same in a session that took the place
 # of a deleted one; so many of memci's events have a time among them.
 _COMPARED = 8
@@ -80,8 +74,6 @@ end
 redis.call('DEL', KEYS[1], KEYS[2])
 return 0
 """
-
-_REMOVE = "return redis.call('DEL', KEYS[1], KEYS[2])"
 
 
 @attrs.frozen(repr=False)
@@ -135,9 +127,8 @@ def _refuse(reason: str) -> NoReturn:
 class RedisTier:
     """The tier as the store uses it. No call raises because of the tier; after a failure others are not even tried for a while.
 
-    It connects when something is asked for first: that raises ``ConfigError`` if the driver is not installed, or cannot use the
-    URL. ``requests`` counts the round trips by name (one that failed counts, its repetition does not), ``failures`` those that
-    failed in a row up to now; with threads that share it both are approximate, which does no harm.
+    The first call connects, and raises ``ConfigError`` if the driver is not installed, or cannot use the URL. ``requests`` counts
+    round trips by name, ``failures`` those that failed in a row; with threads that share it both are approximate.
     """
 
     def __init__(self, location: Location) -> None:
@@ -176,7 +167,7 @@ class RedisTier:
     def remove(self, key: str) -> bool:
         """Remove a session, also where others are not asked after a failure; return whether it is known to be gone."""
         self._skip = 0
-        return self._ask("remove", _REMOVE, key) is not None
+        return self._ask("remove", "return redis.call('DEL', KEYS[1], KEYS[2])", key) is not None
 
     def close(self) -> None:
         """Give the connections back. May be called twice."""
@@ -201,7 +192,7 @@ class RedisTier:
                 self.requests["remove"] += 1
                 with suppress(redis.RedisError, OSError):
                     client.delete(*keys)
-            self._skip = min(1 << self.failures, _MOST_SKIPPED)  # 1, 2, 4, …
+            self._skip = min(1 << self.failures, 1_024)  # requests that are not made after one that failed: 1, 2, 4, …
             self.failures += 1
             if self.failures == 1:
                 import logging  # noqa: PLC0415 (slow to load, and seldom needed)

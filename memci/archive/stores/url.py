@@ -27,13 +27,9 @@ _SECRET = re.compile(r":.*@|^//[^/].*@|[?&].*=|(?:pass|pwd|secret|token|key)\w*\
 def open_store(url: str, durability: str = "fsync") -> Store:
     """Open the store that a URL names; nothing is read or written yet.
 
-    ``file:./chats`` and ``sqlite:///chats.db`` are relative to the working directory as it is now; ``file:/srv/chats``,
-    ``file:///srv/chats`` and ``sqlite:////srv/chats.db`` are absolute; all are taken as they are, without percent-decoding.
-    ``memory:`` is a new, empty store. ``redis://…?store=…`` (``rediss:``, ``redis+unix:``) is a working tier before the store
-    whose URL it names, percent-encoded. ``postgresql://`` is what libpq takes; docs/stores.md has the options of all, and of
-    the objects in ``s3://``, ``gs://`` and ``az://``.
-
-    Raises ``ConfigError`` if URL or durability is not a known one; its path is ``store`` or ``durability``.
+    ``file:./chats`` and ``sqlite:///chats.db`` are relative to the working directory as it is now, ``file:/srv/chats`` and
+    ``sqlite:////srv/chats.db`` absolute; all are taken as they are, without percent-decoding. docs/stores.md has the others, with
+    their options. Raises ``ConfigError`` if URL or durability is not a known one; its path is ``store`` or ``durability``.
     """
     checked = check_durability(durability)
     scheme, colon, rest = url.partition(":")

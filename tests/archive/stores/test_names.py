@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.stores.names import MAX_NAME_BYTES, check_page_name, file_name, find_identifier, is_hashed
+from memci.archive.stores.names import MAX_NAME_BYTES, check_identifier, check_page_name, file_name, find_identifier, is_hashed
 from memci.archive.stores.record_codec import superfluous
 from memci.errors import InvalidIdError
 
@@ -61,6 +61,12 @@ def test_long_ids_are_hashed() -> None:
 def test_page_names_are_taken(name: str) -> None:
     """A segment, a number and perhaps a revision name a page file."""
     assert name == check_page_name(name)
+
+
+def test_an_id_that_utf8_cannot_encode_is_shown() -> None:
+    """The error quotes the id, cut where it is long, and says at which character it cannot be encoded."""
+    with pytest.raises(InvalidIdError, match=r"the session id 'a\\+ud800x{10,80}.* has a lone surrogate at character 1"):
+        check_identifier("a\ud800" + "x" * 500, "session id")
 
 
 def test_a_refused_page_name_is_given_back() -> None:

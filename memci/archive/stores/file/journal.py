@@ -18,15 +18,13 @@ from memci.archive import refusal
 from memci.archive.disk import LOCK, UNLOCK, take_lock, write_all
 from memci.archive.stores.contract import NewRecord, Record
 from memci.archive.stores.file.session import JOURNAL, SessionFiles, SyncError
-from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_body
+from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_redaction
 from memci.errors import CorruptError, UnavailableError
 
 _LEAST_BYTES = 8 << 10
 _MOST_BYTES = 256 << 10
 _HEADER_BYTES = 1 << 10  # more than stands before the body of a record
 _SECTOR_BYTES = 512  # the least that a disk writes whole; its sectors may be some multiple
-_NULS = re.compile(rb"\0+")
-_MOMENT_S = 0.1
 
 
 class Tail(NamedTuple):
@@ -120,14 +118,10 @@ class FileJournal:
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
         """Put other bodies in the place of those of some records: the journal is replaced whole. O(journal)."""
-        for body in bodies.values():
-            check_body(body)
         files = self.files
         with self.locked(files.journal):
             tail = self._find_tail(self.size())
-            for seq in bodies:
-                if not 1 <= seq <= tail.head:
-                    raise refusal.no_record(seq, tail.head)
+            check_redaction(bodies, tail.head)
             if bodies:
                 files.write_file(self._redacted(bodies, former or {}, tail.end), files.journal, sync=True)
                 files.sync(files.directory)
@@ -196,7 +190,7 @@ class FileJournal:
                 self._io.lock(self._lock, LOCK)
             except BlockingIOError:
                 # After one waited in vain others wait a moment only, for those who hold it in turns.
-                wait_s, self._wait_s = self._wait_s, min(self._wait_s, _MOMENT_S)
+                wait_s, self._wait_s = self._wait_s, min(self._wait_s, 0.1)
                 take_lock(self._lock, wait_s, self._io.lock)
             self._wait_s = self._io.wait_s
             if self._file is not None:  # deleting unlinks it before the lock, both under the lock
@@ -316,7 +310,7 @@ class FileJournal:
 
     def _is_torn(self, start: int, line: bytes, size: int) -> bool:
         if b"\0" in line:
-            holes = ((start + nuls.start(), start + nuls.end()) for nuls in _NULS.finditer(line))
+            holes = ((start + nuls.start(), start + nuls.end()) for nuls in re.finditer(rb"\0+", line))
             return all(
                 end == size or (end % _SECTOR_BYTES == 0 and (begin == start or begin % _SECTOR_BYTES == 0))
                 for begin, end in holes

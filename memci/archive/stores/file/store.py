@@ -114,13 +114,10 @@ class _Snapshots(_Part):
             for seq in sorted(files.snapshot_seqs(), reverse=True):
                 line = files.find_file(files.snapshots, f"{seq}{JSON}") if at_most is None or seq <= at_most else None
                 if line is not None:
-                    yield seq, self._decoded(line, seq)
-
-    def _decoded(self, line: bytes, seq: int) -> bytes | DamagedLineError:
-        try:
-            return self._journal.codec.decode_snapshot(line, seq)
-        except DamagedLineError as error:
-            return error
+                    try:
+                        yield seq, self._journal.codec.decode_snapshot(line, seq)
+                    except DamagedLineError as error:
+                        yield seq, error
 
 
 class _Blobs(_Part):
@@ -263,9 +260,8 @@ class FileSession:
 class FileStore:
     """Implements ``memci.archive.stores.contract.Store`` on a directory of a local file system (POSIX).
 
-    Many processes of one machine may use it at once. *root* is made with the first record; a relative path is meant from here
-    and now. With the durability ``fsync`` what is acknowledged survives a loss of power, with ``flush`` the end of the process
-    only. *io* is the operating system, to count its calls or to make them fail.
+    Many processes of one machine may use it at once; docs/durability.md has the promises. *root* is made with the first record; a
+    relative path is meant from here and now. *io* is the operating system, to count its calls or to make them fail.
     """
 
     def __init__(self, root: "str | os.PathLike[str]", durability: str = "fsync", *, io: FileIo | None = None) -> None:

@@ -39,8 +39,9 @@ def parse(url: str, durability: str = "fsync") -> tuple[str, dict[str, Any], str
     given = dict(parse_qsl(query, keep_blank_values=True))
     if not _ADDRESS.fullmatch(address) or "@" in given.get("endpoint", ""):
         _refuse("give s3://bucket/prefix, gs://bucket/prefix or az://container/prefix, and credentials in the environment")
-    if not given.keys() <= set(_KNOWN):  # what has no value may be a secret itself
-        _refuse(f"it has an unknown option, there are {', '.join(_KNOWN)}; credentials come from the environment")
+    for name in sorted(given.keys() - set(_KNOWN)):  # what has no value may be a secret itself
+        unknown = f"there is no option {name[:40]}" if name.isidentifier() and given[name] else "it has an unknown option"
+        _refuse(f"{unknown}, there are {', '.join(_KNOWN)}; credentials come from the environment")
     timeout_s, retries = given.get("timeout_s", "30"), given.get("retries", "3")
     if not re.fullmatch("[1-9][0-9]{0,3}", timeout_s) or not re.fullmatch("[0-9]{1,4}", retries):
         _refuse("timeout_s is a number from 1 to 9999, and retries one from 0")

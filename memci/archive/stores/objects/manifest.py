@@ -1,8 +1,7 @@
 """The manifest of a session in an object store: the one small object on which every commit is a compare-and-set.
 
-docs/stores.md names the objects beside it.
-
-The manifest is a line of JSON, and after it the newest records, the *tail*, one line each as ``record_codec`` writes them::
+docs/stores.md names the objects beside it. The manifest is a line of JSON, and after it the newest records, the *tail*, one line
+each as ``record_codec`` writes them::
 
     {"v":1,"sum":"…","manifest":{"tenant":…,"session":…,"incarnation":…,"revision":…,"head":…,"tail":…,
                                  "parts":[[1,1024,1,"1-1024.17-…"],[1025,1088,0,"…"]],"snapshots":[[500,"…"]],"writes":["…"]}}

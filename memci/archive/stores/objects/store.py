@@ -20,7 +20,7 @@ from memci.archive.stores.contract import NewRecord, Record, SessionStore
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier, is_page_name
 from memci.archive.stores.objects.io import Found, ObjectIo, connect, each, parse
 from memci.archive.stores.objects.manifest import SEGMENTS, SNAPSHOTS, Draft, Manifest, Opened, Part, Snapshot, is_old, owner_of
-from memci.archive.stores.record_codec import DamagedLineError, check_body, superfluous
+from memci.archive.stores.record_codec import DamagedLineError, check_redaction, superfluous
 
 if TYPE_CHECKING:
     import os
@@ -66,13 +66,8 @@ class _Journal(_View):
         Where the bucket keeps older versions of objects, it is the bucket's rules that end those. Requests: one for the manifest,
         three for each segment concerned, and one for each thousand segments of the session.
         """
-        for body in bodies.values():
-            check_body(body)
         opening = self.opening.writable()
-        head = self.head()
-        for seq in bodies:
-            if not 1 <= seq <= head:
-                raise refusal.no_record(seq, head)
+        check_redaction(bodies, self.head())
         new = {seq: (body, (former or {}).get(seq)) for seq, body in bodies.items()}
 
         def plan(draft: Draft) -> None:
@@ -304,9 +299,8 @@ class _Session(Opened):
 class ObjectStore:
     """Implements ``memci.archive.stores.contract.Store`` on objects. Any number of machines may use it at once.
 
-    Different sessions may be used by different threads at once. Open it in the process that uses it: a driver that has made a
-    request does not survive a fork. *index_dir* is a directory of this machine for the indexes, which are not stored in the
-    bucket; ``None`` keeps each in memory while its session is open. The durability is ``fsync``, which the provider acknowledged.
+    Different sessions may be used by different threads at once; open it in the process that uses it. *index_dir* is a directory
+    of this machine for the indexes; ``None`` keeps each in memory while its session is open. docs/stores.md has what is promised.
     """
 
     def __init__(self, io: ObjectIo, index_dir: "str | os.PathLike[str] | None" = None) -> None:
@@ -317,11 +311,7 @@ class ObjectStore:
 
     @classmethod
     def from_url(cls, url: str, durability: str = "fsync") -> "ObjectStore":
-        """Return the store of a URL such as ``s3://bucket/prefix?region=eu-central-1``; no request is made yet.
-
-        Credentials come from the environment, as obstore finds them, and never stand in the URL. Raises ``ConfigError`` if the
-        URL cannot be used, or a weaker durability was asked for.
-        """
+        """Return the store of a URL such as ``s3://bucket/prefix?region=eu-central-1``; no request is made yet; see ``parse``."""
         address, options, index_dir = parse(url, durability)
         return cls(ObjectIo(lambda: connect(address, options)), index_dir)
 

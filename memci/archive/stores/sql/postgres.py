@@ -268,15 +268,10 @@ def _meaning(error: "psycopg.Error", session: str, *, is_lost: bool) -> StoreErr
 
 
 class PostgresStore(SqlStore):
-    """Implements ``memci.archive.stores.contract.Store`` in a PostgreSQL database, 13 or newer.
+    """Implements ``memci.archive.stores.contract.Store`` in a PostgreSQL database, 13 or newer; docs/stores.md says more of it.
 
     Many processes and machines, and threads, may use it at once; a thread that waits for the server has a connection of the pool.
-    The URL is ``postgresql://user:password@host:5432/database`` with libpq's parameters, and of memci's own ``memci_pool``, how
-    many connections a process opens at most, and ``memci_index``, a directory of this machine for the indexes of sessions;
-    without it an index lives in memory, and is built anew by every opening that asks for it. The tables, whose names begin with
-    ``memci_``, are in the schema that comes first in the search path. With ``fsync`` what is acknowledged survives a loss of
-    power of the server, with ``flush`` the end of its processes; a loss of power may then take the last commits, and nothing else
-    (``synchronous_commit = off``). *io* counts calls. Raises ``ConfigError`` if a parameter of memci's own is wrong.
+    *io* counts calls. Raises ``ConfigError`` if a parameter of memci's own is wrong.
     """
 
     def __init__(self, url: str, durability: str = "fsync", *, io: PostgresIo | None = None) -> None:

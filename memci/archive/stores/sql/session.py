@@ -10,7 +10,7 @@ import attrs
 from memci.archive import refusal
 from memci.archive.stores.contract import NewRecord, Record, SessionStore
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier
-from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_body, redacted_meanwhile, superfluous
+from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_redaction, redacted_meanwhile, superfluous
 from memci.archive.stores.sql.schema import Found, Key, Place, Rows, Statement, SyncFailedError, checked_head, place_of
 from memci.errors import CorruptError, UnavailableError
 
@@ -94,14 +94,9 @@ class _Journal(_View):
                 raise self.session.corrupt(seq + 1)
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
-        for body in bodies.values():
-            check_body(body)
         session = self.session
         session.check_writable()
-        head = self.head()
-        for seq in bodies:
-            if not 1 <= seq <= head:
-                raise refusal.no_record(seq, head)
+        check_redaction(bodies, self.head())
         statements = []
         pick = "SELECT line FROM {}record WHERE session = ? AND seq = ?"
         picked = session.change([(pick, (session.row, seq)) for seq in bodies])

@@ -376,9 +376,8 @@ class SqliteStore(SqlStore):
     """Implements ``memci.archive.stores.contract.Store`` in one SQLite file on a local file system.
 
     Many processes of one machine, and their threads, may use it at once; threads that append to different sessions at the same
-    time share transactions. The file is made with the first record; a relative path is meant from here and now. With ``fsync``
-    what is acknowledged survives a loss of power (``synchronous = EXTRA``), with ``flush`` the end of the process; a power loss
-    may then take the last commits, but leaves the database whole (``NORMAL``). *io* counts the library's calls.
+    time share transactions. The file is made with the first record; a relative path is meant from here and now. docs/stores.md
+    says what each durability promises. *io* counts the library's calls.
     """
 
     def __init__(self, path: "str | os.PathLike[str]", durability: str = "fsync", *, io: SqliteIo | None = None) -> None:

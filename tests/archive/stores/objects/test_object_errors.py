@@ -173,6 +173,15 @@ def test_urls_that_cannot_be_used_are_refused(url: str) -> None:
     assert SECRET not in str(caught.value)
 
 
+def test_an_unknown_option_is_named() -> None:
+    """The error names an option that there is not, and says which there are; one without a value is not shown."""
+    with pytest.raises(ConfigError, match="there is no option regoin, there are account_name"):
+        ObjectStore.from_url("s3://bucket?regoin=eu-central-1")
+    with pytest.raises(ConfigError, match="it has an unknown option, there are account_name") as caught:
+        ObjectStore.from_url(f"s3://bucket?{SECRET}")
+    assert SECRET not in str(caught.value)
+
+
 def test_a_weaker_durability_is_refused() -> None:
     """There is no promise of an object store that is weaker than its provider's acknowledgement."""
     with pytest.raises(ConfigError, match="fsync") as caught:
