@@ -38,7 +38,7 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
-from memci.messages.tokens.message_tokens import PLAIN_TOKENS, count_message
+from memci.messages.tokens.message_tokens import PLAIN_KEYS, PLAIN_TOKENS, count_message
 from memci.version import VERSION
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ class Core:
     def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
         """Return at most the size of a message as it is sent: as the last one it may even be more. *value* is it as a dict."""
         wire = self.state.wire
-        if value is not None and len(value) == 2 and wire.ended is None and isinstance(text := value.get("content"), str):  # noqa: PLR2004 (role and content: nearly all messages)
+        if value is not None and wire.ended is None and value.keys() == PLAIN_KEYS and isinstance(text := value["content"], str):
             return PLAIN_TOKENS + self.counter.count(text)
         if not message.literal:
             message, value = wire.sent(message), None

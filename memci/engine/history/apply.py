@@ -1,6 +1,7 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import assert_never
 
 import attrs
 
@@ -57,10 +58,12 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
             _restore_checkpoint(state, event, seq)
         case events.Forked():
             state.session = event.session
+        case events.ForkMade():
+            pass
         case events.PageErased():
             state.erased_seq = seq
         case _:
-            assert isinstance(event, events.ForkMade), event
+            assert_never(event)
     state.seq = seq
 
 

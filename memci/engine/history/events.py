@@ -5,7 +5,7 @@ An event of a kind or version that is not known here is refused, never skipped. 
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, get_args
 
 import attrs
 
@@ -15,25 +15,19 @@ from memci.errors import StoreError
 from memci.messages import codec
 from memci.messages.message import Message
 
-_KINDS: dict[tuple[str, int], type[Any]] = {}
-
 
 @attrs.frozen
-class Event:
-    """Something that happened, with what a record says of its kind."""
-
-    kind: ClassVar[str]
+class _Kind:
+    kind: ClassVar[str]  # as a record says it
     version: ClassVar[int]
 
     def __init_subclass__(cls, kind: str = "", version: int = 1) -> None:
-        """Note which class the records of a kind are read as."""
         if kind:  # else attrs makes the class anew, with what it has
             cls.kind, cls.version = kind, version
-        _KINDS[cls.kind, cls.version] = cls
 
 
 @attrs.frozen(kw_only=True)
-class SessionConfigured(Event, kind="configured"):
+class SessionConfigured(_Kind, kind="configured"):
     """The session was begun, or goes on with other settings.
 
     ``counted`` has the sizes of all that is visible under a new counter: ``pages`` (index to pairs of tokens and stub tokens),
@@ -51,7 +45,7 @@ class SessionConfigured(Event, kind="configured"):
 
 
 @attrs.frozen(kw_only=True)
-class MessageAppended(Event, kind="appended"):
+class MessageAppended(_Kind, kind="appended"):
     """A message came in."""
 
     message: dict[str, Any]
@@ -70,14 +64,14 @@ class MessageAppended(Event, kind="appended"):
 
 
 @attrs.frozen(kw_only=True)
-class AnswerNoted(Event, kind="answer_noted"):
+class AnswerNoted(_Kind, kind="answer_noted"):
     """ATTP gave an answer: a message that is equal to it is not the user's."""
 
     sha256: str
 
 
 @attrs.frozen(kw_only=True)
-class SystemSet(Event, kind="system_set"):
+class SystemSet(_Kind, kind="system_set"):
     """The system part was replaced."""
 
     pages: list[dict[str, Any]]  # {"index", "message", "tokens"}, one a message
@@ -85,7 +79,7 @@ class SystemSet(Event, kind="system_set"):
 
 
 @attrs.frozen(kw_only=True)
-class PageBegan(Event, kind="page_began"):
+class PageBegan(_Kind, kind="page_began"):
     """The application opened a page, or named the open one, which has no entries yet."""
 
     page: str
@@ -94,7 +88,7 @@ class PageBegan(Event, kind="page_began"):
 
 
 @attrs.frozen(kw_only=True)
-class PagesFolded(Event, kind="folded"):
+class PagesFolded(_Kind, kind="folded"):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
     reason: str  # marks, command, or budget (a window had no room)
@@ -109,7 +103,7 @@ class PagesFolded(Event, kind="folded"):
 
 
 @attrs.frozen(kw_only=True)
-class FoldUndone(Event, kind="fold_undone"):
+class FoldUndone(_Kind, kind="fold_undone"):
     """The pages of the last fold are back in view."""
 
     pages: list[dict[str, Any]]  # as page_value writes them
@@ -117,7 +111,7 @@ class FoldUndone(Event, kind="fold_undone"):
 
 
 @attrs.frozen(kw_only=True)
-class PageRecalled(Event, kind="recalled"):
+class PageRecalled(_Kind, kind="recalled"):
     """An archived page was attached, or its attachment renewed."""
 
     page: str
@@ -132,7 +126,7 @@ class PageRecalled(Event, kind="recalled"):
 
 
 @attrs.frozen(kw_only=True)
-class PagesFaded(Event, kind="faded"):
+class PagesFaded(_Kind, kind="faded"):
     """Recalled pages left the window again."""
 
     pages: list[str]
@@ -140,14 +134,14 @@ class PagesFaded(Event, kind="faded"):
 
 
 @attrs.frozen(kw_only=True)
-class PagesEvicted(Event, kind="evicted"):
+class PagesEvicted(_Kind, kind="evicted"):
     """Entries left the contents page: pairs of index and what evicted it (a policy's name, or ``command``)."""
 
     pages: list[list[str]]
 
 
 @attrs.frozen(kw_only=True)
-class PageRestored(Event, kind="restored"):
+class PageRestored(_Kind, kind="restored"):
     """An evicted page, or one in a directory, has its own entry again."""
 
     page: str
@@ -155,7 +149,7 @@ class PageRestored(Event, kind="restored"):
 
 
 @attrs.frozen(kw_only=True)
-class PagePinned(Event, kind="pinned"):
+class PagePinned(_Kind, kind="pinned"):
     """A page was pinned, or is no longer."""
 
     page: str
@@ -163,7 +157,7 @@ class PagePinned(Event, kind="pinned"):
 
 
 @attrs.frozen(kw_only=True)
-class Rewound(Event, kind="rewound"):
+class Rewound(_Kind, kind="rewound"):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
 
     page: str
@@ -178,7 +172,7 @@ class Rewound(Event, kind="rewound"):
 
 
 @attrs.frozen(kw_only=True)
-class PageErased(Event, kind="erased"):
+class PageErased(_Kind, kind="erased"):
     """What a page held was taken out of the records before this one: whoever knew it loads the session again."""
 
     page: str
@@ -187,7 +181,7 @@ class PageErased(Event, kind="erased"):
 
 
 @attrs.frozen(kw_only=True)
-class WindowSettled(Event, kind="settled", version=2):
+class WindowSettled(_Kind, kind="settled", version=2):
     """What windows are asked for with, from then on, and the steps that the last one needed."""
 
     budget: int
@@ -205,7 +199,7 @@ class WindowSettled(Event, kind="settled", version=2):
 
 
 @attrs.frozen(kw_only=True)
-class UsageReported(Event, kind="usage"):
+class UsageReported(_Kind, kind="usage"):
     """The provider counted a window."""
 
     prompt_tokens: int
@@ -215,7 +209,7 @@ class UsageReported(Event, kind="usage"):
 
 
 @attrs.frozen(kw_only=True)
-class CheckpointMade(Event, kind="checkpoint_made"):
+class CheckpointMade(_Kind, kind="checkpoint_made"):
     """The session can come back to here."""
 
     number: int  # from 1, never used again; the id of number 3 is cp-3
@@ -227,7 +221,7 @@ class CheckpointMade(Event, kind="checkpoint_made"):
 
 
 @attrs.frozen(kw_only=True)
-class CheckpointRestored(Event, kind="checkpoint_restored"):
+class CheckpointRestored(_Kind, kind="checkpoint_restored"):
     """The session goes on from a checkpoint; what came after it is gone from view."""
 
     checkpoint: str
@@ -237,7 +231,7 @@ class CheckpointRestored(Event, kind="checkpoint_restored"):
 
 
 @attrs.frozen(kw_only=True)
-class ForkMade(Event, kind="fork_made"):
+class ForkMade(_Kind, kind="fork_made"):
     """A fork of this session was begun. Nothing changes; whoever erases content learns where copies of it may be."""
 
     session: str
@@ -246,7 +240,7 @@ class ForkMade(Event, kind="fork_made"):
 
 
 @attrs.frozen(kw_only=True)
-class Forked(Event, kind="forked"):
+class Forked(_Kind, kind="forked"):
     """All before this event was taken over from another session, which it is independent of."""
 
     source: str
@@ -258,6 +252,30 @@ class Forked(Event, kind="forked"):
 AT_THE_END = (MessageAppended, AnswerNoted, WindowSettled, UsageReported, PagesEvicted, PageBegan, CheckpointMade, ForkMade)
 """The events that leave alone what a window shows, or add to its end."""
 
+Event: TypeAlias = (
+    SessionConfigured
+    | MessageAppended
+    | AnswerNoted
+    | SystemSet
+    | PageBegan
+    | PagesFolded
+    | FoldUndone
+    | PageRecalled
+    | PagesFaded
+    | PagesEvicted
+    | PageRestored
+    | PagePinned
+    | Rewound
+    | PageErased
+    | WindowSettled
+    | UsageReported
+    | CheckpointMade
+    | CheckpointRestored
+    | ForkMade
+    | Forked
+)
+
+_KINDS: dict[tuple[str, int], type[Event]] = {(each.kind, each.version): each for each in get_args(Event)}
 _KINDS["settled", 1] = WindowSettled
 _FIELDS = {kind: [field.name for field in attrs.fields(kind) if field.name != "read"] for kind in _KINDS.values()}
 
@@ -276,8 +294,7 @@ def from_record(record: Record) -> Event:
     if make is None:
         message = f"record {record.seq} is a {record.kind!r} of version {record.version}, unknown to this memci: upgrade memci"
         raise StoreError(message)
-    event: Event = make(**known_fields(make, codec.decode(record.body)))
-    return event
+    return make(**known_fields(make, codec.decode(record.body)))
 
 
 def known_fields(kind: type[Event], value: Mapping[str, Any]) -> dict[str, Any]:

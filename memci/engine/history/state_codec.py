@@ -88,7 +88,6 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
         settled=value["settled"] and WindowSettled(**known_fields(WindowSettled, value["settled"])),
-        last_fold=value["last_fold"] and LastFold(tuple(value["last_fold"]["folded"]), _items(value["last_fold"]["entries"])),
     )
     facts = state.wire.facts
     page = partial(page_from_value, facts=facts)
@@ -99,6 +98,10 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         attachment = Attachment(**{name: item[name] for name in _OF_ATTACHMENTS if name in item}, block=facts(item["block"]))
         state.recalled.attach(page(item["page"]), attachment)
     state.archive.replace(_items(value["entries"]))
+    if (last := value["last_fold"]) is not None:  # most of its entries are those that there are: they share one object again
+        known = {entry.index: entry for entry in state.archive.entries}
+        entries = tuple(now if (now := known.get(each.index)) == each else each for each in _items(last["entries"]))
+        state.last_fold = LastFold(tuple(last["folded"]), entries)
     if (shown := value["published"]) is not None:
         directories = map(Directory.from_mapping, shown["directories"])
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)

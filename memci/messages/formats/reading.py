@@ -75,8 +75,8 @@ def check_parts(content: object, role: str, path: str = "content", *, bound: Map
 
 
 def begins_as_answer(message: Message) -> bool:
-    """Return whether a message of role ``user`` begins as an answer of ATTP does. O(its size) where the user does not speak."""
-    return message.role == "user" and not message.from_user and _is_attp(list(parts(message.value())))
+    """Return whether a message begins as an answer of ATTP does. O(its size)."""
+    return _is_attp(list(parts(message.value())))
 
 
 def _is_attp(found: Sequence[Part]) -> bool:

@@ -13,6 +13,7 @@ from memci.messages.tokens.media import image_tokens, weigh
 
 REPLY_TOKENS = 3  # what opens the model's reply, once a window
 PLAIN_TOKENS = 4  # of a message beside its text: 3, and one for the role, which each of OpenAI's is in both encodings
+PLAIN_KEYS = {"role", "content"}  # of nearly all messages
 _NAME_TOKENS = 1
 _CALL_TOKENS = 8  # recipient, channel and end of a call; the cookbook has no figure
 _BLOCK_TOKENS = 3  # keys and brackets around what is sent as JSON

@@ -8,6 +8,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.session import Session
+from memci.messages.tokens.message_tokens import count_message
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import assistant, calling, result, user
 
@@ -93,3 +94,12 @@ def test_a_late_result_is_counted_anew_when_it_comes_into_view(brought_back: str
         again.undo_fold()
     assert "usr-1" in again._core.state.active
     assert [] == [size for size in sizes(again._core) if size[1] != size[2]]
+
+
+@pytest.mark.parametrize("value", [{"role": "user", "content": "some words"}, {"type": "new_kind", "content": "some words"}])
+def test_a_message_is_counted_anew_as_it_was_when_it_came(value: dict[str, object]) -> None:
+    """A message counts the same when it comes in and later; an item that memci does not know is counted as JSON, whole."""
+    session = open_session(format="responses")
+    node = session.append(value).node
+    counter = session._core.counter
+    assert node.tokens == session._core.count(node.message) == count_message(dict(value), counter)
