@@ -1,26 +1,33 @@
-"""How the contents page is brought below its limit: older entries lose detail, neighbours share a directory, entries leave."""
+"""How the contents page is brought below its limit: its pages share directories, whose rows say what is worth its tokens."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeAlias, assert_never
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item
-from memci.archive.summarizers.words import STOPWORDS, estimate, words
+from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
+from memci.archive.summarizers.summary import OTHERS, PASSAGE
+from memci.archive.summarizers.words import estimate, words
 from memci.chapters.address import page_number, range_index, segment_of
 
-FULL_SHARE = 0.6  # of the room, in which the newest entries keep all their lines
-MOST_PAGES = 32  # that are grouped at a time, and that at most give a directory more words
-ROOMS = (12.0, 9.0, 7.0, 5.0, 3.5, 2.5)  # what its lines may take for each page, in estimated tokens: most, then less and less
-_SPAN_TOKENS = 4.0  # stretches of about that many go first: shorter ones tell little, longer ones leave others no room
+MOST_ROWS = 16  # of one directory
+ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a token: its number, and a place in the list
+WORD_TOKENS = 0.3  # what a word takes beside its own tokens
+RARER = 0.3  # the worth of a word that n pages say is divided by n to this power
+FEWEST_TOKENS = 2.5  # for each page, to which rows are brought down at least where nothing may be lost for one window
+LOWEST_PRICE, PRICE_STEP, _MOST_STEPS = 0.1, 1.05, 200
+SHORT_PAGE = 3  # times the size of its entry; where most are shorter, rows say the same for less
+ROOMY_SHARE = 0.2  # of the limit, which entries of short pages may take
+KEPT_SHARE = 0.25  # of the limit, which entries of pages that were recalled more than once may hold beside the rows
+_RECALLED_AGAIN = 2
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
-_COMMON_SHARE = 0.15  # of the entries and directories of a contents page, in which a common word stands
-_COMMON_ITEMS = 3
-_SEPARATOR_TOKENS = 1.0
-_NUMBER_TOKENS = 1.0
+
+_Weighed: TypeAlias = list[tuple[Span, float, float]]  # the words of a page, each with what it is worth among all, and its tokens
 
 
 @attrs.frozen(kw_only=True)
@@ -46,25 +53,22 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
 ) -> Shrinkage:
     """Bring a contents page of over *limit* tokens, oldest first, down to *low_share* of it, as far as that goes. O(entries).
 
-    Neighbours are grouped where there may be *directories*; only with *evict* entries may lose all their lines, and be evicted in
-    the end. *count* gives the tokens of a text; *has_pages* tells whether any page has a number from one to another.
+    Where there may be *directories*, all pages get rows there, and go on to get them once there is one. Only with *evict*
+    entries may lose all but their title, all rows go, and entries be evicted in the end. *count* gives the tokens of a text;
+    *has_pages* tells whether any page has a number from one to another.
     """
-    if sum(entry.contents_tokens for entry in entries) <= limit:
-        return Shrinkage(entries=list(entries))
-    page = Shrinking(entries, count, has_pages)
-    goal = low_share * limit
-    page.coarsen(goal)
-    if directories:
-        page.group_oldest(goal)
-        page.thin(goal)
-        page.merge(goal)
-        if evict:
-            page.strip(limit)
+    page = Shrinking(entries, limit, count, has_pages)
+    if directories and page.is_crowded():
+        page.group()
+        if page.total > limit:
+            page.reprice(max(low_share * limit, 0 if evict else FEWEST_TOKENS * sum(entry.pages for entry in entries)))
+    for detail in (Detail.BRIEF, Detail.BARE)[: 1 + evict]:
+        page.strip(limit, detail)
     policies = [LeastRecentlyRecalled(max_tokens=limit, low_share=low_share)] if evict else []
     gone = dict(evictions(policies, page.entries, turn))
     left = [entry for entry in page.entries if entry.index not in gone]
     known = {entry.index: entry for entry in entries}
-    changed = [entry for entry in left if known.get(entry.index) is not entry]
+    changed = [entry for entry in left if known.get(entry.index) != entry]
     return Shrinkage(
         details={entry.index: entry.detail for entry in changed if isinstance(entry, ContentsEntry)},
         directories=[entry for entry in changed if isinstance(entry, Directory)],
@@ -76,144 +80,141 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
 class Shrinking:
     """A contents page that gets shorter, step by step; what its directories say are words of the pages themselves."""
 
-    def __init__(self, entries: Sequence[Item], count: Callable[[str], int], has_pages: Callable[[int, int], bool]) -> None:
+    def __init__(
+        self, entries: Sequence[Item], limit: int, count: Callable[[str], int], has_pages: Callable[[int, int], bool]
+    ) -> None:
         self.entries = list(entries)
         self.members: dict[str, list[str]] = {}  # what new directories group, of entries and directories that there were
-        self._given = entries
+        self._limit = limit
         self._count = count
         self._has_pages = has_pages
+        said = {(number, word) for entry in entries for number, text, *_ in entry.spans for word in _forms(text)}
+        self._pages = Counter(word for _, word in said)  # how many say a word
 
     @property
     def total(self) -> int:
         """Size of what it shows."""
         return sum(entry.contents_tokens for entry in self.entries)
 
-    def coarsen(self, goal: float) -> None:
-        """Show less of each entry but the newest."""
-        used = 0
-        for place, entry in reversed(list(enumerate(self.entries))):
-            full = isinstance(entry, ContentsEntry) and entry.detail is Detail.FULL
-            if full and used + entry.contents_tokens > FULL_SHARE * goal:
-                self.entries[place] = self._shorter(entry, Detail.BRIEF)
-            used += self.entries[place].contents_tokens
+    def is_crowded(self) -> bool:
+        """Return whether pages are to share directories: they do, or there is no room, or little, and many of them are short."""
+        own = [entry for entry in self.entries if isinstance(entry, ContentsEntry)]
+        short = sum(SHORT_PAGE * entry.contents_tokens > entry.tokens for entry in own)
+        return len(own) < len(self.entries) or self.total > self._limit * (1.0 if 2 * short < len(own) else ROOMY_SHARE)
 
-    def _shorter(self, item: Item, detail: Detail) -> Item:
-        """Return an entry with another detail, where that is shorter; a directory with no words."""
-        if isinstance(item, Directory):
-            return self.thinned(item, 0.0)
-        changed = attrs.evolve(item, detail=detail)
-        return changed if changed.contents_tokens < item.contents_tokens else item
+    def group(self) -> None:
+        """Give each page a row in the directory of its neighbours, at the price in force; entries that are kept stay."""
+        kept = self._kept()
+        price = max((entry.price for entry in self.entries if isinstance(entry, Directory)), default=0.0) or LOWEST_PRICE
+        loose = [entry for entry in self.entries if entry.index not in kept]
+        packs: list[list[Item]] = []
+        rows, end = 0, 0
+        for item in loose:
+            new = len(item.listed) if isinstance(item, Directory) else bool(self._priced(item.spans, price))
+            goes_on = packs and not isinstance(item, Directory) and rows + new <= MOST_ROWS
+            if packs and (goes_on or item.covers[0][0] < end):
+                packs[-1].append(item)
+                rows += new
+            else:
+                packs.append([item])
+                rows = new
+            end = max(end, item.covers[-1][1])
+        for pack in packs:
+            if len(pack) >= _FEWEST_PAGES:
+                self._put_together(pack, price)
 
-    def group_oldest(self, goal: float) -> None:
-        """Group the oldest entries until the page is short enough, or nothing but directories and pinned entries is left."""
-        while self.total > goal:
-            loose = [entry for entry in self.entries if not entry.pinned]
-            oldest = next((place for place, entry in enumerate(loose) if isinstance(entry, ContentsEntry)), None)
-            if oldest is None or len(loose) < _FEWEST_PAGES:
+    def _kept(self) -> set[str]:
+        """Return what no directory takes: pinned entries, and those of pages that are recalled again, or were restored."""
+        kept = {entry.index for entry in self.entries if entry.pinned}
+        left = KEPT_SHARE * self._limit
+        newest = max((each.covers[-1][1] for each in self.entries if isinstance(each, Directory)), default=0)
+        entries = [each for each in self.entries if isinstance(each, ContentsEntry)]
+        wanted = [each for each in entries if each.recall_count >= _RECALLED_AGAIN or page_number(each.index) < newest]
+        for entry in sorted(wanted, key=_last_use, reverse=True):
+            left -= entry.contents_tokens
+            if left >= 0:
+                kept.add(entry.index)
+        return kept
+
+    def reprice(self, goal: float) -> None:
+        """Raise the price of a token until the page is short enough, or no row is left; directories with few rows are merged."""
+        price = max((entry.price for entry in self.entries if isinstance(entry, Directory)), default=0.0)
+        while self.total > goal and (spans := [span for entry in self._directories() for span in entry.spans]):
+            weighed = list(self._weighed(spans))
+            most = sum(cost for page in weighed for _, _, cost in page) * goal / self.total
+            steps = [price * PRICE_STEP**step for step in range(1, _MOST_STEPS)]
+            price = steps[bisect_left(steps, -most, hi=_MOST_STEPS - 2, key=partial(self._estimated, weighed))]
+            self.entries = [self._at(price, entry) if isinstance(entry, Directory) else entry for entry in self.entries]
+            self._merge(price)
+
+    def _directories(self) -> list[Directory]:
+        return [entry for entry in self.entries if isinstance(entry, Directory)]
+
+    def _estimated(self, weighed: Iterable[_Weighed], price: float) -> float:
+        """Return, negative, about how many tokens rows have at a price."""
+        return -sum(cost for page in weighed for _, _, cost in _worth_it(page, price))
+
+    def _weighed(self, spans: Iterable[Span]) -> Iterator[_Weighed]:
+        """Yield the words of each page with what they are worth and their tokens, as estimated."""
+        for _, said in groupby(spans, itemgetter(0)):
+            yield [(span, span[2] / self._rarity(span[1]), estimate(span[1]) + WORD_TOKENS) for span in said]
+
+    def _rarity(self, text: str) -> float:
+        pages = min((self._pages[word] for word in _forms(text)), default=1)
+        return float(max(pages, 1) ** RARER)
+
+    def _priced(self, spans: Iterable[Span], price: float) -> tuple[Span, ...]:
+        """Return the words that are worth a price, of pages whose row is worth it."""
+        return tuple(span for page in self._weighed(spans) for span in _led(page, _worth_it(page, price)))
+
+    def _at(self, price: float, directory: Directory) -> Directory:
+        directory = attrs.evolve(directory, spans=self._priced(directory.spans, price), price=price)
+        return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
+
+    def _merge(self, price: float) -> None:
+        """Put neighbouring directories together that have few rows."""
+        pack: list[Directory] = []
+        for directory in [*self._directories(), None]:
+            if directory is not None and sum(len(each.listed) for each in (*pack, directory)) <= MOST_ROWS:
+                pack.append(directory)
+                continue
+            if len(pack) >= _FEWEST_PAGES:
+                self._put_together(pack, price)
+            pack = [] if directory is None else [directory]
+
+    def strip(self, limit: float, detail: Detail) -> None:
+        """Leave entries less detail, the oldest first, until the page fits."""
+        for place, entry in enumerate(self.entries):
+            if self.total <= limit:
                 return
-            self._put_together(self._neighbours(loose, oldest))
+            if isinstance(entry, ContentsEntry):
+                less = attrs.evolve(entry, detail=detail)
+                self.entries[place] = min(entry, less, key=lambda each: each.contents_tokens)
 
-    def _neighbours(self, loose: Sequence[Item], place: int) -> Sequence[Item]:
-        """Return an entry with those after it, else the one before; where a directory has pages on both sides, with that."""
-        number = page_number(loose[place].index)
-        around = next((each for each in loose if isinstance(each, Directory) and each.encloses(number)), None)
-        if around is not None:
-            return [around, loose[place]]
-        pages = accumulate(entry.pages for entry in loose[place:])
-        chosen = loose[place : place + sum(total <= MOST_PAGES for total in pages)]
-        return chosen if len(chosen) >= _FEWEST_PAGES else loose[max(place - 1, 0) :][:_FEWEST_PAGES]
-
-    def thin(self, goal: float) -> None:
-        """Leave directories fewer words for each page, all alike, until the page is short enough."""
-        for room in ROOMS[1:]:
-            if self.total <= goal:
-                return
-            self.entries = [self.thinned(entry, room) if isinstance(entry, Directory) else entry for entry in self.entries]
-
-    def merge(self, goal: float) -> None:
-        """Merge the two oldest directories until the page is short enough."""
-        while self.total > goal:
-            oldest = [entry for entry in self.entries if isinstance(entry, Directory)][:2]
-            if len(oldest) < _FEWEST_PAGES:
-                return
-            self._put_together(oldest, ROOMS[-1])
-
-    def strip(self, limit: float) -> None:
-        """Leave pinned and newest entries their title, then directories their range, the oldest first, until the page fits."""
-        for kind in (ContentsEntry, Directory):
-            for place, entry in enumerate(self.entries):
-                if self.total <= limit:
-                    return
-                if isinstance(entry, kind):
-                    self.entries[place] = self._shorter(entry, Detail.BARE)
-
-    def _put_together(self, items: Sequence[Item], room: float = ROOMS[0]) -> None:
-        directory = self.group(items, room)
+    def _put_together(self, items: Sequence[Item], price: float) -> None:
+        directory = self._directory(items, price)
         grouped = [item.index for item in items]
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
         rest = [entry for entry in self.entries if entry.index not in grouped]
         self.entries = sorted([*rest, directory], key=lambda entry: page_number(entry.index))
 
-    def group(self, items: Sequence[Item], room: float = ROOMS[0]) -> Directory:
-        """Make one directory of items, oldest first; its lines take *room* estimated tokens for each page. O(their words)."""
+    def _directory(self, items: Sequence[Item], price: float) -> Directory:
+        """Make one directory of items, oldest first, with rows for its new pages at a price. O(their words)."""
         covers = self._joined(each for item in items for each in item.covers)
         recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
+        spans = [
+            span for item in items for span in (item.spans if isinstance(item, Directory) else self._priced(item.spans, price))
+        ]
         directory = Directory(
             index=range_index(segment_of(items[0].index), covers[0][0], covers[-1][1]),
-            spans=self._spans(items),
+            spans=tuple(sorted(spans, key=itemgetter(0))),
             covers=covers,
             pages=sum(item.pages for item in items),
             archived_turn=max(item.archived_turn for item in items),
             last_recall_turn=max(recalls, default=None),
+            price=price,
         )
-        return self.thinned(directory, room)
-
-    def thinned(self, directory: Directory, room: float) -> Directory:
-        """Return a directory with the most telling of its stretches, as many as there is room for, one where there is any."""
-        left = room * min(directory.pages, MOST_PAGES)
-        kept: list[tuple[int, str]] = []
-        said: set[int] = set()
-        for number, span in directory.spans:
-            left -= estimate(span) + _SEPARATOR_TOKENS + (0 if number in said else _NUMBER_TOKENS)
-            if left < 0:
-                break
-            kept.append((number, span))
-            said.add(number)
-        directory = attrs.evolve(directory, spans=tuple(kept or directory.spans[: 1 if room else 0]))
         return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
-
-    @cached_property
-    def _common(self) -> frozenset[str]:
-        """Words that tell no page of the contents page from the others."""
-        documents = [{word for _, span in entry.told for word in words(span)} for entry in self._given]
-        counts = Counter(word for document in documents for word in document)
-        most = max(_COMMON_ITEMS, _COMMON_SHARE * len(documents))
-        return STOPWORDS | {word for word, items in counts.items() if items > most}
-
-    def _spans(self, items: Sequence[Item]) -> tuple[tuple[int, str], ...]:
-        """Return the most telling span of each item, then the second of each, and so on; of directories in proportion to pages.
-
-        Short ones come first each time, so that more pages are named. What only has common words, or those before, is left out.
-        """
-        found: list[tuple[int, str]] = []
-        seen: set[str] = set()
-        ranked = []
-        for item in items:
-            telling = [(number, trimmed) for number, span in item.told if (trimmed := self._trimmed(span))]
-            for place, (number, span) in enumerate(telling):
-                ranked.append((place / item.pages, abs(estimate(span) - _SPAN_TOKENS), number, span))
-        for _, _, number, span in sorted(ranked):
-            new = set(words(span)) - self._common - seen
-            if new or not words(span):
-                found.append((number, span))
-                seen |= new
-        return tuple(found)
-
-    def _trimmed(self, span: str) -> str:
-        """Return a span without the common words at both ends; empty where it holds no others."""
-        pieces = span.split(" ")
-        telling = [place for place, piece in enumerate(pieces) if not self._common.issuperset(words(piece))]
-        return " ".join(pieces[telling[0] : telling[-1] + 1]) if telling else ""
 
     def _joined(self, covers: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         """Join ranges that meet, or that only numbers without a page lie between."""
@@ -224,6 +225,32 @@ class Shrinking:
             else:
                 joined.append((first, last))
         return tuple(joined)
+
+
+def _forms(text: str) -> Sequence[str]:
+    """Return by what it is known whether pages say the same: a value with figures by all of it, as 4.5 and 4.6 are not alike."""
+    return [text] if any(map(str.isdigit, text)) else words(text)
+
+
+def _worth_it(page: _Weighed, price: float) -> _Weighed:
+    """Return the words of a page that are worth a price for each of their tokens; none where they do not repay their row's."""
+    kept = [each for each in page if each[1] >= price * each[2]]
+    return kept if sum(worth - price * cost for _, worth, cost in kept) >= price * ROW_TOKENS else []
+
+
+def _led(page: _Weighed, kept: _Weighed) -> Iterator[Span]:
+    """Yield the words that are kept; where words before one are left out, the strongest of their leads stands there."""
+    left = {id(each) for each in kept}
+    skipped: list[str] = []
+    for each in page:
+        number, text, worth, lead = each[0]
+        if id(each) not in left:
+            skipped.append(lead)
+            continue
+        if skipped:
+            lead = next((strong for strong in (OTHERS, PASSAGE) if strong in (lead, *skipped)), " ")
+            skipped = []
+        yield number, text, worth, lead
 
 
 @attrs.frozen(kw_only=True)

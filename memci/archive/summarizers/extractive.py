@@ -9,7 +9,8 @@ from memci.archive.summarizers.entries import Entry, clean_name, flat, read_entr
 from memci.archive.summarizers.literals import LiteralKind, literals
 from memci.archive.summarizers.passage import TELLING_KEY, Atom
 from memci.archive.summarizers.rarity import FUNCTION_CHARACTERS, STOP_WORTH
-from memci.archive.summarizers.selection import JOIN, JOIN_TOKENS, Passage, choose, shown
+from memci.archive.summarizers.row import row_words
+from memci.archive.summarizers.selection import JOIN, Passage, choose, shown
 from memci.archive.summarizers.summary import Summary
 from memci.messages.message import Message
 
@@ -67,7 +68,8 @@ class ExtractiveSummarizer:
         passages = [passage for entry in entries for passage in entry.passages]
         _weigh(passages)
         keywords, entities = _lined(_keywords(passages)), _lined(_entities(passages))
-        spans, changes = _lined(_spans(passages)), _lined(_state_changes(entries))
+        words = tuple((text, worth, lead) for word, worth, lead in row_words(passages) if (text := one_line(word)))
+        changes = _lined(_state_changes(entries))
         held = 0.5 * min(1.0, len(entities) / 8) + 0.3 * min(1.0, len(keywords) / 12)
         summary, outcome = _summary_and_outcome(passages)
         beginnings = (one_line(passage.text[:60]) or passage.opening.strip(" :(→") for passage in passages)
@@ -78,7 +80,7 @@ class ExtractiveSummarizer:
             lines=_lines(passages, max_tokens),
             outcome=one_line(outcome),
             keywords=keywords,
-            spans=spans,
+            words=words,
             entities=entities,
             state_changes=changes,
             importance=round(held + (0.2 if changes else 0.0), 3),
@@ -211,17 +213,6 @@ def _is_rare(atom: Atom, word: str) -> bool:
     if word.isascii() or len(atom.forms) == 1:
         return len(word) > 1 and len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
     return word[0] not in FUNCTION_CHARACTERS
-
-
-def _spans(passages: Sequence[Passage]) -> Iterable[str]:
-    """Return short runs of a page's words, about thirty tokens together, most telling for its tokens first."""
-    found: list[tuple[float, str]] = []
-    for passage, runs in zip(passages, choose(passages, 30.0), strict=True):
-        for first, last in runs or ():
-            atoms = passage.atoms[first:last]
-            cost = JOIN_TOKENS + sum(atom.cost for atom in atoms) + sum(atom.gap_cost for atom in atoms[1:])
-            found.append((-sum(atom.worth for atom in atoms) / cost, shown(passage, [(first, last)])))
-    return dict.fromkeys(text for _, text in sorted(found, key=itemgetter(0)))
 
 
 def _entities(passages: Sequence[Passage]) -> list[str]:

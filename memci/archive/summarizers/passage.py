@@ -25,6 +25,7 @@ TELLING_KEY = re.compile(
 _LIST_NUMBER_WORTH = 0.1
 _AFTER_LIST_NUMBER = frozenset(".:)|\t、")
 _TELLING_DIGITS = 3
+_KNOWN_DIGITS = 6  # of a number that is somebody's, or something's, such as of a telephone or an order
 _KEY_SHARE = 0.3
 _PAIR_MARK = re.compile(": |=|$")
 _TELLING_VALUE_WORTH = 1.5
@@ -187,8 +188,8 @@ def _whole(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Ato
     worth, shown = kind.worth, text[start:end]
     if kind is LiteralKind.NUMBER and gap[2] and text[end : end + 1] in _AFTER_LIST_NUMBER:
         worth = _LIST_NUMBER_WORTH
-    elif kind is LiteralKind.NUMBER and end - start < _TELLING_DIGITS:
-        worth /= 2
+    elif kind is LiteralKind.NUMBER and not _TELLING_DIGITS <= end - start < _KNOWN_DIGITS:
+        worth *= 0.5 if end - start < _TELLING_DIGITS else 2.0
     return Atom(start, end, shown.count(" ") + 1, ((shown.lower(), worth),), estimate(shown), *gap, kind)
 
 

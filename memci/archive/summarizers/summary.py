@@ -1,11 +1,22 @@
 """What a summariser makes of a page."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeAlias
 
 import attrs
 
 from memci.messages.message import Message
+
+Word: TypeAlias = tuple[str, float, str]
+"""What a row of the contents page may show of a page: a word or a literal value, whole; how much it tells (1: a rare word); and
+what leads to it from the word before, as in the source where both are neighbours there."""
+
+PASSAGE, OTHERS = ", ", " → "  # leads of words that begin another message, and what others than the user say
+
+
+def plain_words(texts: Iterable[str]) -> tuple[Word, ...]:
+    """Return texts, most telling first, as words of a row, for a page of which nothing better is known."""
+    return tuple((text, 1.0, PASSAGE) for text in texts)
 
 
 @attrs.frozen(kw_only=True)
@@ -17,7 +28,7 @@ class Summary:
     lines: tuple[str, ...] = ()  # one an entry that has something to say, in their order, each with its role
     outcome: str = ""  # how the page ended
     keywords: tuple[str, ...] = ()  # rare words, most telling first
-    spans: tuple[str, ...] = ()  # short stretches of its text, most telling first, for a line that speaks of several pages
+    words: tuple[Word, ...] = ()  # the telling ones, in the order of the page, for its row among others
     entities: tuple[str, ...] = ()  # literal values (paths, URLs, numbers with units, names in quotes), whole
     state_changes: tuple[str, ...] = ()  # what it changed outside the conversation, as the tool calls tell it
     importance: float = 0.0  # 0 to 1: how much it holds that cannot be said again

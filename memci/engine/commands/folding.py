@@ -6,7 +6,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Item, one_line
 from memci.archive.contents.shrink import shrink
-from memci.archive.summarizers.summary import Summary
+from memci.archive.summarizers.summary import Summary, plain_words
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
@@ -22,6 +22,7 @@ from memci.engine.view.planner import FoldPlan
 from memci.errors import ConflictError, MemciError, SummaryError
 from memci.messages.message import Message
 
+NAME_WORTH = 20.0  # of that name in a row: more than all other words there
 NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page
 
 
@@ -157,7 +158,9 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
     head, tail = page.head, page.tail
     if page.name:
         name = one_line(page.name)[:NAME_CHARACTERS]
-        summary = attrs.evolve(summary, title=name, spans=(name, *summary.spans))
+        summary = attrs.evolve(summary, title=name, words=((name, NAME_WORTH, ""), *summary.words))
+    if not summary.words:
+        summary = attrs.evolve(summary, words=plain_words(filter(None, (summary.title, summary.summary))))
     entry = ContentsEntry(
         index=page.index,
         **{name: getattr(summary, name) for name in attrs.fields_dict(Summary)},

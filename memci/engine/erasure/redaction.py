@@ -26,7 +26,7 @@ Body: TypeAlias = dict[str, Any]
 _Without: TypeAlias = Callable[["Redaction", Body], Body]
 
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
-_LISTS = ("lines", "keywords", "spans", "entities", "state_changes")
+_LISTS = ("lines", "keywords", "words", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
 _NOTHING_OF_PAGES = ("answer_noted", "faded", "evicted", "pinned", "erased", "settled", "usage", "fork_made", "forked")

@@ -179,7 +179,7 @@ class Contents:
     """How large the contents page grows."""
 
     max_tokens: int | Literal["auto"] = setting("auto", "tokens it may hold; auto: from the budget")
-    low_share: float = setting(0.65, "share of max_tokens down to which it shrinks once it is over")
+    low_share: float = setting(0.8, "share of max_tokens down to which it shrinks once it is over")
     directories: bool = setting(default=True, comment="group old neighbours in directories before they leave")
 
 
@@ -187,8 +187,8 @@ class Contents:
 class Eviction:
     """When an entry leaves the contents page for its age."""
 
-    zero_recall_turns: int | None = setting(200, "turns since archiving, for a page that was never recalled")
-    stale_turns: int | None = setting(400, "turns since the last recall (since archiving, if none), for any page")
+    zero_recall_turns: int | None = setting(None, "turns since archiving, for a page that was never recalled")
+    stale_turns: int | None = setting(None, "turns since the last recall (since archiving, if none), for any page")
 
 
 @attrs.frozen(kw_only=True)

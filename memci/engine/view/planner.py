@@ -7,15 +7,15 @@ from itertools import islice
 import attrs
 
 from memci.chapters.page import Page
-from memci.engine.history.state import State
+from memci.engine.history.state import USER, State
 from memci.engine.settings.config import Config
 from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbed
 
-# Shares of the budget, with ``low_water`` and ``contents.max_tokens`` at ``auto``. Messages come in pieces, so that a window is
-# seldom full when it folds: what is measured of the first is a few hundredths less.
-VERBATIM_SHARE = 0.47  # verbatim pages are to have on average
-FLOOR_SHARE = 0.25  # verbatim pages are to have left when they fold
-LEAST_CONTENTS_SHARE, MOST_CONTENTS_SHARE = 0.15, 0.35  # of the room beside the system part: what the contents page may take
+# With ``low_water`` and ``contents.max_tokens`` at ``auto``: what verbatim pages have on average of the budget, and by which
+# share of that they are more before a fold and less after it; of short pages, as in talk, and of long ones, as of agents.
+VERBATIM_SHARES, SWING_SHARES = (0.37, 0.47), (0.3, 0.45)
+SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
+LEAST_CONTENTS_SHARE = 0.15  # of the room beside the system part, which the contents page may take in any case
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
 OPEN_PAGE_SHARE = 0.25  # share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that
@@ -107,41 +107,38 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     With ``low_water: auto`` the gap up to the high mark is the cheapest: folding makes the provider write the L tokens that stay
     verbatim, and the C tokens of the contents page, to its cache again, and a gap of G tokens is read G/2 times over on average,
     so that for t new tokens a call G = sqrt(k·(L + C)) with k = 2·(w-r)/r·t. L and G share the room H that the other parts
-    leave, L + G = H, which makes G = (sqrt(k² + 4·k·(H + C)) - k) / 2. It is made smaller where fewer than ``VERBATIM_SHARE``
-    of the budget would be verbatim on average, L + G/2, or fewer than ``FLOOR_SHARE`` after a fold. C is what the contents
-    page is brought down to, before it has grown to that.
+    leave, L + G = H, which makes G = (sqrt(k² + 4·k·(H + C)) - k) / 2. It is no wider than verbatim pages may swing.
     """
     high = config.active.high_water * budget
     low_water = config.active.low_water
     if not isinstance(low_water, str):
         return low_water * budget
-    contents = max(layout.breakdown["contents"], config.contents.low_share * contents_limit(state, config, budget))
-    room = max(high - contents - sum(layout.breakdown[part] for part in ("system", "tools", "reply")), 0.0)
-    factor = _factor(state, config)
+    contents = layout.breakdown["contents"]
+    room = max(high - sum(layout.breakdown[part] for part in ("system", "tools", "contents", "reply")), 0.0)
+    prices = config.prices
+    factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
-    widest = min(2 * (room - VERBATIM_SHARE * budget), room - FLOOR_SHARE * budget)
+    verbatim, swing = _shares(state)
+    widest = 2 * min(swing * verbatim * budget, room - verbatim * budget)
     return high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
 
 
 def contents_limit(state: State, config: Config, budget: int) -> int:
-    """Return how many tokens the entries of the contents page may hold.
-
-    With ``auto``, what verbatim pages leave that have ``VERBATIM_SHARE`` of the budget on average, L + G/2, between marks with
-    the cheapest gap for that, G = sqrt(k·L), more where a call brings more; a share of the room at least and at most.
-    """
+    """Return how many tokens the contents page's entries may hold: with ``auto``, what verbatim pages leave at their most."""
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
         return limit
     room = max(budget - math.ceil((state.system.tokens + state.instruction_tokens) * state.scale), 0)
-    half = math.sqrt(_factor(state, config)) / 2
-    root = (math.sqrt(half**2 + 4 * VERBATIM_SHARE * budget) - half) / 2  # of L
-    left = room - root**2 - 2 * half * root
-    return int(min(max(left, LEAST_CONTENTS_SHARE * room), MOST_CONTENTS_SHARE * room))
+    verbatim, swing = _shares(state)
+    return int(max(room - (1 + swing) * verbatim * budget, LEAST_CONTENTS_SHARE * room))
 
 
-def _factor(state: State, config: Config) -> float:
-    prices = config.prices
-    return 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
+def _shares(state: State) -> tuple[float, float]:
+    """Return what verbatim pages have of a budget on average, and how far that swings, by the mean size of the pages so far."""
+    size = state.traffic.tokens / max(state.next_number[USER] - 1, 1)
+    place = min(max((size - SHORT_TOKENS) / (LONG_TOKENS - SHORT_TOKENS), 0.0), 1.0)
+    (short, long), (narrow, wide) = VERBATIM_SHARES, SWING_SHARES
+    return short + place * (long - short), narrow + place * (wide - narrow)
 
 
 def entry_room(limit: int, page_tokens: int) -> int:

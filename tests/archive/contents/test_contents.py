@@ -11,6 +11,8 @@ from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, De
 
 texts = st.text(st.characters(exclude_categories=()), max_size=40)
 lines = st.lists(texts, max_size=4).map(tuple)
+leads = st.sampled_from(["", " ", ", ", " → "])
+worths = st.floats(0, 9)
 entries = st.builds(
     ContentsEntry,
     index=st.integers(1, 10**6).map("usr-{}".format),
@@ -19,7 +21,7 @@ entries = st.builds(
     lines=lines,
     outcome=texts,
     keywords=lines,
-    spans=lines,
+    words=st.lists(st.tuples(texts, worths, leads), max_size=4).map(tuple),
     entities=lines,
     state_changes=lines,
     importance=st.floats(0, 1),
@@ -34,7 +36,8 @@ entries = st.builds(
 directories = st.builds(
     Directory,
     index=st.integers(1, 99).map("usr-1..{}".format),
-    spans=st.lists(st.tuples(st.integers(1, 99), st.text(max_size=20)), max_size=9).map(tuple),
+    spans=st.lists(st.tuples(st.integers(1, 99), st.text(max_size=20), worths, leads), max_size=9).map(tuple),
+    price=st.floats(0, 2),
     covers=st.lists(st.tuples(st.integers(1, 50), st.integers(51, 99)), min_size=1, max_size=3).map(tuple),
     pages=st.integers(2, 99),
     archived_turn=st.integers(1, 99),
@@ -98,7 +101,7 @@ def test_a_directory_has_a_line_for_each_page_of_which_it_says_something(directo
     heading, *below = directory.render().split("\n")
     assert directory.render().split("\n") == directory.render().splitlines()
     assert heading.startswith(f"[{directory.index}] ")
-    assert sorted({number for number, _ in directory.spans}) == [int(line.split(" ")[0]) for line in below]
+    assert sorted({number for number, *_ in directory.spans}) == [int(line.split(" ")[0]) for line in below]
 
 
 @given(entries | directories)
@@ -109,18 +112,35 @@ def test_entries_survive_being_written(entry: ContentsEntry | Directory) -> None
 
 
 def test_a_directory_says_what_it_groups() -> None:
-    """A directory shows its range, the number of its pages, and of each what tells most."""
+    """A directory shows its range, the number of its pages, and a row for each that has words: the user's, then the others'."""
     directory = Directory(
         index="usr-1..6",
-        spans=((4, "invoice of March"), (2, "parcel 7"), (4, "412 rows")),
+        spans=(
+            (2, "parcel", 1.0, " "),
+            (2, "7", 1.0, " "),
+            (4, "invoice", 1.0, ", "),
+            (4, "412 rows", 1.0, " → "),
+            (6, "sent", 1.0, " → "),
+        ),
         covers=((1, 4), (6, 6)),
         pages=5,
         archived_turn=9,
     )
-    assert "[usr-1..6] 5 pages\n2 parcel 7\n4 invoice of March, 412 rows" == directory.render()
+    assert "[usr-1..6] 5 pages\n2 parcel 7\n4 invoice → 412 rows\n6 → sent" == directory.render()
     assert ("2 parcel 7", "") == (directory.line(2), directory.line(3))
     assert [False, True, True, False, True, False] == [directory.holds(number) for number in (0, 1, 4, 5, 6, 7)]
     assert not directory.pinned
+    unlisted = attrs.evolve(directory, spans=(), price=0.3)
+    assert "[usr-1..6] 5 pages · not listed, search_pages finds them" == unlisted.render()
+
+
+def test_what_older_journals_hold_reads_as_it_did() -> None:
+    """A directory whose stretches have no worth shows them as before; an entry's are its words."""
+    value = {"index": "usr-1..6", "covers": [[1, 6]], "pages": 5, "archived_turn": 9, "shown_tokens": 7, "last_recall_turn": None}
+    directory = Directory.from_mapping({**value, "spans": [[4, "invoice of March"], [2, "parcel 7"], [4, "412 rows"]]})
+    assert "[usr-1..6] 5 pages\n2 parcel 7\n4 invoice of March, 412 rows" == directory.render()
+    older = {key: item for key, item in EXPORT.to_mapping().items() if key != "words"} | {"spans": ["March invoices", "412 rows"]}
+    assert (("March invoices", 1.0, ", "), ("412 rows", 1.0, ", ")) == ContentsEntry.from_mapping(older).words
 
 
 def test_a_contents_page_is_its_heading_and_entries() -> None:
@@ -147,7 +167,9 @@ def test_sizes_are_for_people(tokens: int, text: str) -> None:
 
 def test_a_directory_that_lost_a_page_says_nothing_of_it() -> None:
     """Without one of its pages a directory keeps its index, and what it says of the others."""
-    directory = Directory(index="usr-1..3", spans=((1, "kite"), (2, "boat")), covers=((1, 3),), pages=3, archived_turn=9)
+    directory = Directory(
+        index="usr-1..3", spans=((1, "kite", 1.0, " "), (2, "boat", 1.0, " ")), covers=((1, 3),), pages=3, archived_turn=9
+    )
     left = directory.without(2)
     assert left is not None
     assert (((1, 1), (3, 3)), "[usr-1..3] 2 pages\n1 kite") == (left.covers, left.render())

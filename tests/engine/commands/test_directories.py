@@ -1,13 +1,15 @@
 """Directories of the contents page: what they say of the pages they group, however often they were merged."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import attrs
 import pytest
 
 from memci.archive.catalogue.page_facts import PageFacts
-from memci.archive.contents.contents_page import ContentsEntry, Directory
-from memci.archive.contents.shrink import MOST_PAGES, ROOMS, Shrinking
+from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item
+from memci.archive.contents.shrink import MOST_ROWS, Shrinkage, shrink
+from memci.archive.summarizers.summary import Word
 from memci.chapters.address import is_range, last_number, page_number
 from memci.engine.engine import Engine
 from memci.engine.reading.pages import MOST_LINES
@@ -71,7 +73,7 @@ def test_numbers_that_a_rewind_took_back_part_no_range() -> None:
 
 
 def test_directories_group_neighbours_of_a_bounded_number() -> None:
-    """Where there is room for their lines, no directory groups more than 32 pages, and what it groups is neighbours."""
+    """No directory has more than 16 rows, and what it groups is neighbours."""
     with Engine("memory:", {"budget": {"window": 4_000, "reserve": 0}}) as engine, engine.session("talk") as session:
         session._core.counter = WordCounter()
         for number in range(TURNS):
@@ -79,7 +81,7 @@ def test_directories_group_neighbours_of_a_bounded_number() -> None:
             session.append({"role": "assistant", "content": f"It was gardener{number} who did, with the watering can."})
         found = directories(session)
         assert len(found) > 2
-        assert all(2 <= directory.pages <= MOST_PAGES for directory in found)
+        assert all(2 <= directory.pages and len(directory.listed) <= MOST_ROWS for directory in found)
         assert all(first.covers[-1][1] < second.covers[0][0] for first, second in pairwise(found))
         for directory in found:
             numbers = [page_number(index) for index in listed(session, directory)]
@@ -89,10 +91,9 @@ def test_directories_group_neighbours_of_a_bounded_number() -> None:
 
 
 def test_words_that_all_pages_say_are_in_no_directory(session: Session) -> None:
-    """What stands in a large part of the entries, such as a name of who speaks, opens and closes no stretch of a directory."""
+    """What a large part of the pages say, such as a name of who speaks, gives way to what tells a page from the others."""
     for directory in directories(session):
-        for _, span in directory.spans:
-            assert not {"parcel", "left", "where"} & {span.split()[0].lower(), span.split()[-1].lower()}
+        assert not {"parcel", "left", "where"} & {text.lower() for _, text, *_ in directory.spans}
 
 
 def test_a_named_page_is_known_by_its_name() -> None:
@@ -183,23 +184,61 @@ def test_pinned_pages_give_way_to_all_others() -> None:
         assert "usr-5" == session.recall(5).index
 
 
-def test_a_directory_gets_shorter_with_its_room() -> None:
-    """A directory says of each page what tells most, without words that all have; with less room it keeps the first of it."""
-    entries = [
-        ContentsEntry(
-            index=f"usr-{number}", title="", spans=(f"red kite{number}", f"blue boat{number}"), turn=number, first_seq=number
-        )
-        for number in range(1, 5)
-    ]
-    grouping = Shrinking(entries, lambda text: len(text.split()), lambda _first, _last: False)
-    directory = grouping.group(entries)
-    assert ("usr-1..4", ((1, 4),), 4) == (directory.index, directory.covers, directory.pages)
-    assert [(number, f"{word}{number}") for word in ("kite", "boat") for number in range(1, 5)] == list(directory.spans)
-    for room in ROOMS[1:]:
-        thinned = grouping.thinned(directory, room)
-        assert directory.spans[: len(thinned.spans)] == thinned.spans != ()
-        assert thinned.shown_tokens <= directory.shown_tokens
-    assert (1, 0) == (len(grouping.thinned(directory, 0.1).spans), len(grouping.thinned(directory, 0.0).spans))
+def shrunk(limit: int, entries: Sequence[Item]) -> Shrinkage:
+    return shrink(
+        entries,
+        limit=limit,
+        low_share=1.0,
+        directories=True,
+        turn=9,
+        count=lambda text: len(text.split()),
+        has_pages=lambda _first, _last: False,
+    )
+
+
+def told_of(number: int, *words: Word) -> ContentsEntry:
+    return ContentsEntry(index=f"usr-{number}", title="", words=words, tokens=9, shown_tokens=dict.fromkeys(Detail, 9))
+
+
+def test_all_pages_pay_the_same_price_for_a_token() -> None:
+    """With less room words leave that are worth least for their tokens, wherever they stand; then rows that repay no more."""
+    plain = [told_of(number, (f"kite{number}", 1.0, " "), (f"grey{number}", 0.4, " ")) for number in range(1, 6)]
+    telling = told_of(6, ("42 EUR", 3.0, " "), ("invoice", 1.2, " "), ("Ada", 1.1, " → "))
+    sizes = []
+    for limit in (40, 20, 14, 11):
+        left = shrunk(limit, [*plain, telling])
+        (directory,) = left.entries
+        assert isinstance(directory, Directory)
+        sizes.append(directory.contents_tokens)
+        assert directory.contents_tokens <= limit
+        assert "invoice" in directory.line(6) or not directory.listed
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_price_only_rises() -> None:
+    """What comes later has to be worth what the words are that stand there, however much room is left."""
+    first = shrunk(12, [told_of(number, (f"kite{number}", 1.0, " "), (f"grey{number}", 0.4, " ")) for number in range(1, 9)])
+    later = told_of(9, ("kite9", 1.0, " "), ("grey9", 0.2, " "))
+    again = shrunk(1_000, [*first.entries, later])
+    prices = [entry.price for each in (first, again) for entry in each.entries if isinstance(entry, Directory)]
+    assert prices[0] == prices[-1] > 0
+    assert "grey9" not in again.entries[-1].render()
+
+
+def test_a_page_that_was_recalled_twice_leaves_its_directory() -> None:
+    """It keeps an entry of its own, as long as such entries take no more than a quarter of the room."""
+    pages = [told_of(number, (f"kite{number}", 1.0, " ")) for number in range(1, 9)]
+    pages[3] = attrs.evolve(pages[3], recall_count=2, last_recall_turn=8)
+    assert ["usr-1..8", "usr-4"] == [entry.index for entry in shrunk(40, pages).entries]
+    assert ["usr-1..8"] == [entry.index for entry in shrunk(30, pages).entries]
+
+
+def test_words_that_are_left_out_leave_no_gap() -> None:
+    """What others said is still told apart from what the user said, whichever words are left."""
+    page = told_of(1, ("kite", 2.0, " "), ("grey", 0.1, " "), ("ok", 0.1, " → "), ("sky", 0.1, " "), ("Ada", 2.0, " "))
+    (directory,) = shrunk(12, [page, told_of(2, ("boat", 2.0, " → "))]).entries
+    assert isinstance(directory, Directory)
+    assert ("1 kite → Ada", "2 → boat") == (directory.line(1), directory.line(2))
 
 
 def test_a_rewind_into_a_directory_counts_what_is_left(session: Session) -> None:

@@ -331,7 +331,7 @@ def test_a_reader_writes_nothing(tmp_path: Path) -> None:
 
 def test_explain_says_why_a_page_is_where_it_is() -> None:
     """In each state a page's explanation names the state, the rule and its numbers, as data and as text."""
-    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 260, "low_share": 0.8})
+    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 400, "low_share": 0.8})
     session.append(system("be brief"))
     session.extend([user("look"), calling("x")])
     talk(session, 14, first=2)
@@ -357,7 +357,7 @@ def test_explain_says_why_a_page_is_where_it_is() -> None:
 
 def test_explain_knows_what_a_directory_shows() -> None:
     """A page in a directory is in the contents page; evicted, it is told for as long as the window shows the directory."""
-    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 260, "low_share": 0.8})
+    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 400, "low_share": 0.8})
     session.append(system("be brief"))
     talk(session, 14)
     session.fold("all")

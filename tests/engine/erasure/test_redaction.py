@@ -82,7 +82,7 @@ def test_a_title_leaves_every_list(title: str, others: list[str], number: int, s
 @given(words=st.lists(titles, min_size=1, max_size=3), others=st.lists(titles, max_size=3), first=st.booleans())
 def test_what_a_directory_says_of_a_page_leaves_it(words: list[str], others: list[str], first: bool) -> None:  # noqa: FBT001 (drawn)
     """What a directory says of the page leaves it, and the line that shows it; what it says of others stays as it is."""
-    said, rest = [(3, word) for word in words], [(13, word) for word in others]
+    said, rest = [(3, word, 1.0, ", ") for word in words], [(13, word, 1.0, ", ") for word in others]
     spans = tuple([*said, *rest] if first else [*rest, *said])
     directory = Directory(index="usr-1..13", spans=spans, covers=((1, 13),), pages=13, archived_turn=9)
     shown = openai.block(ContentsPage(index="usr-0", entries=(directory,), tokens=9).render())

@@ -55,7 +55,7 @@ def entry(number: int) -> ContentsEntry:
         lines=("user: one",),
         outcome="done",
         keywords=("rare",),
-        spans=("a stretch",),
+        words=(("a word", 1.5, " → "),),
         entities=("42 km",),
         state_changes=("wrote a file",),
         importance=0.5,
@@ -78,7 +78,8 @@ def entry(number: int) -> ContentsEntry:
 def directory(first: int, last: int) -> Directory:
     return Directory(
         index=f"usr-{first}..{last}",
-        spans=((first, "a stretch"),),
+        spans=((first, "a word", 1.5, " → "),),
+        price=0.2,
         covers=((first, last),),
         pages=last - first + 1,
         archived_turn=4,
