@@ -11,6 +11,7 @@ from memci.messages import codec
 from memci.messages.parts import text_of
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
+from memci.quality.contents import HEADING
 from memci.quality.conversation import Turns, full_text
 from memci.quality.engines import FoundPage, HeldPage
 
@@ -19,7 +20,7 @@ LOW_SHARE = 0.5  # what a batch leaves of the turns and of the contents page, wh
 LEAD_CHARACTERS = 160  # the longest lead of a message in an append-only contents page
 REWRITTEN_CHARACTERS = (480, 320, 240, 160, 120, 80, 60, 40)  # the longest in one that is rewritten: the first that fits
 
-_HEADING = "Earlier turns, by their first sentences:"
+_HEADING = f"{HEADING}, by their first sentences:"
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 _RANKED = "SELECT name, text FROM page WHERE page MATCH ? ORDER BY bm25(page), rowid LIMIT ?"
 
@@ -55,11 +56,6 @@ class WholeHistory:
         return [
             HeldPage(page=name, messages=tuple(page), verbatim=name == "system" or page[0] >= self._start) for name, page in held
         ]
-
-    def entry(self, page: str) -> str:
-        """Return nothing: there is no contents page."""
-        del page
-        return ""
 
     def search(self, query: str, limit: int) -> Sequence[FoundPage] | None:
         """Return that there is no search."""
@@ -149,11 +145,6 @@ class AppendedLeads(WholeHistory):
         self._heading_tokens = count_message({"role": "user", "content": _HEADING}, counter)
         self._lines: dict[tuple[int, int], tuple[str, int]] = {}
         self._search: tuple[int, FullTextSearch] | None = None
-
-    def entry(self, page: str) -> str:
-        """Return the turn's line in the contents page."""
-        number = int(page.removeprefix("turn-")) - 1 if page != "system" else -1
-        return self._line(number)[0] if self._listed_from <= number < self._first else ""
 
     def search(self, query: str, limit: int) -> list[FoundPage]:
         """Return the turns that a plain full-text search finds. The index is made anew when messages came in."""

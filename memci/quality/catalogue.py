@@ -8,8 +8,6 @@ from typing import Any
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.contents.contents_page import Directory
-from memci.chapters.address import page_number
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Budget, Config
@@ -88,16 +86,6 @@ class MemciEngine:
             )
             for facts in self._session.pages()
         ]
-
-    def entry(self, page: str) -> str:
-        """Return what the contents page says of the page: its entry, or its line in the directory that groups it."""
-        number = page_number(page)
-        for entry in self._session.contents.entries:
-            if isinstance(entry, Directory) and entry.holds(number):
-                return entry.line(number)
-            if entry.index == page:
-                return entry.render()
-        return ""
 
     def search(self, query: str, limit: int) -> list[FoundPage]:
         """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""

@@ -1,4 +1,4 @@
-"""What an engine has to offer to be measured: six methods."""
+"""What an engine has to offer to be measured: five methods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ import attrs
 class HeldPage:
     """A page that an engine keeps."""
 
-    page: str  # the engine's name for it
+    page: str  # the engine's name for it, such as usr-12, by which a contents page in its windows lists it
     messages: tuple[int, ...]  # those it holds, in its order, counted from 0 in the order in which they were added
     verbatim: bool  # whether all of them stand in the window now, word for word
 
@@ -36,9 +36,6 @@ class ContextEngine(Protocol):
 
     def pages(self) -> Sequence[HeldPage]:
         """Return the pages that are kept, oldest first, as of the last window. What was dropped for good is in none."""
-
-    def entry(self, page: str) -> str:
-        """Return what stands for a page, or for the group that it is in, in the contents page; empty where nothing does."""
 
     def search(self, query: str, limit: int) -> Sequence[FoundPage] | None:
         """Return the best pages of the whole conversation for a query, best first; ``None`` from an engine without a search."""

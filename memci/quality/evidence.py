@@ -1,11 +1,13 @@
 """Where the answers to a conversation's questions stand: in its last window, and in what a search finds."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any
 
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
+from memci.quality.contents import ShownContents
 from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
 from memci.quality.played import Evidence, Recall
@@ -56,34 +58,37 @@ class EvidenceTurns:
         return self.text(self.numbers(question.evidence)).answer(question.answer)
 
 
-def find_evidence(
-    engine: ContextEngine, conversation: Conversation, window: Sequence[Mapping[str, Any]], pages: Sequence[HeldPage]
-) -> Evidence:
+def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]], pages: Sequence[HeldPage]) -> Evidence:
     """Return what of the answers, as the turns of their evidence hold them, the last window shows. O(questions, and the window).
 
-    An engine is not believed: verbatim is a page whose evidence is in the window, indexed one whose entry begins a line of it.
+    An engine is not believed: verbatim is a page whose evidence is in the window, indexed one that its contents page lists.
     """
     turns = EvidenceTurns(conversation)
     system = {codec.encode(value) for value in conversation.system}
+    said = [codec.encode(value) for value in conversation.messages]
     rendered = {codec.encode(value): dict(value) for value in window}
-    texts = [full_text(value) for raw, value in rendered.items() if raw not in system]
-    everything = Text("\n".join(texts), conversation.lang)
-    lines = {line.strip() for text in texts for line in text.splitlines()} - {""}
-    visible = {number for number, value in enumerate(conversation.messages) if codec.encode(value) in rendered}
-    entries = {page.page: engine.entry(page.page) for page in pages}
+    texts = {raw: full_text(value) for raw, value in rendered.items() if raw not in system}
+    everything = Text("\n".join(texts.values()), conversation.lang)
+    shown = ShownContents(texts[raw] for raw in texts.keys() - set(said))
+    left = Counter(codec.encode(value) for value in window)
+    visible = set()
+    for number, raw in reversed(list(enumerate(said))):  # of equal messages, the newest are shown
+        if left[raw]:
+            left[raw] -= 1
+            visible.add(number)
     found = Evidence()
     for question in conversation.questions:
         wanted, evidence = turns.held(question), set(question.evidence)
         held = held_pages(pages, question.evidence)
         kept = [page for page in held if page is not None]
-        places = turns.text(turns.numbers(evidence) & visible, [entries[page.page] for page in kept])
+        places = turns.text(turns.numbers(evidence) & visible, [shown.lines.get(page.page, "") for page in kept])
         found += Evidence(
             questions=bool(wanted),
             anchored=everything.share(wanted),
             at_page=places.share(wanted),
             pages=len(held),
             verbatim=sum(page.verbatim and set(page.messages) & evidence <= visible for page in kept),
-            indexed=sum(entries[page.page].partition("\n")[0].strip() in lines for page in kept),
+            indexed=sum(page.page in shown.lines for page in kept),
         )
     return found
 

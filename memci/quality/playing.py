@@ -36,7 +36,7 @@ def play(engine: ContextEngine, conversation: Conversation, budget: int) -> Play
     pages = engine.pages()
     return Played(
         calls=meter.calls,
-        evidence=find_evidence(engine, conversation, window, pages),
+        evidence=find_evidence(conversation, window, pages),
         recall=find_recall(engine, conversation, pages, counter),
         faults=attrs.evolve(meter.faults, lost=count_lost(engine, conversation.messages, pages)),
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 from memci.messages.tokens.counter import get_counter
 from memci.quality.baselines import WholeHistory
+from memci.quality.contents import HEADING
 from memci.quality.conversation import Conversation, Question
 from memci.quality.engines import FoundPage, HeldPage
 
@@ -48,8 +49,7 @@ def conversation(
 class Noting(WholeHistory):
     """Shows the first turn by an entry and all others word for word, and finds what it is told to find."""
 
-    line = "[turn-1] a cat of nine pounds"
-    shown = line
+    shown = "[turn-1] a cat of nine pounds"
     hits: tuple[FoundPage, ...] = ()
 
     def __init__(self, budget: int = 1_000) -> None:
@@ -57,15 +57,12 @@ class Noting(WholeHistory):
 
     def window(self) -> list[dict[str, Any]]:
         rest = [number for page in self._turns.pages[1:] for number in page]
-        return [SYSTEM, user(f"Contents\n{self.shown}"), *(self._messages[number] for number in rest)]
+        return [SYSTEM, user(f"{HEADING}\n{self.shown}"), *(self._messages[number] for number in rest)]
 
     def pages(self) -> list[HeldPage]:
         pages = super().pages()
         pages[1] = HeldPage(page="turn-1", messages=pages[1].messages, verbatim=False)
         return pages
-
-    def entry(self, page: str) -> str:
-        return self.line if page == "turn-1" else ""
 
     def search(self, query: str, limit: int) -> Sequence[FoundPage]:
         del query

@@ -18,6 +18,7 @@ from memci.quality.baselines import (
     WholeHistory,
     lead,
 )
+from memci.quality.contents import ShownContents
 from memci.quality.playing import play
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, user
 
@@ -34,6 +35,11 @@ def filled(make: Make, budget: int, messages: tuple[dict[str, Any], ...] = MESSA
             engine.window()
         engine.add(message)
     return engine
+
+
+def lines(engine: WholeHistory) -> dict[str, str]:
+    """Return what the window's contents page says of each turn."""
+    return ShownContents(message["content"] for message in engine.window() if isinstance(message["content"], str)).lines
 
 
 def size(*messages: dict[str, Any]) -> int:
@@ -76,12 +82,14 @@ def test_the_open_turn_stays() -> None:
 
 def test_older_turns_become_a_line() -> None:
     """The first words of the user and of the last answer stand for a turn, and the turn comes back whole."""
-    engine = filled(AppendedLeads, 300, long_talk(12))
+    engine = filled(AppendedLeads, 1_000, long_talk(20))
     window = engine.window()
-    first = "[turn-1] What is the price of part 0? I need it today. What is the price of part 0? I need it today."
     assert SYSTEM == window[0]
-    assert engine.entry("turn-1").startswith(first) or not engine.entry("turn-1")
-    assert list(long_talk(12)[1:3]) == engine.recall("turn-1")
+    (page, line), *_ = lines(engine).items()
+    number = int(page.removeprefix("turn-")) - 1
+    asked = f"What is the price of part {number}? I need it today."
+    assert line.startswith(f"{asked} {asked}")
+    assert list(long_talk(20)[1:3]) == engine.recall("turn-1")
 
 
 def test_appended_lines_only_grow_until_they_are_too_many() -> None:
@@ -95,10 +103,9 @@ def test_appended_lines_only_grow_until_they_are_too_many() -> None:
 def test_rewritten_lines_get_shorter() -> None:
     """The more turns have left, the shorter are the leads; the oldest go only where even the shortest do not fit."""
     few, some, many = (filled(RewrittenLeads, 1_000, long_talk(turns)) for turns in (14, 20, 40))
-    for engine in (few, some, many):
-        engine.window()
-    assert len(few.entry("turn-4")) > len(some.entry("turn-4")) > len(many.entry("turn-4")) == 0
-    assert many.entry("turn-31")
+    assert len(lines(few)["turn-4"]) > len(lines(some)["turn-4"])
+    assert "turn-4" not in lines(many)
+    assert lines(many)["turn-31"]
 
 
 @pytest.mark.parametrize("make", [SlidingMessages, SlidingPages, *LEADS])

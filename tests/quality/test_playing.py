@@ -4,14 +4,14 @@ import pytest
 
 from memci.engine.settings.config import Budget, Config
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
-from memci.quality.baselines import WholeHistory
+from memci.quality.baselines import SlidingMessages, WholeHistory
 from memci.quality.catalogue import memci_spec
 from memci.quality.conversation import Question
 from memci.quality.engines import FoundPage
 from memci.quality.evidence import RETURNED_TOKENS
 from memci.quality.played import Evidence, Faults, Played, Recall
 from memci.quality.playing import play
-from tests.quality.small import COUNTER, MESSAGES, Altering, Dropping, Forgetful, Noting, Parting, conversation, question
+from tests.quality.small import COUNTER, MESSAGES, SYSTEM, Altering, Dropping, Forgetful, Noting, Parting, conversation, question
 
 BUDGET = 1_000
 NINE = question("What does Tango weigh?", "Nine pounds, for a cat", 1)
@@ -81,16 +81,28 @@ def test_words_of_the_answer_count_where_they_stand() -> None:
 def test_words_elsewhere_in_the_window_are_anchored_but_not_at_their_page() -> None:
     """A word that another page says stands in the window, and not where the answer is."""
     engine = Noting()
-    engine.line = engine.shown = "[turn-1] a cat"
+    engine.shown = "[turn-1] a cat"
     found = played(engine, NINE).evidence
     assert pytest.approx([2 / 3, 1 / 3]) == [found.anchored, found.at_page]
 
 
-def test_an_entry_that_the_window_does_not_show_is_not_indexed() -> None:
-    """What an engine says of its contents page counts only as far as the window has it."""
+def test_a_page_is_indexed_by_a_row_of_its_own() -> None:
+    """The heading of a range is no row of its pages, and not their place."""
     engine = Noting()
-    engine.shown = "nothing"
-    assert 0 == played(engine, NINE).evidence.indexed
+    engine.shown = "[turn-1..2] a cat of nine pounds"
+    heading = played(engine, NINE).evidence
+    engine.shown += "\n1 a cat of nine pounds"
+    row = played(engine, NINE).evidence
+    assert [(0, 0.0), (1, 1.0)] == [(found.indexed, found.at_page) for found in (heading, row)]
+
+
+def test_of_equal_messages_the_newest_are_shown() -> None:
+    """Evidence that left the window is not verbatim because the same was said again."""
+    again = (*MESSAGES, MESSAGES[1], MESSAGES[2])
+    asked = question("What does Tango weigh?", "nine pounds", 1)
+    engine = SlidingMessages(sum(count_message(value, COUNTER) for value in (SYSTEM, *again[-2:])) + REPLY_TOKENS, COUNTER)
+    found = play(engine, conversation(asked, messages=again), BUDGET).evidence
+    assert (1.0, 0.0, 0) == (found.anchored, found.at_page, found.verbatim)
 
 
 def test_evidence_in_the_window_is_verbatim() -> None:
