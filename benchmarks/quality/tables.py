@@ -10,27 +10,48 @@ from pathlib import Path
 from typing import Any
 
 _BUDGET = 8_000
-_SHARES = (
-    *("anchored", "at_page", "verbatim", "indexed"),
-    *("recall_1", "recall_5", "recall_10", "recall_1000_tokens", "answer_in_snippets"),
-)
-_COUNTS = ("tokens_per_call", "prefix_reuse", "cost_per_call", "verbatim_tokens")
-_FAULTS = ("over_budget", "no_window", "broken_pairs", "lost")
-
-_EVIDENCE = ("anchored", "at page", "verbatim", "indexed", "R@1", "R@5", "R@10", "R@1k tokens", "in snippets")
-_MONEY = ("tokens a call", "reuse", "cost a call", "verbatim tokens", "over budget", "no window", "broken pairs", "lost")
+# Columns and their keys.
+_EVIDENCE = {
+    "at page": "at_page",
+    "anchored": "anchored",
+    "coincidence": "coincidence",
+    "verbatim": "verbatim",
+    "indexed": "indexed",
+    "named": "named",
+    "line R@5": "line_recall_5",
+}
+_SEARCH = {
+    "R@1": "recall_1",
+    "R@5": "recall_5",
+    "R@10": "recall_10",
+    "R@1k tokens": "recall_1000_tokens",
+    "in snippets": "answer_in_snippets",
+}
+_NEEDS = {"files": "file_needs", "identifiers": "identifier_needs", "hashes": "hash_needs"}
+_MONEY = {
+    "tokens a call": "tokens_per_call",
+    "reuse": "prefix_reuse",
+    "cost a call": "cost_per_call",
+    "verbatim tokens": "verbatim_tokens",
+    "verbatim share": "verbatim_share",
+    "listed": "listed",
+    "over budget": "over_budget",
+    "no window": "no_window",
+    "broken pairs": "broken_pairs",
+    "lost": "lost",
+}
+_COUNTS = {"tokens_per_call", "cost_per_call", "verbatim_tokens", "over_budget", "no_window", "broken_pairs", "lost"}
 
 
 def tables(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield Markdown: evidence and search, cost and faults at one budget; then what changes with the budget."""
+    """Yield Markdown: evidence, search, needs, cost and faults at one budget; then what changes with the budget."""
     listed = list(rows)
     budgets = sorted({row["budget"] for row in listed})
     shown = [row for row in listed if row["budget"] == (_BUDGET if _BUDGET in budgets else budgets[0])]
-    yield f"Evidence and search, {shown[0]['budget']:,} tokens:\n"
-    yield from _table([row for row in shown if row["questions"]], _EVIDENCE, _SHARES)
-    yield f"Cost and faults, {shown[0]['budget']:,} tokens:\n"
-    yield from _table(shown, _MONEY, (*_COUNTS, *_FAULTS))
-    yield "Anchored / at page / cost a call, by budget; without questions verbatim tokens / cost a call:\n"
+    for name, columns in (("Evidence", _EVIDENCE), ("Search", _SEARCH), ("Needs", _NEEDS), ("Cost and faults", _MONEY)):
+        yield f"{name}, {shown[0]['budget']:,} tokens:\n"
+        yield from _table([row for row in shown if any(row[key] is not None for key in columns.values())], columns)
+    yield "By budget: at page / anchored / cost a call; files / identifiers / cost a call; else verbatim tokens / cost a call:\n"
     yield from _by_budget(listed, budgets)
 
 
@@ -44,22 +65,24 @@ def _by_budget(rows: list[dict[str, Any]], budgets: list[int]) -> Iterator[str]:
 
 
 def _together(row: dict[str, Any]) -> str:
-    keys = ("anchored", "at_page", "cost_per_call") if row["questions"] else ("verbatim_tokens", "cost_per_call")
+    keys = ("file_needs", "identifier_needs", "cost_per_call") if row["needs"] else ("verbatim_tokens", "cost_per_call")
+    if row["questions"]:
+        keys = ("at_page", "anchored", "cost_per_call")
     return " / ".join(_cell(row[key], key) for key in keys)
 
 
-def _table(rows: list[dict[str, Any]], heads: tuple[str, ...], keys: tuple[str, ...]) -> Iterator[str]:
-    yield f"| set | engine | {' | '.join(heads)} |"
-    yield f"|---|---|{'---|' * len(heads)}"
+def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Iterator[str]:
+    yield f"| set | engine | {' | '.join(columns)} |"
+    yield f"|---|---|{'---|' * len(columns)}"
     for row in rows:
-        yield f"| {row['set']} | {row['engine']} | {' | '.join(_cell(row[key], key) for key in keys)} |"
+        yield f"| {row['set']} | {row['engine']} | {' | '.join(_cell(row[key], key) for key in columns.values())} |"
     yield ""
 
 
 def _cell(value: float | None, key: str) -> str:
     if value is None:
         return "-"
-    return f"{value:.1%}" if key in _SHARES or key == "prefix_reuse" else f"{value:,.0f}"
+    return f"{value:,.0f}" if key in _COUNTS else f"{value:.1%}"
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ def quality(  # noqa: PLR0913 (the options of a command)
     engine: Annotated[list[str] | None, Option(metavar="NAME", help="Measure this engine; without it, all.")] = None,
     config: ConfigOption = None,
     join: Annotated[
-        int | None, Option(metavar="N", min=1, help="Join so many conversations without questions to one; all by default.")
+        int | None,
+        Option(metavar="N", min=1, help="Join so many conversations to one; else all where no question is."),
     ] = None,
     json: Annotated[Path | None, Option(metavar="FILE", help="Write the figures as JSON, too.")] = None,
     picture: Annotated[Path | None, Option(metavar="FILE", help="Draw cost against evidence, as SVG.")] = None,
@@ -37,8 +38,9 @@ def quality(  # noqa: PLR0913 (the options of a command)
     """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked.
 
     PATH holds conversations in OpenAI's chat format: {"messages": […]}, and perhaps "timestamps", "lang" and "questions", each
-    with question, answer, category and evidence (numbers of the messages that hold the answer, from 0). Before each assistant
-    message a window is asked for: a call. At the end the window is searched for the answers.
+    with question, answer, category and evidence (numbers of the messages that hold the answer, from 0), or "needs", each
+    with kind and text. Before each assistant message a window is asked for: a call. At the end the window is searched for the
+    answers, and for what is needed.
 
     Fails (exit code 1) when a window of memci was over its budget, a call was parted from its result, or a message did not
     come back. docs/quality.md says how each figure is made.
@@ -63,7 +65,8 @@ def quality(  # noqa: PLR0913 (the options of a command)
         _write(json, codec.encode(report.to_mapping(rows, settings)) + b"\n")
     if picture is not None:
         _write(picture, report.draw(rows).encode())
-    output.show([Table(report.COLUMNS, report.table_rows(rows))])
+    columns, *cells = report.table(rows)
+    output.show([Table(columns, cells)])
     least = min(row.budget for row in rows)  # what is found hardly depends on the budget
     if found := list(report.category_rows(row for row in rows if row.budget == least)):
         heading = Heading(f"search, by category of question, at a budget of {least:,}")

@@ -14,6 +14,7 @@ from memci.engine.settings.config import Budget, Config
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.quality.baselines import AppendedLeads, RewrittenLeads, SlidingMessages, SlidingPages, WholeHistory
+from memci.quality.conversation import Conversation
 from memci.quality.engines import ContextEngine, EngineSpec, FoundPage, HeldPage
 from memci.quality.playing import COUNTER
 
@@ -43,7 +44,10 @@ def engines(config: Config) -> dict[str, EngineSpec]:
     return {spec.name: spec for spec in (memci_spec(config), *baselines)}
 
 
-def _baseline(make: Callable[[int, TokenCounter], ContextEngine], budget: int) -> AbstractContextManager[ContextEngine]:
+def _baseline(
+    make: Callable[[int, TokenCounter], ContextEngine], budget: int, conversation: Conversation
+) -> AbstractContextManager[ContextEngine]:
+    del conversation
     return nullcontext(make(budget, get_counter(COUNTER)))
 
 
@@ -54,8 +58,9 @@ def memci_spec(config: Config) -> EngineSpec:
 
 
 @contextmanager
-def _memci(config: Config, budget: int) -> "Iterator[MemciEngine]":
-    settings = attrs.evolve(config, budget=Budget(window=budget, reserve=0))
+def _memci(config: Config, budget: int, conversation: Conversation) -> "Iterator[MemciEngine]":
+    recall = attrs.evolve(config.recall, protocol="none") if conversation.needs else config.recall
+    settings = attrs.evolve(config, budget=Budget(window=budget, reserve=0), recall=recall)
     with Engine("memory:", settings) as engine, engine.session(_SESSION) as session:
         yield MemciEngine(session)
 

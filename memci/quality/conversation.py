@@ -18,6 +18,9 @@ from memci.messages.tokens.message_tokens import count_message
 from memci.quality.timestamp import iso_time
 
 SYSTEM_TOKENS = 1_000  # what the system messages hold at least, as those of agents and assistants in use do
+NEEDS_SYSTEM_TOKENS = 200  # the same of conversations with needs, whose agents' own system messages are not known
+GOES_ON = "Please continue with the last task."  # what the user says at the end of these
+KINDS = ("file", "identifier", "hash")  # of needs
 SYSTEM_ROLES = ("system", "developer")
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "km"})  # languages in which an answer is looked for as written, not by words
 
@@ -33,6 +36,8 @@ _RULES = (
 )
 
 _QUESTION = '{"question": "…", "answer": "…", "evidence": [numbers of messages]}'
+
+_NEED = '{"kind": "file", "text": "…"}'
 
 _MARKS = {
     "responses": frozenset({*CALLS, *ANSWERS, "reasoning", "input_text", "output_text"}),
@@ -51,6 +56,14 @@ class Question:
     evidence: tuple[int, ...]  # which messages hold the answer, counted from 0
 
 
+@attrs.frozen
+class Need:
+    """What an agent used after the end of a conversation, and had seen in it."""
+
+    kind: str  # one of KINDS
+    text: str
+
+
 @attrs.frozen(kw_only=True)
 class Conversation:
     """A conversation."""
@@ -60,6 +73,8 @@ class Conversation:
     messages: tuple[dict[str, Any], ...]  # in OpenAI's chat format, oldest first
     times: tuple[str | None, ...]  # when each was said, in ISO 8601; ``None`` where that is not known
     questions: tuple[Question, ...] = ()  # what is asked at its end
+    needs: tuple[Need, ...] = ()  # what its last window should show
+    foreign: tuple[tuple[str, ...], ...] = ()  # of the answers to another conversation's questions, what its evidence holds
 
     @property
     def system(self) -> list[dict[str, Any]]:
@@ -68,22 +83,37 @@ class Conversation:
 
 
 def joined(conversations: Sequence[Conversation]) -> Conversation:
-    """Return conversations without questions as one, with the system messages that begin the first and no others."""
+    """Return conversations as one, with all their questions, and the system messages that begin the first and no others."""
     first = conversations[0]
-    kept = [
-        pair
-        for conversation in conversations
-        for pair in zip(conversation.messages, conversation.times, strict=True)
-        if conversation is first or pair[0].get("role") not in SYSTEM_ROLES
-    ]
-    messages, times = zip(*kept, strict=True)
+    messages: list[dict[str, Any]] = []
+    times: list[str | None] = []
+    questions: list[Question] = []
+    for conversation in conversations:
+        places = {}  # of its messages that are kept
+        for number, (message, at) in enumerate(zip(conversation.messages, conversation.times, strict=True)):
+            if conversation is first or message.get("role") not in SYSTEM_ROLES:
+                places[number] = len(messages)
+                messages.append(message)
+                times.append(at)
+        questions += [_moved(question, places) for question in conversation.questions]
     name = first.id if len(conversations) == 1 else f"{first.id} and {len(conversations) - 1} more"
-    return Conversation(id=name, lang=first.lang, messages=messages, times=times)
+    return Conversation(id=name, lang=first.lang, messages=tuple(messages), times=tuple(times), questions=tuple(questions))
+
+
+def _moved(question: Question, places: Mapping[int, int]) -> Question:
+    return attrs.evolve(question, evidence=tuple(places[number] for number in question.evidence if number in places))
 
 
 def with_system(conversation: Conversation, counter: TokenCounter) -> Conversation:
-    """Return the conversation with at least 1,000 tokens of system messages; where there are fewer, rules come first."""
-    missing = SYSTEM_TOKENS - sum(count_message(value, counter) for value in conversation.system)
+    """Return the conversation with at least 1,000 tokens of system messages; where there are fewer, rules come first.
+
+    With needs there are 200 at least, and the user asks for more at the end.
+    """
+    if conversation.needs:
+        messages = (*conversation.messages, {"role": "user", "content": GOES_ON})
+        conversation = attrs.evolve(conversation, messages=messages, times=(*conversation.times, conversation.times[-1]))
+    least = NEEDS_SYSTEM_TOKENS if conversation.needs else SYSTEM_TOKENS
+    missing = least - sum(count_message(value, counter) for value in conversation.system)
     if missing <= 0:
         return conversation
     message = {"role": "system", "content": "You are an assistant that helps people. These rules hold for every answer:"}
@@ -91,9 +121,11 @@ def with_system(conversation: Conversation, counter: TokenCounter) -> Conversati
         if count_message(message, counter) >= missing:
             break
         message["content"] += f"\n{number}. {rule}"
-    moved = (attrs.evolve(each, evidence=tuple(place + 1 for place in each.evidence)) for each in conversation.questions)
-    messages, times = (message, *conversation.messages), (None, *conversation.times)
-    return attrs.evolve(conversation, messages=messages, times=times, questions=tuple(moved))
+    places = {number: number + 1 for number in range(len(conversation.messages))}
+    moved = tuple(_moved(question, places) for question in conversation.questions)
+    return attrs.evolve(
+        conversation, messages=(message, *conversation.messages), times=(None, *conversation.times), questions=moved
+    )
 
 
 @attrs.define(eq=False)
@@ -144,18 +176,20 @@ class ConversationSet:
 
 
 def read_set(path: Path, counter: TokenCounter, join: int | None = None) -> ConversationSet:
-    """Read a file, or all ``.json`` files of a directory, as one set; each conversation gets 1,000 tokens of system messages.
+    """Read a file, or all ``.json`` files of a directory, as one set; each conversation gets its system messages.
 
-    Those of a directory without questions are short; they are joined, *join* to one (all by default), so that there is something
-    to leave out of a window. Raises ConfigError if a file cannot be read, or is no conversation.
+    Those of a directory are joined, *join* to one; by default all where there are no questions, as these are short, and there
+    should be something to leave out of a window. Those with needs never are, as needs are of an end. Raises ConfigError if a file
+    cannot be read, or is no conversation.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         message = f"there is no .json file in {path}"
         raise ConfigError(message)
     conversations = [read_conversation(file) for file in files]
-    if path.is_dir() and not any(conversation.questions for conversation in conversations):
-        step = join or len(conversations)
+    asked = any(conversation.questions for conversation in conversations)
+    step = join or (1 if asked else len(conversations))
+    if path.is_dir() and step > 1 and not any(conversation.needs for conversation in conversations):
         conversations = [joined(conversations[start : start + step]) for start in range(0, len(conversations), step)]
     prepared = tuple(with_system(conversation, counter) for conversation in conversations)
     return ConversationSet(name=path.resolve().name if path.is_dir() else path.stem, conversations=prepared)
@@ -188,7 +222,7 @@ def _lines(path: Path, data: bytes) -> Iterator[Any]:
 
 
 def read_conversation(path: Path) -> Conversation:
-    """Read ``messages``, and perhaps ``id``, ``lang``, ``timestamps`` and ``questions``; ConfigError where one is wrong."""
+    """Read ``messages``, perhaps ``id``, ``lang``, ``timestamps``, ``questions``, ``needs``; ConfigError where one is wrong."""
     document = read_document(path)
     try:
         return _conversation(document, path.stem)
@@ -211,7 +245,8 @@ def _conversation(value: dict[str, Any], name: str) -> Conversation:
     if not isinstance(lang, str):
         _refuse(f"lang: {shown(lang)} is no language: give its code as text, such as 'en', or leave it out")
     times, questions = _times(value.get("timestamps"), len(messages)), _questions(value.get("questions"), len(messages))
-    return Conversation(id=str(value.get("id", name)), lang=lang, messages=messages, times=times, questions=questions)
+    identity, needs = str(value.get("id", name)), _needs(value.get("needs"))
+    return Conversation(id=identity, lang=lang, messages=messages, times=times, questions=questions, needs=needs)
 
 
 def _times(values: object, messages: int) -> tuple[str | None, ...]:
@@ -280,6 +315,17 @@ def _question(place: str, value: dict[str, Any], messages: int) -> Question:
             _refuse(f"{place}.{key}: {shown(value.get(key))} {told}")
     kind = "" if category is None else str(category)
     return Question(question=asked, answer=str(answer), category=kind, evidence=tuple(evidence))
+
+
+def _needs(values: object) -> tuple[Need, ...]:
+    if values is None:
+        return ()
+    if not _is_list(values, dict):
+        _refuse(f"needs: give a list of objects, each {_NEED}, or leave it out, not {shown(values)}")
+    for number, value in enumerate(values):
+        if value.get("kind") not in KINDS or not isinstance(value.get("text"), str) or not value["text"]:
+            _refuse(f"needs[{number}]: {shown(value)} is no need: give {_NEED}, of a kind that is {', '.join(KINDS)}")
+    return tuple(Need(value["kind"], value["text"]) for value in values)
 
 
 def _is_word(value: object) -> bool:

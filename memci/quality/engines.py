@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 import attrs
 
+from memci.quality.conversation import Conversation
+
 
 @attrs.frozen(kw_only=True)
 class HeldPage:
@@ -49,6 +51,7 @@ class EngineSpec:
     """An engine that can be measured."""
 
     name: str  # in tables
-    open: Callable[[int], AbstractContextManager[ContextEngine]]  # makes one for a budget in tokens, and one conversation
+    open: Callable[[int, Conversation], AbstractContextManager[ContextEngine]]
+    """Makes one for a budget in tokens, and a conversation; where that has needs, the model has no tools to recall pages."""
     code: tuple[str, ...]  # the files that decide what it does, as patterns below the package
     settings: Any = None  # what decides it beside its code and the budget; a JSON value

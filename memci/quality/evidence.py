@@ -5,16 +5,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any
 
+import attrs
+
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
 from memci.quality.contents import ShownContents
 from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
-from memci.quality.played import Evidence, Recall
+from memci.quality.played import Evidence, Needs, Recall
 
 PLACES = (1, 5, 10)  # among how many of the first pages the evidence is looked for
 PASSAGES = 5  # in the passages of how many of the first pages the answer is looked for
 MOST_PAGES = 50  # how many pages a search is asked for
+ROWS = 5  # among how many rows of the contents page a reader would look for a page
+NAMED_PAGES = 16  # the largest range whose heading says something of a page
+NAMED_WORDS = 2  # how many content words of a page name it
 RETURNED_TOKENS = 1_000  # how much returned text a model is willing to read
 
 
@@ -58,6 +63,17 @@ class EvidenceTurns:
         return self.text(self.numbers(question.evidence)).answer(question.answer)
 
 
+def with_foreign(conversations: Sequence[Conversation]) -> tuple[Conversation, ...]:
+    """Return conversations, each with the answers of the one before it, of the first with those of the last; O(questions)."""
+    if len(conversations) == 1:
+        return tuple(conversations)
+    wanted = []
+    for conversation in conversations:
+        turns = EvidenceTurns(conversation)
+        wanted.append(tuple(tuple(sorted(turns.held(question))) for question in conversation.questions))
+    return tuple(attrs.evolve(one, foreign=wanted[number - 1]) for number, one in enumerate(conversations))
+
+
 def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]], pages: Sequence[HeldPage]) -> Evidence:
     """Return what of the answers, as the turns of their evidence hold them, the last window shows. O(questions, and the window).
 
@@ -69,28 +85,52 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
     rendered = {codec.encode(value): dict(value) for value in window}
     texts = {raw: full_text(value) for raw, value in rendered.items() if raw not in system}
     everything = Text("\n".join(texts.values()), conversation.lang)
-    shown = ShownContents(texts[raw] for raw in texts.keys() - set(said))
+    contents = ShownContents(texts[raw] for raw in texts.keys() - set(said))
     left = Counter(codec.encode(value) for value in window)
     visible = set()
     for number, raw in reversed(list(enumerate(said))):  # of equal messages, the newest are shown
         if left[raw]:
             left[raw] -= 1
             visible.add(number)
-    found = Evidence()
+    gone = [page.page for page in pages if not (page.verbatim and visible.issuperset(page.messages))]
+    named = {page.page for page in pages if _is_named(page, contents, conversation)}
+    found = Evidence(left=len(gone), listed=len(contents.lines.keys() & gone))
+    for wanted in filter(None, map(set, conversation.foreign)):
+        found += Evidence(foreign=1, coincidence=everything.share(wanted))
     for question in conversation.questions:
         wanted, evidence = turns.held(question), set(question.evidence)
         held = held_pages(pages, question.evidence)
         kept = [page for page in held if page is not None]
-        places = turns.text(turns.numbers(evidence) & visible, [shown.lines.get(page.page, "") for page in kept])
+        folded = [page for page in kept if not (page.verbatim and set(page.messages) & evidence <= visible)]
+        rows = sorted(contents.search(question.question, ROWS), key=len)
+        places = turns.text(turns.numbers(evidence) & visible, [contents.lines.get(page.page, "") for page in kept])
         found += Evidence(
             questions=bool(wanted),
             anchored=everything.share(wanted),
             at_page=places.share(wanted),
             pages=len(held),
-            verbatim=sum(page.verbatim and set(page.messages) & evidence <= visible for page in kept),
-            indexed=sum(page.page in shown.lines for page in kept),
+            verbatim=len(kept) - len(folded),
+            indexed=sum(page.page in contents.lines for page in kept),
+            named=sum(page.page in named for page in kept),
+            folded=bool(folded),
+            chosen=sum(next((1 / len(row) for row in rows if page.page in row), 0.0) for page in folded) / max(len(folded), 1),
         )
     return found
+
+
+def _is_named(page: HeldPage, contents: ShownContents, conversation: Conversation) -> bool:
+    told = [*filter(None, [contents.lines.get(page.page)]), *contents.headings(page.page, NAMED_PAGES)]
+    held = content_words("\n".join(full_text(conversation.messages[number]) for number in page.messages)) if told else set()
+    return any(len(held & content_words(text)) >= NAMED_WORDS for text in told)
+
+
+def find_needs(conversation: Conversation, window: Sequence[Mapping[str, Any]]) -> dict[str, Needs]:
+    """Return how many of the conversation's needs stand in the last window, by kind. O(needs · the window)."""
+    text = "\n".join(full_text(dict(value)) for value in window)
+    met: dict[str, Needs] = {}
+    for need in conversation.needs:
+        met[need.kind] = met.get(need.kind, Needs()) + Needs(asked=1, met=need.text in text)
+    return met
 
 
 def held_pages(pages: Sequence[HeldPage], evidence: Iterable[int]) -> list[HeldPage | None]:

@@ -20,6 +20,7 @@ from memci.errors import UnavailableError
 from memci.messages import codec
 from memci.quality.conversation import Conversation, ConversationSet
 from memci.quality.engines import EngineSpec
+from memci.quality.evidence import with_foreign
 from memci.quality.played import Played
 from memci.quality.playing import COUNTER, play
 
@@ -85,7 +86,7 @@ class Row:
 
 
 def _played(conversation: Conversation, spec: EngineSpec, budget: int) -> Played:
-    with spec.open(budget) as engine:
+    with spec.open(budget, conversation) as engine:
         return play(engine, conversation, budget)
 
 
@@ -103,6 +104,7 @@ def measure(  # noqa: PLR0913 (what is measured, and how it is run)
     With several processes, the *jobs*, each engine must be one that can be pickled. *advance* is told how many messages were
     played, and of how many.
     """
+    sets = [attrs.evolve(chosen, conversations=with_foreign(chosen.conversations)) for chosen in sets]
     rows = list(itertools.product(sets, budgets, engines))
     tasks = {
         (row, number): (conversation, spec, budget)

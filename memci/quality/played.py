@@ -1,13 +1,15 @@
 """What is measured of conversations: sums, so that those of several conversations add up."""
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import add
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import attrs
 
 from memci.engine.settings.config import Prices
+
+_Sums = TypeVar("_Sums", bound="Sums")
 
 
 @attrs.frozen
@@ -34,6 +36,7 @@ class Calls(Sums):
     prefix: int = 0  # how many of these were the same as at the beginning of the call before
     outgrown: int = 0  # calls since the history outgrew the budget
     verbatim: int = 0  # tokens of the conversation's own messages in these, word for word, the leading system messages left out
+    room: int = 0  # what the windows of these might hold
 
     @property
     def prefix_reuse(self) -> float:
@@ -45,6 +48,16 @@ class Calls(Sums):
         """Mean size of a call."""
         return self.tokens / self.calls if self.calls else 0.0
 
+    @property
+    def verbatim_tokens(self) -> float | None:
+        """Mean tokens shown word for word since the history outgrew the budget; ``None`` when it never did."""
+        return self.verbatim / self.outgrown if self.outgrown else None
+
+    @property
+    def verbatim_share(self) -> float | None:
+        """The same as a share of the budget."""
+        return self.verbatim / self.room if self.room else None
+
     def cost_per_call(self, prices: Prices) -> float:
         """Return the mean cost of a call in tokens of plain input: what is reused costs a cache read, the rest a cache write."""
         return self.tokens_per_call * (self.prefix_reuse * prices.read + (1 - self.prefix_reuse) * prices.write)
@@ -52,7 +65,7 @@ class Calls(Sums):
 
 @attrs.frozen
 class Evidence(Sums):
-    """What the window at the end shows of the answers."""
+    """What the window at the end shows."""
 
     questions: int = 0  # those of whose answer something stands in the evidence pages; only these count in the shares
     anchored: float = 0.0  # of each answer, the share anywhere in the window but in the conversation's system messages
@@ -60,6 +73,21 @@ class Evidence(Sums):
     pages: int = 0  # evidence pages, a page counted once for each question
     verbatim: int = 0  # of these, the pages whose evidence stands in the window word for word
     indexed: int = 0  # of these, the pages that the window's contents page lists by themselves
+    named: int = 0  # of these, the pages of which a row of their own, or the heading of a small range, holds two content words
+    folded: int = 0  # questions with evidence in pages that are kept, but not verbatim
+    chosen: float = 0.0  # of these pages, the share that the question finds within five rows of the contents page
+    foreign: int = 0  # questions of another conversation
+    coincidence: float = 0.0  # of their answers, the share anywhere in this window
+    left: int = 0  # all pages that are kept, but not in the window
+    listed: int = 0  # of these, those that the contents page lists by themselves
+
+
+@attrs.frozen
+class Needs(Sums):
+    """What an agent used after the end of conversations."""
+
+    asked: int = 0
+    met: int = 0  # of these, what stands in the last window
 
 
 @attrs.frozen
@@ -92,22 +120,23 @@ class Faults(Sums):
 
 @attrs.frozen(kw_only=True)
 class Played:
-    """What one engine did with conversations at one budget; what a search found is there by category, if the engine has one."""
+    """What one engine did with conversations at one budget; what a search found by category, if it has one, and needs by kind."""
 
     calls: Calls = attrs.field(factory=Calls)
     evidence: Evidence = attrs.field(factory=Evidence)
     recall: Mapping[str, Recall] = attrs.field(factory=dict)
+    needs: Mapping[str, Needs] = attrs.field(factory=dict)
     faults: Faults = attrs.field(factory=Faults)
 
     @classmethod
     def of(cls, played: Iterable["Played"]) -> "Played":
         """Return the sums over several conversations."""
         several = list(played)
-        categories = sorted({category for one in several for category in one.recall})
         return cls(
             calls=Calls.of(one.calls for one in several),
             evidence=Evidence.of(one.evidence for one in several),
-            recall={name: Recall.of(one.recall[name] for one in several if name in one.recall) for name in categories},
+            recall=_by_name(Recall, [one.recall for one in several]),
+            needs=_by_name(Needs, [one.needs for one in several]),
             faults=Faults.of(one.faults for one in several),
         )
 
@@ -120,5 +149,11 @@ class Played:
     def from_mapping(cls, value: Mapping[str, Any]) -> "Played":
         """Make it of what ``attrs.asdict`` gives."""
         recall = {category: Recall(**sums) for category, sums in value["recall"].items()}
+        needs = {kind: Needs(**sums) for kind, sums in value["needs"].items()}
         calls, evidence, faults = Calls(**value["calls"]), Evidence(**value["evidence"]), Faults(**value["faults"])
-        return cls(calls=calls, evidence=evidence, recall=recall, faults=faults)
+        return cls(calls=calls, evidence=evidence, recall=recall, needs=needs, faults=faults)
+
+
+def _by_name(kind: type[_Sums], several: Sequence[Mapping[str, _Sums]]) -> dict[str, _Sums]:
+    names = sorted({name for sums in several for name in sums})
+    return {name: kind.of(sums[name] for sums in several if name in sums) for name in names}

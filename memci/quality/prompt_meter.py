@@ -97,7 +97,9 @@ class PromptMeter:
     def sent(self, prompt: Prompt, tokens: int, verbatim: int) -> None:
         """Take in that a call sent a window; *verbatim* tokens of it word for word, which count once the history is outgrown."""
         outgrown = self._size(self._history.tokens) > self._budget
-        self.calls += Calls(1, tokens, prompt.length, prompt.prefix, outgrown, verbatim if outgrown else 0)
+        self.calls += Calls(1, tokens, prompt.length, prompt.prefix)
+        if outgrown:
+            self.calls += Calls(outgrown=1, verbatim=verbatim, room=self._budget)
 
     def _size(self, tokens: int) -> int:
         return math.ceil((tokens + REPLY_TOKENS) * self._counter.margin)

@@ -104,16 +104,6 @@ class Measurement:
     whole: Calls = attrs.field(factory=Calls)  # what sending all messages so far at every call would have sent
 
     @property
-    def verbatim_tokens(self) -> float | None:
-        """Mean tokens shown word for word since the history outgrew the budget; ``None`` when it never did."""
-        return self.sent.verbatim / self.sent.outgrown if self.sent.outgrown else None
-
-    @property
-    def verbatim_share(self) -> float | None:
-        """``verbatim_tokens`` as a share of the budget."""
-        return None if self.verbatim_tokens is None else self.verbatim_tokens / self.budget
-
-    @property
     def ok(self) -> bool:
         """Whether every promise held."""
         return self.reopened_equal and not (self.over_budget or self.broken_pairs or self.unequal_messages or self.problems)
@@ -121,7 +111,7 @@ class Measurement:
     def to_mapping(self) -> dict[str, Any]:
         """Return it as a JSON value, without the whole history."""
         counts = attrs.asdict(self, filter=attrs.filters.exclude("budget", "prices", "sent", "whole"))
-        verbatim = {"verbatim_tokens": self.verbatim_tokens, "verbatim_share": self.verbatim_share}
+        verbatim = {"verbatim_tokens": self.sent.verbatim_tokens, "verbatim_share": self.sent.verbatim_share}
         return {"ok": self.ok, **counts, **self.traffic(self.sent), **verbatim}
 
     def traffic(self, calls: Calls) -> dict[str, float]:

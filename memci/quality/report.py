@@ -3,12 +3,14 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
 import attrs
 
 from memci.engine.settings.config import Prices
+from memci.quality.conversation import KINDS
 from memci.quality.measuring import Row
 from memci.quality.played import Played
 
@@ -23,6 +25,11 @@ _LEGEND_LINE = 18
 _FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 _RADII = (3.0, 7.0)
 _MARGIN = 1.15  # a little room around the outermost points
+
+
+def _met(kind: str, row: Played) -> float | None:
+    needs = row.needs.get(kind)
+    return None if needs is None else needs.met / needs.asked
 
 
 def _mean(total: float, number: int) -> float | None:
@@ -46,10 +53,18 @@ class Figure:
 
 
 FIGURES = (  # in the order of the tables
-    Figure("anchored", "anchored %", lambda row: _mean(row.evidence.anchored, row.evidence.questions)),
     Figure("at_page", "at page %", lambda row: _mean(row.evidence.at_page, row.evidence.questions)),
+    Figure("anchored", "anchored %", lambda row: _mean(row.evidence.anchored, row.evidence.questions)),
+    Figure("coincidence", "coincidence %", lambda row: _mean(row.evidence.coincidence, row.evidence.foreign)),
     Figure("verbatim", "verbatim %", lambda row: _mean(row.evidence.verbatim, row.evidence.pages)),
     Figure("indexed", "indexed %", lambda row: _mean(row.evidence.indexed, row.evidence.pages)),
+    Figure("named", "named %", lambda row: _mean(row.evidence.named, row.evidence.pages)),
+    Figure("line_recall_5", "line R@5 %", lambda row: _mean(row.evidence.chosen, row.evidence.folded)),
+    Figure("listed", "listed %", lambda row: _mean(row.evidence.listed, row.evidence.left)),
+    *(
+        Figure(f"{kind}_needs", f"{plural} %", partial(_met, kind))
+        for kind, plural in zip(KINDS, ("files", "identifiers", "hashes"), strict=True)
+    ),
     Figure("recall_1", "R@1 %", lambda row: _mean(row.all_recall.first, row.all_recall.questions)),
     Figure("recall_5", "R@5 %", lambda row: _mean(row.all_recall.five, row.all_recall.questions)),
     Figure("recall_10", "R@10 %", lambda row: _mean(row.all_recall.ten, row.all_recall.questions)),
@@ -58,7 +73,8 @@ FIGURES = (  # in the order of the tables
     Figure("tokens_per_call", "tokens a call", lambda row: row.calls.tokens_per_call),
     Figure("prefix_reuse", "reuse %", lambda row: row.calls.prefix_reuse),
     Figure("cost_per_call", "cost a call", lambda row: row.calls.cost_per_call(PRICES)),
-    Figure("verbatim_tokens", "verbatim tokens", lambda row: _mean(row.calls.verbatim, row.calls.outgrown)),
+    Figure("verbatim_tokens", "verbatim tokens", lambda row: row.calls.verbatim_tokens),
+    Figure("verbatim_share", "verbatim share %", lambda row: row.calls.verbatim_share),
     Figure("over_budget", "over budget", lambda row: row.faults.over_budget),
     Figure("no_window", "no window", lambda row: row.faults.no_window),
     Figure("broken_pairs", "broken pairs", lambda row: row.faults.broken_pairs),
@@ -66,8 +82,7 @@ FIGURES = (  # in the order of the tables
 )
 _RECALLS = [figure for figure in FIGURES if figure.heading.startswith("R@")]
 
-# Names of the columns of ``table_rows`` and ``category_rows``; those of numbers end with ``#``.
-COLUMNS = ("set", "budget#", "engine", *(f"{figure.heading}#" for figure in FIGURES))
+# Names of the columns of ``category_rows``; those of numbers end with ``#``.
 CATEGORY_COLUMNS = ("set", "budget#", "engine", "category", "questions#", *(f"{figure.heading}#" for figure in _RECALLS))
 
 
@@ -85,6 +100,7 @@ def to_mapping(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
             **{name: round(value, 4) if isinstance(value, float) else value for name, value in figures(row).items()},
             "questions": row.played.evidence.questions,
             "calls": row.played.calls.calls,
+            "needs": {kind: attrs.asdict(needs) for kind, needs in row.played.needs.items()},
             "recall_by_category": {name: attrs.asdict(recall) for name, recall in row.played.recall.items()},
         }
         for row in rows
@@ -92,10 +108,12 @@ def to_mapping(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "prices": attrs.asdict(PRICES), "rows": mapped}
 
 
-def table_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
-    """Yield set, budget and engine of each row, and its figures."""
+def table(rows: Sequence[Row]) -> Iterator[list[str]]:
+    """Yield the names of columns, then set, budget and engine of each row, and its figures; without those that no row has."""
+    measured = [figure for figure in FIGURES if any(figure.of(row.played) is not None for row in rows)]
+    yield ["set", "budget#", "engine", *(f"{figure.heading}#" for figure in measured)]
     for row in rows:
-        yield [row.set, f"{row.budget:,}", row.engine, *(figure.write(row.played) for figure in FIGURES)]
+        yield [row.set, f"{row.budget:,}", row.engine, *(figure.write(row.played) for figure in measured)]
 
 
 def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:

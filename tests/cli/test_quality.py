@@ -72,6 +72,32 @@ def test_conversations_without_questions_are_joined(run: Run, tmp_path: Path) ->
     assert one["calls"] == two["calls"]
 
 
+def test_conversations_with_questions_are_joined_when_asked(run: Run, file: Path, tmp_path: Path) -> None:
+    """Those of a directory are measured one by one, or joined with their questions."""
+    directory = tmp_path / "asked"
+    directory.mkdir()
+    for name in "ab":
+        (directory / f"{name}.json").write_bytes(file.read_bytes())
+    (two,) = rows(run, tmp_path, directory, "--engine", "whole", "--budget", 2_000)
+    (one,) = rows(run, tmp_path, directory, "--engine", "whole", "--budget", 2_000, "--join", 2)
+    assert [(2, 2), (1, 2)] == [(row["conversations"], row["questions"]) for row in (two, one)]
+
+
+def test_needs_are_measured_one_by_one(run: Run, tmp_path: Path) -> None:
+    """Conversations with needs are never joined; their kinds have columns, and what nobody measured has none."""
+    directory = tmp_path / "agents"
+    directory.mkdir()
+    for number in range(2):
+        needs = [{"kind": "file", "text": "3.50 euros"}, {"kind": "file", "text": "a.py"}]
+        (directory / f"{number}.json").write_text(json.dumps({"messages": chat(9), "needs": needs}), encoding="utf-8")
+    chosen = (directory, "--engine", "whole", "--budget", 2_000, "--join", 2)
+    (row,) = rows(run, tmp_path, *chosen)
+    assert (2, 0.5, None) == (row["conversations"], row["file_needs"], row["hash_needs"])
+    heading = run("bench", "quality", *chosen).out.splitlines()[0]
+    assert "files %" in heading
+    assert "hashes %" not in heading
+
+
 def test_results_are_kept_for_the_next_run(run: Run, file: Path, tmp_path: Path, cache: Path) -> None:
     """The second run reads what the first one kept; without the cache nothing is kept."""
     chosen = (file, "--engine", "memci", "--budget", 2_000)

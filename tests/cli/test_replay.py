@@ -94,17 +94,17 @@ def test_whole_history_is_what_was_said() -> None:
 def test_nothing_is_measured_before_the_history_outgrows_the_budget() -> None:
     """A conversation that fits has no figure for verbatim tokens, and sends what the whole history would."""
     found = measured(chat(3), {"counter": "o200k_base"})
-    assert found.verbatim_tokens is None
-    assert found.verbatim_share is None
+    assert found.sent.verbatim_tokens is None
+    assert found.sent.verbatim_share is None
     assert (found.whole.tokens_per_call, 0) == (found.sent.tokens_per_call, found.folds)
 
 
 def test_verbatim_tokens_are_a_share_of_the_budget() -> None:
     """Once the history is larger than the budget, the mean of what is shown word for word is within it."""
     found = measured(chat(40))
-    assert found.verbatim_tokens is not None
-    assert found.verbatim_share == found.verbatim_tokens / 700
-    assert 0 < found.verbatim_share < 1
+    assert found.sent.verbatim_tokens is not None
+    assert found.sent.verbatim_share == found.sent.verbatim_tokens / 700
+    assert 0 < found.sent.verbatim_share < 1
 
 
 def test_cost_follows_its_formula() -> None:

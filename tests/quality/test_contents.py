@@ -3,7 +3,7 @@
 from memci.engine.settings.config import Budget, Config
 from memci.quality.catalogue import memci_spec
 from memci.quality.contents import ShownContents
-from tests.quality.small import assistant, user
+from tests.quality.small import assistant, conversation, user
 
 SHOWN = """[usr-0] Contents of earlier pages, oldest first.
 [usr-1..16] 3 to 9 May 2023 · cats
@@ -33,7 +33,7 @@ def test_a_message_without_the_heading_is_no_contents_page() -> None:
 
 def test_what_memci_renders_is_read() -> None:
     """Each page that left the window, and that its contents page lists, has a line with words of it."""
-    with memci_spec(Config(budget=Budget(window=9, reserve=0))).open(900) as engine:
+    with memci_spec(Config(budget=Budget(window=9, reserve=0))).open(900, conversation()) as engine:
         for number in range(40):
             engine.add(user(f"Please weigh parcel number {number} for the customer in Lisbon, it goes by ship."))
             engine.window()

@@ -85,6 +85,15 @@ def test_a_bad_question_is_an_error_with_its_number(tmp_path: Path, changed: dic
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize("need", [{"kind": "file"}, {"kind": "word", "text": "x"}, {"kind": "file", "text": ""}])
+def test_a_bad_need_is_an_error_with_its_number(tmp_path: Path, need: dict[str, str]) -> None:
+    """A need without a text, or of an unknown kind, is told with the file and place."""
+    path = written(tmp_path / "talk.json", messages=MESSAGES, needs=[{"kind": "file", "text": "a.py"}, need])
+    with pytest.raises(ConfigError, match=r"needs\[1\]: .* is no need") as caught:
+        read_conversation(path)
+    assert str(path) == caught.value.path
+
+
 @pytest.mark.parametrize("missing", ["question", "answer", "evidence"])
 def test_a_part_of_a_question_that_is_missing_is_an_error(tmp_path: Path, missing: str) -> None:
     """The error names the part, and shows what a question is."""
@@ -99,6 +108,7 @@ def test_a_part_of_a_question_that_is_missing_is_an_error(tmp_path: Path, missin
     [
         ({"questions": {"question": "?"}}, "questions: give a list of objects"),
         ({"questions": ["Which cat?"]}, "questions: give a list of objects"),
+        ({"needs": "a.py"}, "needs: give a list of objects"),
         ({"timestamps": "yesterday"}, "timestamps: give a list with one for each message"),
         ({"lang": None}, "lang: None is no language"),
         ({"messages": {"role": "user"}}, "only the messages, each an object, are needed"),

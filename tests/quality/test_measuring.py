@@ -6,9 +6,21 @@ import attrs
 import pytest
 
 from memci.engine.settings.config import Active, Config
+from memci.messages.tokens.message_tokens import count_message
 from memci.quality.catalogue import engines
-from memci.quality.conversation import SYSTEM_TOKENS, ConversationSet, content_words, joined, turns_of, with_system
+from memci.quality.conversation import (
+    GOES_ON,
+    NEEDS_SYSTEM_TOKENS,
+    SYSTEM_TOKENS,
+    ConversationSet,
+    Need,
+    content_words,
+    joined,
+    turns_of,
+    with_system,
+)
 from memci.quality.engines import EngineSpec
+from memci.quality.evidence import with_foreign
 from memci.quality.measuring import Cache, Row, code_hash, measure
 from memci.quality.played import Calls, Faults, Played, Recall
 from memci.quality.report import FIGURES, category_rows, draw, figures
@@ -94,10 +106,10 @@ def row(played: Played, engine: str = "memci", budget: int = 1_000) -> Row:
 
 def test_cost_is_reads_and_writes() -> None:
     """Of 100 tokens a call, 60 are read from the cache at 0.1 and 40 written at 1.25."""
-    played = Played(calls=Calls(calls=2, tokens=200, length=1_000, prefix=600, outgrown=2, verbatim=90))
+    played = Played(calls=Calls(calls=2, tokens=200, length=1_000, prefix=600, outgrown=2, verbatim=90, room=200))
     found = figures(row(played))
-    assert pytest.approx([100, 0.6, 0.1 * 60 + 1.25 * 40, 45]) == [
-        found[name] for name in ("tokens_per_call", "prefix_reuse", "cost_per_call", "verbatim_tokens")
+    assert pytest.approx([100, 0.6, 0.1 * 60 + 1.25 * 40, 45, 0.45]) == [
+        found[name] for name in ("tokens_per_call", "prefix_reuse", "cost_per_call", "verbatim_tokens", "verbatim_share")
     ]
 
 
@@ -142,6 +154,28 @@ def test_joined_conversations_keep_one_system_part() -> None:
     assert (*MESSAGES, *MESSAGES[1:]) == found.messages
     assert (*"abcdefghi", *"bcdefghi") == found.times
     assert "x and 1 more" == found.id
+
+
+def test_questions_of_joined_conversations_keep_their_evidence() -> None:
+    """The evidence moves with its messages, and what stood in system messages that are not kept is none."""
+    found = joined([TALK, conversation(question("Which cat?", "Tango", 0, 2))])
+    assert [(1,), (len(TALK.messages) + 1,)] == [one.evidence for one in found.questions]
+    assert TALK.messages[2] == found.messages[found.questions[1].evidence[0]]
+
+
+def test_answers_go_to_the_next_conversation() -> None:
+    """Each conversation of a set gets what the evidence of another one holds of its answers; a single one gets none."""
+    other = conversation(question("Which dog?", "forty of them", 5), messages=MESSAGES)
+    assert [(("forty",),), (("nine", "pounds"),)] == [one.foreign for one in with_foreign([TALK, other])]
+    assert (TALK,) == with_foreign([TALK])
+
+
+def test_conversations_with_needs_go_on() -> None:
+    """They have 200 tokens of system messages, and a message of the user at the end."""
+    prepared = with_system(attrs.evolve(conversation(messages=MESSAGES[1:]), needs=(Need("file", "a.py"),)), COUNTER)
+    assert NEEDS_SYSTEM_TOKENS <= count_message(prepared.system[0], COUNTER) < NEEDS_SYSTEM_TOKENS + 40
+    assert (*MESSAGES[1:], user(GOES_ON)) == prepared.messages[1:]
+    assert len(prepared.messages) == len(prepared.times)
 
 
 def test_turns_begin_with_a_user_after_an_answer() -> None:

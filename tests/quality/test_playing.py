@@ -1,15 +1,16 @@
 """What is measured of a conversation that is played."""
 
+import attrs
 import pytest
 
 from memci.engine.settings.config import Budget, Config
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from memci.quality.baselines import SlidingMessages, WholeHistory
 from memci.quality.catalogue import memci_spec
-from memci.quality.conversation import Question
+from memci.quality.conversation import Need, Question
 from memci.quality.engines import FoundPage
 from memci.quality.evidence import RETURNED_TOKENS
-from memci.quality.played import Evidence, Faults, Played, Recall
+from memci.quality.played import Evidence, Faults, Needs, Played, Recall
 from memci.quality.playing import play
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, Altering, Dropping, Forgetful, Noting, Parting, conversation, question
 
@@ -51,7 +52,7 @@ def test_verbatim_tokens_count_once_the_history_is_outgrown() -> None:
 def test_an_engine_that_keeps_nothing_is_caught() -> None:
     """Nothing of the evidence is found in an empty window, whatever the engine says of its pages."""
     found = played(Forgetful(BUDGET, COUNTER), NINE)
-    assert Evidence(questions=1, pages=1) == found.evidence
+    assert Evidence(questions=1, pages=1, folded=1, left=3) == found.evidence
     assert 0 == found.calls.verbatim
 
 
@@ -75,7 +76,8 @@ def test_a_changed_message_is_caught() -> None:
 def test_words_of_the_answer_count_where_they_stand() -> None:
     """Of the three words that answer and turn share, an entry shows its own at its page."""
     found = played(Noting(), NINE).evidence
-    assert Evidence(questions=1, anchored=1.0, at_page=1.0, pages=1, indexed=1) == found
+    shown = Evidence(questions=1, anchored=1.0, at_page=1.0, pages=1, indexed=1)
+    assert attrs.evolve(shown, named=1, folded=1, left=1, listed=1) == found
 
 
 def test_words_elsewhere_in_the_window_are_anchored_but_not_at_their_page() -> None:
@@ -94,6 +96,55 @@ def test_a_page_is_indexed_by_a_row_of_its_own() -> None:
     engine.shown += "\n1 a cat of nine pounds"
     row = played(engine, NINE).evidence
     assert [(0, 0.0), (1, 1.0)] == [(found.indexed, found.at_page) for found in (heading, row)]
+
+
+@pytest.mark.parametrize(
+    ("shown", "chosen"),
+    [
+        ("[turn-1] a cat of nine pounds", 1.0),
+        ("[turn-1..4] cats and dogs", 0.25),
+        ("[turn-1..4] cats and dogs\n1 a cat", 1.0),
+        ("[turn-1] my parrot", 0.0),
+        ("\n".join(f"[turn-{number}] a cat" for number in (9, 8, 7, 6, 5, 1)), 0.0),
+    ],
+)
+def test_a_reader_chooses_among_five_rows(shown: str, chosen: float) -> None:
+    """A page counts when the question's words find its row, and as a share of the range whose heading they find."""
+    engine = Noting()
+    engine.shown = shown
+    found = played(engine, question("Which cat is it?", "Tango", 1)).evidence
+    assert (1, chosen) == (found.folded, found.chosen)
+
+
+@pytest.mark.parametrize(
+    ("shown", "named"),
+    [
+        ("[turn-1] Tango weighs", 1),
+        ("[turn-1] Tango and the dog", 0),
+        ("[turn-1..16] Tango weighs", 1),
+        ("[turn-1..17] Tango weighs", 0),
+        ("[turn-2] Tango weighs", 0),
+    ],
+)
+def test_a_page_is_named_by_two_words_of_it(shown: str, named: int) -> None:
+    """They stand in its row, or in the heading of a range of at most 16 pages."""
+    engine = Noting()
+    engine.shown = shown
+    assert named == played(engine, NINE).evidence.named
+
+
+def test_answers_of_another_conversation_are_coincidence() -> None:
+    """Of the words of a foreign answer, the window has one; an answer of which its evidence held nothing is no question."""
+    talk = attrs.evolve(conversation(NINE), foreign=(("nine", "camels"), ()))
+    found = play(whole(), talk, BUDGET).evidence
+    assert (1, 0.5) == (found.foreign, found.coincidence)
+
+
+def test_needs_are_met_where_they_stand_in_the_window() -> None:
+    """Texts are looked for in arguments and results too, and counted by their kind."""
+    needs = (Need("file", "forty pounds"), Need("file", "a.py"), Need("identifier", "weigh"), Need("hash", "Tango"))
+    found = play(SlidingMessages(60, COUNTER), attrs.evolve(conversation(), needs=needs), 60).needs
+    assert {"file": Needs(asked=2, met=1), "identifier": Needs(1, 1), "hash": Needs(1, 0)} == found
 
 
 def test_of_equal_messages_the_newest_are_shown() -> None:
@@ -179,7 +230,8 @@ def test_no_search_is_nothing_to_measure() -> None:
 def test_memci_keeps_its_promises(window: int) -> None:
     """Nothing is lost, parted or over budget with memci, and it finds the page of an answer."""
     spec = memci_spec(Config(budget=Budget(window=99_999, reserve=0)))
-    with spec.open(window) as engine:
-        found = play(engine, conversation(NINE, messages=MESSAGES * 3), window)
+    talk = conversation(NINE, messages=MESSAGES * 3)
+    with spec.open(window, talk) as engine:
+        found = play(engine, talk, window)
     assert found.faults.ok
     assert 1.0 == found.recall["facts"].five
