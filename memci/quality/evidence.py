@@ -82,24 +82,24 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
     turns = EvidenceTurns(conversation)
     system = {codec.encode(value) for value in conversation.system}
     said = [codec.encode(value) for value in conversation.messages]
-    rendered = {codec.encode(value): dict(value) for value in window}
-    texts = {raw: full_text(value) for raw, value in rendered.items() if raw not in system}
+    rendered = [codec.encode(value) for value in window]
+    texts = {raw: full_text(dict(value)) for raw, value in zip(rendered, window, strict=True) if raw not in system}
     everything = Text("\n".join(texts.values()), conversation.lang)
     contents = ShownContents(texts[raw] for raw in texts.keys() - set(said))
-    left = Counter(codec.encode(value) for value in window)
+    left = Counter(rendered)
     visible = set()
     for number, raw in reversed(list(enumerate(said))):  # of equal messages, the newest are shown
         if left[raw]:
             left[raw] -= 1
             visible.add(number)
+    page_of = pages_by_message(pages)
     gone = [page.page for page in pages if not (page.verbatim and visible.issuperset(page.messages))]
-    named = {page.page for page in pages if _is_named(page, contents, conversation)}
     found = Evidence(left=len(gone), listed=len(contents.lines.keys() & gone))
     for wanted in filter(None, map(set, conversation.foreign)):
         found += Evidence(foreign=1, coincidence=everything.share(wanted))
     for question in conversation.questions:
         wanted, evidence = turns.held(question), set(question.evidence)
-        held = held_pages(pages, question.evidence)
+        held = held_pages(page_of, question.evidence)
         kept = [page for page in held if page is not None]
         folded = [page for page in kept if not (page.verbatim and set(page.messages) & evidence <= visible)]
         rows = sorted(contents.search(question.question, ROWS), key=len)
@@ -111,7 +111,7 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
             pages=len(held),
             verbatim=len(kept) - len(folded),
             indexed=sum(page.page in contents.lines for page in kept),
-            named=sum(page.page in named for page in kept),
+            named=sum(_is_named(page, contents, conversation) for page in kept),
             folded=bool(folded),
             chosen=sum(next((1 / len(row) for row in rows if page.page in row), 0.0) for page in folded) / max(len(folded), 1),
         )
@@ -133,10 +133,14 @@ def find_needs(conversation: Conversation, window: Sequence[Mapping[str, Any]]) 
     return met
 
 
-def held_pages(pages: Sequence[HeldPage], evidence: Iterable[int]) -> list[HeldPage | None]:
-    """Return the distinct pages that hold the evidence, and a ``None`` for each message of it that no page holds. O(pages)."""
-    by_message = {number: page for page in pages for number in page.messages}
-    held = [by_message.get(number) for number in evidence]
+def pages_by_message(pages: Sequence[HeldPage]) -> dict[int, HeldPage]:
+    """Return the page of each message that one holds. O(messages)."""
+    return {number: page for page in pages for number in page.messages}
+
+
+def held_pages(page_of: Mapping[int, HeldPage], evidence: Iterable[int]) -> list[HeldPage | None]:
+    """Return the distinct pages that hold the evidence, and a ``None`` for each message of it that no page holds."""
+    held = [page_of.get(number) for number in evidence]
     known = {page.page: page for page in held if page is not None}
     return [*known.values(), *(None for page in held if page is None)]
 
@@ -149,12 +153,12 @@ def find_recall(
     All pages are searched, so that the budget does not count; evidence that no page holds counts as a page that is not found.
     """
     found: dict[str, Recall] = {}
-    turns = EvidenceTurns(conversation)
+    turns, page_of = EvidenceTurns(conversation), pages_by_message(pages)
     for question in conversation.questions:
         hits = engine.search(question.question, MOST_PAGES)
         if hits is None:
             return {}
-        wanted = [page.page if page is not None else None for page in held_pages(pages, question.evidence)]
+        wanted = [page.page if page is not None else None for page in held_pages(page_of, question.evidence)]
         if not wanted:
             continue
         names = [hit.page for hit in hits]
