@@ -20,9 +20,8 @@ from memci.quality.playing import COUNTER
 
 MEMCI = "memci"  # its name among the engines
 _CODE = (
-    *(f"{package}/**/*.py" for package in ("archive", "chapters", "engine", "messages")),
+    *(f"{package}/**/*.{kind}" for package in ("archive", "chapters", "engine", "messages") for kind in ("py", "txt")),
     "errors.py",
-    "archive/**/*.txt",
     "quality/*.py",
 )
 _BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words.*", "archive/catalogue/search.py")

@@ -55,19 +55,21 @@ def _rows(text: str) -> list[Row]:
     """Return the rows of a message that is a contents page, in order; none of any other.
 
     A line that begins with an index is an entry, with the lines below it that are indented; one that begins with a range is a
-    heading, and the lines below it that begin with a number in it are rows of its pages.
+    heading, and the lines below it that begin with a number are rows of its pages. Other lines are notes.
     """
     first, *lines = text.split("\n")
     rows: list[Row] = []
-    segment = ""
+    segment, goes_on = "", False
     for line in lines if HEADING in first else ():
         indexed, numbered = _INDEXED.fullmatch(line), _NUMBERED.fullmatch(line)
-        if line.startswith("  ") and rows:
+        if line.startswith("  ") and goes_on:
             rows[-1] = attrs.evolve(rows[-1], text=f"{rows[-1].text}\n{line.strip()}")
-        elif indexed is not None:
+            continue
+        goes_on = indexed is not None
+        if indexed is not None:
             segment, start, end = indexed[1], int(indexed[2]), int(indexed[3] or indexed[2])
             pages = frozenset(f"{segment}-{number}" for number in range(start, end + 1))
             rows.append(Row(pages, indexed[4], heading=indexed[3] is not None))
-        elif numbered is not None and rows:
+        elif numbered is not None and segment:
             rows.append(Row(frozenset({f"{segment}-{int(numbered[1])}"}), numbered[2] or "", heading=False))
     return rows

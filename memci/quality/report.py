@@ -17,6 +17,11 @@ from memci.quality.played import Played
 NOTHING = "-"  # stands where an engine has nothing to measure
 PRICES = Prices()  # of tokens that are written to a provider's cache, and read from it; a plain token costs 1
 
+_HEIGHTS = {  # figures that a panel shows upwards: the first that there is
+    "at_page": "of the answers, shown at their pages",
+    "file_needs": "of the files that were needed next, shown",
+    "verbatim_tokens": "verbatim tokens a call, once outgrown",
+}
 _COLOURS = ("#c2410c", "#64748b", "#2563eb", "#0891b2", "#16a34a", "#9333ea", "#b45309", "#be185d")
 _INK, _FAINT, _GRID = "#1e293b", "#64748b", "#e2e8f0"
 _WIDTH, _HEIGHT = 440, 300  # of a panel, in pixels, as all sizes here
@@ -128,8 +133,8 @@ def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
 def draw(rows: Sequence[Row]) -> str:
     """Return an SVG document: a panel for each set, in which an engine is a line over its budgets; its dots grow with them.
 
-    To the right a call costs more, on a logarithmic scale; upwards more of the answers is shown at their pages, or without
-    questions, of the conversation word for word. Hollow dots were over their budget; one above all others stands at the edge.
+    To the right a call costs more, on a logarithmic scale; upwards more of the answers is shown at their pages, or of the needs,
+    or of the conversation word for word. Hollow dots were over their budget; one above all others stands at the edge.
     """
     panels = list(dict.fromkeys(row.set for row in rows))
     colours = dict(zip(dict.fromkeys(row.engine for row in rows), itertools.cycle(_COLOURS), strict=False))
@@ -157,12 +162,11 @@ def draw(rows: Sequence[Row]) -> str:
 def _panel(name: str, rows: Sequence[Row], colours: Mapping[str, str], budgets: Sequence[int]) -> Iterator[str]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     shown = [(row, figures(row)) for row in rows]
-    share = any(found["at_page"] is not None for _, found in shown)
-    height = "at_page" if share else "verbatim_tokens"
+    height = next((name for name in _HEIGHTS if any(found[name] is not None for _, found in shown)), "verbatim_tokens")
+    share = height != "verbatim_tokens"
     points = [(found["cost_per_call"] or 0.0, value, row) for row, found in shown if (value := found[height]) is not None]
-    axis = "of the answers, shown at their pages" if share else "verbatim tokens a call, once outgrown"
     yield _text(_LEFT, 26, name, _INK, more='font-size="13" font-weight="600"')
-    yield _text(right, 26, axis, anchor="end")
+    yield _text(right, 26, _HEIGHTS[height], anchor="end")
     if not points:
         yield _text(_LEFT, _TOP + 20, "no conversation outgrew a budget")
         return

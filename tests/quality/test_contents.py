@@ -13,6 +13,7 @@ SHOWN = """[usr-0] Contents of earlier pages, oldest first.
   user: how do I export them?
   assistant: use Settings
 usr-18..20: not listed
+  and so on
 """
 
 

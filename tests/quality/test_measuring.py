@@ -22,7 +22,7 @@ from memci.quality.conversation import (
 from memci.quality.engines import EngineSpec
 from memci.quality.evidence import with_foreign
 from memci.quality.measuring import Cache, Row, code_hash, measure
-from memci.quality.played import Calls, Faults, Played, Recall
+from memci.quality.played import Calls, Evidence, Faults, Needs, Played, Recall
 from memci.quality.report import FIGURES, category_rows, draw, figures
 from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
@@ -129,6 +129,19 @@ def test_a_picture_has_a_panel_for_each_set() -> None:
     assert 1 == picture.count("<polyline")
     assert 1 == picture.count('fill="#ffffff" stroke')
     assert ">&lt;plants&gt;<" in picture
+
+
+@pytest.mark.parametrize(
+    ("played", "axis"),
+    [
+        (Played(evidence=Evidence(questions=1), needs={"file": Needs(asked=1)}), "of the answers, shown at their pages"),
+        (Played(needs={"file": Needs(asked=1)}), "of the files that were needed next, shown"),
+        (Played(), "verbatim tokens a call, once outgrown"),
+    ],
+)
+def test_a_panel_shows_the_first_figure_that_there_is(played: Played, axis: str) -> None:
+    """Answers at their pages, else files that are needed, else verbatim tokens."""
+    assert axis in draw([row(attrs.evolve(played, calls=Calls(calls=1, tokens=9, length=9, outgrown=1)))])
 
 
 def test_a_picture_of_nothing_says_so() -> None:
