@@ -2,7 +2,7 @@
 
 Histories of half a million tokens are made of real conversations that are shorter:
 
-python -m benchmarks.quality.again 6 .benchmarks/again locomo memorybank
+python -m benchmarks.quality.again 6 .benchmarks/again memorybank locomo
 memci bench quality .benchmarks/again --join 1000 --budget 32000
 
 Names of those who speak, and years, are replaced in messages, questions and answers alike; no message is there twice.
