@@ -50,6 +50,8 @@ class ContentsEntry:
     sha256: str = ""  # of the page file, in hex
     first_seq: int = 0  # of its first entry
     last_seq: int = 0
+    first_at: str = ""  # when its first entry was said, in UTC, as ISO 8601; empty in older journals
+    last_at: str = ""
     detail: Detail = Detail.FULL
     shown_tokens: Mapping[Detail, int] = attrs.field(factory=dict)  # size of render() by detail
     pages: ClassVar[int] = 1

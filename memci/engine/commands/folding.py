@@ -173,6 +173,8 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
         sha256=sha256,
         first_seq=head.seq if head else 0,
         last_seq=tail.seq if tail else 0,
+        first_at=head.at if head else "",
+        last_at=tail.at if tail else "",
     )
     shown = {detail: core.counter.count(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
     smaller = (detail for detail in Detail if shown[detail] < page.tokens)

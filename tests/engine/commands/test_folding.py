@@ -309,6 +309,19 @@ def test_each_entry_names_its_page_on_one_line() -> None:
     assert "March" in head + "".join(below)
 
 
+def test_an_entry_knows_when_its_page_was_said() -> None:
+    """A folded page's entry has the times of the first and the last message of the page."""
+    session = open_session()
+    asked, answered = turn(1)
+    session.append(asked, at="2023-05-08T23:50:00+00:00")
+    session.append(answered, at="2023-05-09T01:10:00+01:00")
+    talk(session, 1, first=2)
+    session.fold("all")
+    entry = session.contents.entries[0]
+    assert isinstance(entry, ContentsEntry)
+    assert ("2023-05-08T23:50:00+00:00", "2023-05-09T00:10:00+00:00") == (entry.first_at, entry.last_at)
+
+
 def test_observers_hear_in_order() -> None:
     """Observers hear of folds, recalls, evictions and zones as they happen; one that raises is no harm to the others."""
     session = open_session(budget={"window": 600, "reserve": 0})

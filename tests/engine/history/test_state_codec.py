@@ -70,6 +70,8 @@ def entry(number: int) -> ContentsEntry:
         sha256="ab" * 32,
         first_seq=3,
         last_seq=9,
+        first_at="2023-05-08T13:56:00+00:00",
+        last_at="2023-05-09T00:00:00+00:00",
         detail=Detail.BRIEF,
         shown_tokens={Detail.FULL: 30, Detail.BRIEF: 20},
     )
