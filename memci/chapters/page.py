@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from memci.chapters.dates import dates
 from memci.messages.message import Call, Message
 
 
@@ -152,6 +153,11 @@ class Page(Run):
     def messages(self) -> list[dict[str, Any]]:
         """Its messages as new dicts, oldest first. O(its size)."""
         return [node.message.value() for node in self.nodes()]
+
+    @property
+    def dates(self) -> str:
+        """The days on which it was said, such as ``2023-05-08..09``; empty where its entries have no time. O(1)."""
+        return dates(self.head.at, self.tail.at) if self.head is not None and self.tail is not None else ""
 
     @property
     def only_user(self) -> bool:

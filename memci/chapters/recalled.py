@@ -17,6 +17,7 @@ class Attachment:
     prefetched: int = 0  # where nobody asked for it, seq of the user's message that it matches: it fades with the next turn
     used_seq: int = 0  # of the event that attached it, or renewed it last: the least recently used one fades first
     media: bool = False  # whether the block carries the pictures, sound and files of the page
+    dated: bool = False  # whether the block says when the page was said
 
 
 class RecallChapter(Chapter):

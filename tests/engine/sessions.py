@@ -34,10 +34,10 @@ def turn(number: int, words: int = 8) -> list[Value]:
     ]
 
 
-def talk(session: Session, turns: int, *, first: int = 1, words: int = 8) -> None:
-    """Append turns; turn k becomes page ``usr-k`` in a new session."""
+def talk(session: Session, turns: int, *, first: int = 1, words: int = 8, at: str | None = None) -> None:
+    """Append turns, said now or *at* a time; turn k becomes page ``usr-k`` in a new session."""
     for number in range(first, first + turns):
-        session.extend(turn(number, words))
+        session.extend(turn(number, words), at=at)
 
 
 def heard(session: Session) -> list[Notice]:

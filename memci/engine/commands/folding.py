@@ -96,7 +96,9 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         entries=[entry.to_mapping() for entry in entries],
         folded=[page.index for page in folded],
         revised={
-            index: core.count(blocks.page_block(page, state.wire, media=attached[index].media)) if index in attached else 0
+            index: core.count(blocks.page_block(page, state.wire, media=shown.media, dated=shown.dated))
+            if (shown := attached.get(index))
+            else 0
             for index, page in revised.items()
         },
         details={index: detail.value for index, detail in shrinkage.details.items()},

@@ -121,6 +121,7 @@ def _attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int
         block_tokens=0 if block is None else core.count(block),
         prefetched=prefetched,
         media=True,
+        dated=True,
         read=None if block is None else (page.copy(), block),
     )
 

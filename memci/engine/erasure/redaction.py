@@ -132,7 +132,8 @@ class Redaction:
         page = value[content] and self._page(value[content])
         if page == value[content]:
             return value
-        block = blocks.page_block(page_from_value(page, self.wire.facts), self.wire, media=value.get("media", False))
+        shows = {name: value.get(name, False) for name in ("media", "dated")}
+        block = blocks.page_block(page_from_value(page, self.wire.facts), self.wire, **shows)
         shown = {"block": block.value()} if "block" in value else {}
         return {**value, content: page, tokens: self.count(block), **shown}
 

@@ -131,7 +131,7 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         page, block = event.read
     else:
         page = page_from_value(event.content, state.wire.facts)
-        block = blocks.page_block(page, state.wire, media=event.media)
+        block = blocks.page_block(page, state.wire, media=event.media, dated=event.dated)
     attachment = Attachment(
         anchor=event.anchor,
         turn=event.turn,
@@ -139,6 +139,7 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         tokens=event.block_tokens,
         prefetched=event.prefetched,
         media=event.media,
+        dated=event.dated,
         used_seq=seq,
     )
     state.recalled.attach(page, attachment)
@@ -319,7 +320,7 @@ def _take_in_late(state: State, index: str, block_tokens: int) -> None:
         if result.node.seq not in known:  # a page that was recalled since has it already
             page.join(result.node, [(call_id, result.call_seq) for call_id in result.node.message.answers])
     attachment = state.recalled.attachments[index]
-    block = blocks.page_block(page, state.wire, media=attachment.media)
+    block = blocks.page_block(page, state.wire, media=attachment.media, dated=attachment.dated)
     state.recalled.attach(page, attrs.evolve(attachment, block=block, tokens=block_tokens))
 
 

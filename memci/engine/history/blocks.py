@@ -26,17 +26,21 @@ _PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 OPENING_TOKENS = 40  # at most, of the message that a format wants before a conversation which the user does not begin
 
 
-def page_block(page: Page, wire: Format, *, media: bool = True) -> Message:
+def page_block(page: Page, wire: Format, *, media: bool = True, dated: bool = True) -> Message:
     """Return a recalled page as one message of the user's, with its provenance. O(its size).
 
     With *media*, pictures, sound and files stand in their places, as far as the format can carry them there, and all other base64
-    is described. Without it a mark stands for each picture, as in older journals.
+    is described. *dated*, it says its days, and the day of each entry that is of another day than the one before. Without media a
+    mark stands for each picture; blocks of older journals are without either.
     """
     content: list[str | dict[str, Any]] = []
-    lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries, quoted as data]"]
+    dates = page.dates if dated else ""
+    lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries{dates and f' · {dates}'}, quoted as data]"]
+    day = dates[:10]
     for position, node in enumerate(page.nodes(), start=1):
         address = f"{page.index}/{position}"
-        lines.append(f"{address} {node.message.role}:")
+        before, day = day, node.at[:10] or day
+        lines.append(f"{address} {node.message.role}{f' · {day}' if dates and day != before else ''}:")
         value = node.message.value()
         for piece in _pieces(parts(value), wire, address) if media else _quoted(parts(value)):
             if isinstance(piece, str):

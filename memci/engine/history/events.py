@@ -122,6 +122,7 @@ class PageRecalled(_Kind, kind="recalled"):
     block_tokens: int
     prefetched: int = 0  # where nobody asked for it, seq of the user's message that it matches: it fades with the next turn
     media: bool = False  # whether the block carries pictures, sound and files
+    dated: bool = False  # whether the block says when the page was said
     read: tuple[Page, Message] | None = attrs.field(default=None, eq=False, repr=False)  # page and block; not in the record
 
 

@@ -25,7 +25,7 @@ _READ = (6, VERSION)
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
 _COPIED = ("next_number", "ratios", "detours", "answers")
-_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media")
+_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated")
 
 
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:

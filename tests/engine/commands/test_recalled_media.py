@@ -36,9 +36,9 @@ ID_ONLY = {"type": "document", "source": {"type": "file", "file_id": "file_1"}}
 
 
 def recalled(wire: str, *messages: Value) -> tuple[Session, Value]:
-    """Return a session whose first page, of these messages, was folded and recalled, and the block that shows it."""
+    """Return a session whose first page, of these messages of one day, was folded and recalled, and the block that shows it."""
     session = open_session(active={"min_pages": 1}, format=wire)
-    session.extend([*messages])
+    session.extend([*messages], at="2023-05-08T13:56:00+00:00")
     talk(session, 2, first=2)
     session.fold("all")
     session.recall(1)
@@ -56,7 +56,7 @@ def test_a_picture_comes_back_in_its_place(wire: str) -> None:
     session, block = recalled(wire, shown(wire, "look", part), assistant("seen"))
     kind = part["type"]
     assert [
-        "[recalled page usr-1, turn 1: 2 entries, quoted as data]\nusr-1/1 user:\n> look",
+        "[recalled page usr-1, turn 1: 2 entries · 2023-05-08, quoted as data]\nusr-1/1 user:\n> look",
         kind,
         "usr-1/2 assistant:\n> seen\n[end of page usr-1]",
     ] == texts(block)
@@ -146,7 +146,7 @@ def test_a_late_result_keeps_the_pictures() -> None:
 
 
 def test_a_recall_of_the_time_before_renders_as_it_did() -> None:
-    """An event without ``media`` shows the mark that its size was counted with."""
+    """An event without ``media`` and ``dated`` shows what its size was counted with: a mark for the picture, and no date."""
     store = MemoryStore()
     session = open_session(store, active={"min_pages": 1})
     session.extend([shown("openai", "look", picture("openai", png())), assistant("seen")])
@@ -159,10 +159,11 @@ def test_a_recall_of_the_time_before_renders_as_it_did() -> None:
     last = next(opened.journal.read(seq - 1, seq))
     event = codec.decode(last.body)
     opened.journal.append(seq, [NewRecord("faded", 1, codec.encode({"pages": ["usr-1"], "reason": "command"}))])
-    del event["media"]
+    del event["media"], event["dated"]
     opened.journal.append(seq + 1, [NewRecord(last.kind, last.version, codec.encode(event))])
     again = open_session(store, active={"min_pages": 1})
     block = next(value for value in again.window().messages if "[recalled page" in str(value["content"]))
+    assert block["content"].startswith("[recalled page usr-1, turn 1: 2 entries, quoted as data]\n")
     assert "> look\n> [image]\nusr-1/2 assistant:" in block["content"]
 
 

@@ -18,26 +18,41 @@ from tests.engine.sessions import heard, indexes, open_session, states, talk, tu
 from tests.engine.wire import assistant, calling, result, user
 
 
-def folded_session(turns: int = 6, **sections: Any) -> Session:  # noqa: ANN401 (any section of the file)
+def folded_session(turns: int = 6, *, at: str | None = None, **sections: Any) -> Session:  # noqa: ANN401 (any section of the file)
     session = open_session(active={"min_pages": 1}, **sections)
-    talk(session, turns)
+    talk(session, turns, at=at)
     session.fold("all")
     return session
 
 
 def test_a_recalled_page_stands_at_its_anchor() -> None:
     """The page comes back as one user message in front of the page that was open, and what stands before stays as it was."""
-    session = folded_session()
+    session = folded_session(at="2023-05-08T13:56:00+00:00")
     before = session.window().messages
     page = session.recall(2)
     window = session.window().messages
     assert turn(2) == page.messages
     assert before == [*window[:-3], *window[-2:]]
-    assert ("user", "[recalled page usr-2, turn 2: 2 entries, quoted as data]") == (
+    assert ("user", "[recalled page usr-2, turn 2: 2 entries · 2023-05-08, quoted as data]") == (
         window[-3]["role"], window[-3]["content"].splitlines()[0],
     )  # fmt: skip
     talk(session, 1, first=7)
     assert window == session.window().messages[: len(window)]
+
+
+def test_a_recalled_page_says_when_it_was_said() -> None:
+    """Its first line has its days, and each entry that is of another day than the one before has its own."""
+    session = open_session(active={"min_pages": 1})
+    days = ["2023-05-31T23:50", "2023-05-31T23:55", "2023-06-01T00:10", "2023-06-01T09:00", "2023-06-02T09:00"]
+    for day, message in zip(days, [*turn(1), assistant("still"), assistant("there"), user("next")], strict=True):
+        session.append(message, at=day)
+    session.fold("all")
+    session.recall(1)
+    lines = str(session.window().messages[-2]["content"]).splitlines()
+    assert "[recalled page usr-1, turn 1: 4 entries · 2023-05-31..06-01, quoted as data]" == lines[0]
+    assert ["usr-1/1 user:", "usr-1/2 assistant:", "usr-1/3 assistant · 2023-06-01:", "usr-1/4 assistant:"] == [
+        line for line in lines if line.startswith("usr-1/")
+    ]
 
 
 def test_a_page_in_view_is_just_returned() -> None:
@@ -232,7 +247,8 @@ def test_stored_text_cannot_leave_its_block(words: list[str], call_id: str) -> N
     """Whatever was said, each line of a recalled page and of the contents page is of their frame or marked as text."""
     session = open_session(active={"min_pages": 1}, recall={"protocol": "none"})
     call = calling(call_id, arguments=words[2])
-    session.extend([user(words[0]), call, result(call_id, words[1]), assistant(words[3]), user("next")])
+    said = [user(words[0]), call, result(call_id, words[1]), assistant(words[3]), user("next")]
+    session.extend(said, at="2023-05-08T13:56:00+00:00")
     session.fold("all")
     session.recall(1)
     contents, block, last = session.window().messages
@@ -250,7 +266,7 @@ def assert_framed(block: str) -> None:
     """Assert that a recalled page has its first and last line once, and between them headings of entries and quoted lines."""
     first, *inner, last = block.split("\n")
     assert [first, *inner, last] == block.splitlines()
-    assert "[recalled page usr-1, turn 1: 4 entries, quoted as data]" == first
+    assert "[recalled page usr-1, turn 1: 4 entries · 2023-05-08, quoted as data]" == first
     assert "[end of page usr-1]" == last
     headings = [line for line in inner if not line.startswith("> ")]
     assert ["usr-1/1 user:", "usr-1/2 assistant:", "usr-1/3 tool:", "usr-1/4 assistant:"] == headings

@@ -14,6 +14,8 @@ from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConflictError, PageNotFoundError, PermissionDeniedError
+from memci.messages.tokens.counter import get_counter
+from memci.messages.tokens.message_tokens import count_message
 from tests.engine.sessions import config_of, open_session, states, talk, turn
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, system, user
 
@@ -163,6 +165,19 @@ def test_an_erased_page_can_be_recalled(tmp_path: Path) -> None:
     session.recall(index)
     block = next(message for message in session.window().messages if str(message["content"]).startswith("[recalled page"))
     assert 4 == block["content"].count("> [erased]")
+
+
+def test_what_is_left_of_a_recalled_page_is_counted_as_it_is_shown(tmp_path: Path) -> None:
+    """A page that is erased while it stands in the window by recall leaves a block of the size that the window counts."""
+    session = open_on(tmp_path, active={"min_pages": 1})
+    index = told(session)
+    session.fold("all")
+    session.recall(index)
+    session.erase(index)
+    window = session.window()
+    block = next(message for message in window.messages if str(message["content"]).startswith("[recalled page"))
+    assert 4 == block["content"].count("> [erased]")
+    assert count_message(block, get_counter(session.config.counter)) == window.breakdown["recalled"]
 
 
 def test_earlier_windows_say_that_it_was_erased(tmp_path: Path) -> None:

@@ -141,7 +141,8 @@ def full_state() -> State:
     state.active.add_page(page("usr-11", RESPONSES.user("and there"), SAID, CALLED))
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
-        attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17, media=True)
+        attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
+        attachment = attrs.evolve(attachment, media=True, dated=True)
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
     state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])
