@@ -10,7 +10,7 @@ from pathlib import Path
 
 import memci
 
-RECORDED = json.loads(Path(__file__).with_name("support.json").read_text(encoding="utf-8"))["messages"]
+RECORDED = json.loads(Path(__file__).with_name("support.json").read_text(encoding="utf-8"))
 QUESTION = "One more thing: a colleague wants an engraving too. What exactly did we put on Joost's?"
 
 COLOURS = {"system": "#8250df", "contents": "#9a6700", "active": "#0969da", "recalled": "#bc4c00", "open": "#1a7f37"}
@@ -75,10 +75,10 @@ def main() -> None:
     """Replay the conversation, recall a page, and print the picture."""
     config = {"budget": {"window": 2_500, "reserve": 500}, "recall": {"protocol": "none"}}
     with memci.Engine("memory:", config=config) as engine, engine.session("support-42") as session:
-        for message in RECORDED:
+        for message, at in zip(RECORDED["messages"], RECORDED["timestamps"], strict=True):
             if message["role"] == "assistant":
                 session.window()
-            session.append(message)
+            session.append(message, at=at)
         session.append({"role": "user", "content": QUESTION})
         session.window()
         session.recall(session.search(QUESTION)[0].index)

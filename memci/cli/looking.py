@@ -9,6 +9,7 @@ from typer import Argument, Option
 import memci
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text
+from memci.chapters.dates import dates, moment
 from memci.chapters.page import Entry
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
@@ -79,8 +80,8 @@ def search(  # noqa: PLR0913 (the options of a command)
     if not hits:
         where = "" if include_visible or state else " outside the window"
         return Answer(hits, [], f"no such page{where} has any of these words")
-    rows = ([hit.entry, hit.state, f"{hit.score:.2f}", hit.snippet] for hit in hits)
-    return Answer(hits, [Table(("entry", "state", "score#", "passage"), rows)])
+    rows = ([hit.entry, hit.state, f"{hit.score:.2f}", moment(hit.at or ""), hit.snippet] for hit in hits)
+    return Answer(hits, [Table(("entry", "state", "score#", "said", "passage"), rows)])
 
 
 @command
@@ -198,10 +199,16 @@ def config() -> Answer:
 
 def _page_table(facts: Iterable[PageFacts]) -> Table:
     rows = (
-        [page.index, page.state, count(page.turn), count(page.entries), count(page.tokens), count(page.recall_count), page.title]
+        [
+            page.index,
+            page.state,
+            *map(count, (page.turn, page.entries, page.tokens, page.recall_count)),
+            dates(page.first_at, page.last_at),
+            page.title,
+        ]
         for page in facts
     )
-    return Table(("page", "state", "turn#", "entries#", "tokens#", "recalls#", "title"), rows)
+    return Table(("page", "state", "turn#", "entries#", "tokens#", "recalls#", "said", "title"), rows)
 
 
 def _entry_parts(entries: Iterable[Entry]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from memci.archive.catalogue.page_facts import PageState
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Budget, Config
+from memci.engine.tools.recall_tools import shown_hit
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.quality.baselines import AppendedLeads, RewrittenLeads, SlidingMessages, SlidingPages, WholeHistory
@@ -94,8 +95,7 @@ class MemciEngine:
     def search(self, query: str, limit: int) -> list[FoundPage]:
         """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""
         hits = self._session.search(query, limit, include_visible=True)
-        texts = (codec.encode(attrs.asdict(hit, filter=attrs.filters.exclude("score"))).decode() for hit in hits)
-        return [FoundPage(page=hit.index, passage=hit.snippet, text=text) for hit, text in zip(hits, texts, strict=True)]
+        return [FoundPage(page=hit.index, passage=hit.snippet, text=codec.encode(shown_hit(hit)).decode()) for hit in hits]
 
     def recall(self, page: str) -> list[dict[str, Any]]:
         """Return the messages of a page, those of one that is evicted too."""

@@ -53,10 +53,12 @@ def test_pages(run: Run, store: str) -> None:
 
 
 def test_pages_in_a_state(run: Run, store: str) -> None:
-    """--state leaves only the pages in it; the table tells each one's size."""
+    """--state leaves only the pages in it; the table tells each one's size, and when it was said."""
     lines = run("pages", "--state", "open", "--store", store).out.splitlines()
-    assert ["page", "state", "turn", "entries", "tokens", "recalls", "title"] == lines[0].split()
+    assert ["page", "state", "turn", "entries", "tokens", "recalls", "said", "title"] == lines[0].split()
     assert ["open"] == [line.split()[1] for line in lines[1:]]
+    first_at = run("pages", "--state", "open", "--store", store, "--json").json()[0]["first_at"]
+    assert f" {first_at[:10]}" in lines[1]
 
 
 def test_contents(run: Run, store: str) -> None:
@@ -123,10 +125,12 @@ def test_showing_is_no_recall(run: Run, store: str) -> None:
 
 
 def test_search(run: Run, store: str) -> None:
-    """Words find the page that has them, with the entry and a passage."""
+    """Words find the page that has them, with the entry, when it was said, and a passage."""
     found = run("search", "gasket", "of", "7", "mm", "--store", store, "--json").json()
     assert "usr-7" == found[0]["index"]
-    assert found[0]["entry"] in run("search", "gasket of 7 mm", "--store", store).out
+    told = run("search", "gasket of 7 mm", "--store", store).out
+    assert found[0]["entry"] in told
+    assert found[0]["at"][:16].replace("T", " ") in told
 
 
 def test_search_is_bounded(run: Run, store: str) -> None:

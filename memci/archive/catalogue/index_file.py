@@ -14,7 +14,7 @@ from memci.errors import CorruptError, UnavailableError
 with loading("sqlite3"):
     import sqlite3
 
-SCHEMA_VERSION = 7  # raise it with every change of the tables, of ``words``, ``search.page_text`` or ``projection.entry_text``
+SCHEMA_VERSION = 8  # raise it with every change of the tables, of ``words``, ``search.page_text`` or ``projection.entry_text``
 
 _SCHEMA = """
 CREATE TABLE meta (
@@ -28,7 +28,7 @@ CREATE TABLE page (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL, state TEXT NOT NULL, turn INTEGER NOT NULL,
     entries INTEGER NOT NULL, tokens INTEGER NOT NULL, title TEXT NOT NULL, recall_count INTEGER NOT NULL,
     last_recall_turn INTEGER, archived_turn INTEGER, pinned INTEGER NOT NULL, revision INTEGER NOT NULL, sha256 TEXT NOT NULL,
-    parent TEXT, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+    parent TEXT, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, first_at TEXT NOT NULL, last_at TEXT NOT NULL,
     page_sum INTEGER NOT NULL DEFAULT 0  -- row_sum of the facts
 ) STRICT;
 CREATE INDEX page_by_age ON page (first_seq, number);

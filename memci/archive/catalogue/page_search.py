@@ -24,16 +24,17 @@ _BESIDE = 3  # entries on each side of one that a passage goes on to
 _TEXTS = "SELECT id, user, page, contents FROM text WHERE"
 _PAGES = "SELECT id, page FROM text WHERE id IN"
 _ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
-_ENTRIES = "SELECT position, role, text FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
+_ENTRIES = "SELECT position, role, text, at FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, {weights}) LIMIT ?"
 
 
 @attrs.frozen(kw_only=True)
 class IndexHit:
-    """A page that was found: position (from 1) and passage of its best entry; scores are comparable within one answer."""
+    """A page that was found: position (from 1), time and passage of its best entry; scores are comparable within one answer."""
 
     index: str
     entry: int
+    at: str
     score: float
     snippet: str
 
@@ -49,8 +50,7 @@ class PageSearch:
         youngest = database.one("SELECT coalesce(max(id), 0) FROM page")[0]
         known = dict(database.chosen("SELECT name, id FROM page WHERE name IN", [page.index for page in extra]))
         self._extra = {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
-        unsaid = ((place, [(role, text, "") for _, role, text in page.entries]) for place, page in self._extra.items())
-        self._texts = {place: search.page_text(entries) for place, entries in unsaid}
+        self._texts = {place: search.page_text(entry[1:] for entry in page.entries) for place, page in self._extra.items()}
         pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
         asked = "SELECT count(*) FROM search WHERE search MATCH ?"
@@ -73,8 +73,8 @@ class PageSearch:
             said = [1] if lines is None else lines[candidate.place]
             facts = self._facts(candidate.place)
             if said and facts is not None and only.admits(*facts):
-                entry, passage = self._passage(candidate.best or said[0], candidate.place, facts[0], only.roles)
-                hits.append(IndexHit(index=facts[0], entry=entry, score=score, snippet=passage))
+                entry, at, passage = self._passage(candidate.best or said[0], candidate.place, facts[0], only.roles)
+                hits.append(IndexHit(index=facts[0], entry=entry, at=at, score=score, snippet=passage))
                 if len(hits) == limit:
                     break
         return hits
@@ -85,7 +85,7 @@ class PageSearch:
             return {}
         from memci.archive.catalogue.embedding import cosines  # noqa: PLC0415 (for those who use vectors)
 
-        extra = {place: [text for _, _, text in page.entries] for place, page in self._extra.items()}
+        extra = {place: [text for _, _, text, _ in page.entries] for place, page in self._extra.items()}
         return cosines(self._db, self._embedder, self._query, extra, search.UNLIKE_COSINE)
 
     def _facts(self, place: int) -> tuple[str, int] | None:
@@ -112,7 +112,7 @@ class PageSearch:
     def _lines(self, places: Sequence[int], roles: frozenset[str]) -> dict[int, list[int]]:
         """Return by place which lines of a page are what some roles said, counted from 1."""
         said: dict[int, list[str]] = {place: [] for place in places}
-        said |= {place: [role for _, role, _ in page.entries] for place, page in self._extra.items()}
+        said |= {place: [role for _, role, _, _ in page.entries] for place, page in self._extra.items()}
         stored = [place for place in places if place not in self._extra]
         for place, role in self._db.chosen(_ROLES, stored, order="ORDER BY page.id, position"):
             said[place].append(role)
@@ -166,18 +166,18 @@ class PageSearch:
         texts = {place: search.PageText(*text) for place, *text in stored} | self._texts
         return [search.Candidate(place, text) for place, text in sorted(texts.items())]
 
-    def _passage(self, line: int, place: int, index: str, roles: frozenset[str] | None) -> tuple[int, str]:
-        """Return the position of the entry on a line of a page, and the passage that shows it, with what roles said beside it."""
+    def _passage(self, line: int, place: int, index: str, roles: frozenset[str] | None) -> tuple[int, str, str]:
+        """Return position and time of the entry on a line of a page, and its passage, with what roles said beside it."""
         first = max(line - 1 - _BESIDE, 0)
         number = line + _BESIDE - first
         extra = self._extra.get(place)
         rows = self._db.run(_ENTRIES, index, number, first) if extra is None else extra.entries[first : first + number]
-        _check(all(type(position) is int and isinstance(text, str) for position, _, text in rows))
-        at = line - 1 - first
-        position, _, said = rows[at] if at < len(rows) else (1, "", "")
-        before = [text[-search.SNIPPET_CHARS :] for _, role, text in rows[:at] if roles is None or role in roles]
-        after = [text[: search.SNIPPET_CHARS] for _, role, text in rows[at + 1 :] if roles is None or role in roles]
-        return position, search.snippet(said, self._weights, before, after)
+        _check(all(type(position) is int and isinstance(text, str) and isinstance(at, str) for position, _, text, at in rows))
+        own = line - 1 - first
+        position, _, said, at = rows[own] if own < len(rows) else (1, "", "", "")
+        before = [text[-search.SNIPPET_CHARS :] for _, role, text, _ in rows[:own] if roles is None or role in roles]
+        after = [text[: search.SNIPPET_CHARS] for _, role, text, _ in rows[own + 1 :] if roles is None or role in roles]
+        return position, at, search.snippet(said, self._weights, before, after)
 
 
 def _check(are_texts: bool) -> None:  # noqa: FBT001 (what is checked)

@@ -59,11 +59,11 @@ class Filter:
 
 @attrs.frozen(kw_only=True)
 class ExtraPage:
-    """A page to be searched that is not in the index yet, such as the open one; entries are position, role and text."""
+    """A page to be searched that is not in the index yet, such as the open one; entries are position, role, text and time."""
 
     index: str
     turn: int
-    entries: Sequence[tuple[int, str, str]]
+    entries: Sequence[tuple[int, str, str, str]]
 
 
 @attrs.frozen

@@ -440,6 +440,8 @@ class Core:
             parent="sys-0" if system else self.state.archive.root,
             first_seq=head.seq if head else self.state.seq,
             last_seq=tail.seq if tail else self.state.seq,
+            first_at=head.at if head else "",
+            last_at=tail.at if tail else "",
         )
 
     def configuration(self) -> list[Event]:

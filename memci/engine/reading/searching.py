@@ -26,7 +26,8 @@ class Hit:
     """A page that search found: *entry* is the address of its best entry, such as ``usr-12/3``; scores compare within one answer.
 
     *snippet* is the entry's best passage, and where that is short or a question, what stands beside it in the page, such as the
-    answer: up to 200 characters, what is of another entry on a line of its own.
+    answer: up to 200 characters, what is of another entry on a line of its own. *at* is when the entry was said, in UTC, as ISO
+    8601; ``None`` where nothing tells.
     """
 
     index: str
@@ -34,6 +35,7 @@ class Hit:
     score: float
     snippet: str
     state: PageState
+    at: str | None = None
 
 
 def search(  # noqa: PLR0913 (each narrows it in another way)
@@ -72,7 +74,8 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         for hit in index.search(query, limit=limit, only=only, extra=extra, embedder=embedder):
             if core.state.active.find_page(hit.index) or index.find_page(hit.index) is not None:
                 entry, where = f"{hit.index}/{hit.entry}", core.state.page_state(hit.index)
-                hits.append(Hit(index=hit.index, entry=entry, score=hit.score, snippet=hit.snippet, state=where))
+                found = Hit(index=hit.index, entry=entry, score=hit.score, snippet=hit.snippet, state=where, at=hit.at or None)
+                hits.append(found)
         return hits
 
     return core.ask(answer)
@@ -126,5 +129,6 @@ def _open_page(core: Core) -> list[ExtraPage]:
     page = core.state.active.open_page
     if page is None or page.head is None:
         return []
-    entries = [(number, node.message.speaker, entry_text(node.message)) for number, node in enumerate(page.nodes(), start=1)]
+    said = enumerate(page.nodes(), start=1)
+    entries = [(number, node.message.speaker, entry_text(node.message), node.at) for number, node in said]
     return [ExtraPage(index=page.index, turn=core.state.turn, entries=entries)]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.chapters.address import is_root, segment_of
-from memci.chapters.page import Page
+from memci.chapters.dates import dates, moment
+from memci.chapters.page import MessageNode, Page
 from memci.engine.commands.recalling import folds_next, recall
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
-from memci.engine.reading.searching import search
+from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import MOST
 from memci.engine.view.planner import next_budget
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
@@ -52,9 +53,10 @@ class Receipt(TypedDict):
 
 
 class Reading(TypedDict):
-    """A range of a page's text; ``next`` is where the rest begins, -1 at the end."""
+    """A range of a page's text; ``at`` is when it was said, in UTC, ``next`` where the rest begins, -1 at the end."""
 
     index: str
+    at: str
     text: str
     start: int
     total: int
@@ -62,9 +64,10 @@ class Reading(TypedDict):
 
 
 class PageRow(TypedDict):
-    """One page in a list."""
+    """One page in a list; ``at`` is when it was said, in UTC."""
 
     index: str
+    at: str
     title: str
     state: str
     entries: int
@@ -80,10 +83,11 @@ class PageList(TypedDict):
 
 
 class Found(TypedDict):
-    """One page that a search found, with the entry and the passage that fit best."""
+    """One page that a search found, with the entry and the passage that fit best; ``at`` is when the entry was said, in UTC."""
 
     index: str
     entry: str
+    at: str
     snippet: str
     state: str
 
@@ -134,10 +138,10 @@ class RecallToolbox(Toolbox):
             return []
         reading = codec.decode(text.encode())
         found, stop = [], -reading["start"]
-        for message, added in self._ask(lambda core: _entries(core, reading["index"])):
+        for node, added in self._ask(lambda core: _entries(core, reading["index"])):
             stop += len(added)
             if 0 < stop <= len(reading["text"]):
-                found += [part.value for part in flat(parts(message)) if part.kind is PartKind.IMAGE]
+                found += [part.value for part in flat(parts(node.message.value())) if part.kind is PartKind.IMAGE]
         room = answer_tokens(self._core) - self._core.counter.count(text)
         sizes = accumulate(map(image_tokens, found))
         return [picture for picture, tokens in zip(found, sizes, strict=True) if tokens <= room]
@@ -216,14 +220,17 @@ class RecallToolbox(Toolbox):
         Example:
             read_page("usr-12/3", start=4000)
         """
-        text = "".join(text for _, text in _entries(self._core, index)) or "[]"
+        entries = _entries(self._core, index)
+        text = "".join(text for _, text in entries) or "[]"
+        said = [node.at for node, _ in entries] or [""]
+        at = dates(said[0], said[-1]) if said[1:] else moment(said[0])
         if start < 0 or not 0 < limit <= _MOST_CHARACTERS:
             message = f"start is from 0, limit from 1 to {_MOST_CHARACTERS}"
             raise ConfigError(message)
 
         def reading(part: str) -> Reading:
             end = start + len(part)
-            return Reading(index=index, text=part, start=start, total=len(text), next=end if end < len(text) else -1)
+            return Reading(index=index, at=at, text=part, start=start, total=len(text), next=end if end < len(text) else -1)
 
         return _fitted(self._core, text[start : start + limit], reading)
 
@@ -244,10 +251,16 @@ class RecallToolbox(Toolbox):
             message = f"start is from 0, limit from 1 to {_MOST_ROWS}"
             raise ConfigError(message)
         known, total = pages.page_range(self._core, start, limit)
-        titles = [pages.shown_title(page.title, _TITLE_CHARACTERS) for page in known]
         rows = [
-            PageRow(index=page.index, title=title, state=str(page.state), entries=page.entries, tokens=page.tokens)
-            for page, title in zip(known, titles, strict=True)
+            PageRow(
+                index=page.index,
+                at=dates(page.first_at, page.last_at),
+                title=pages.shown_title(page.title, _TITLE_CHARACTERS),
+                state=str(page.state),
+                entries=page.entries,
+                tokens=page.tokens,
+            )
+            for page in known
         ]
 
         def listed(part: list[PageRow]) -> PageList:
@@ -273,11 +286,7 @@ class RecallToolbox(Toolbox):
             message = f"limit is from 1 to {_MOST_ROWS}"
             raise ConfigError(message)
         hits = search(self._core, query, limit=limit, vectors=self._core.config.search.vectors)
-        found = [
-            Found(index=hit.index, entry=hit.entry, snippet=hit.snippet[:_SNIPPET_CHARACTERS], state=str(hit.state))
-            for hit in hits
-        ]
-        return _fitted_rows(self._core, found, list[Found], "snippet")
+        return _fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")
 
 
 @functools.cache
@@ -289,6 +298,12 @@ def attp_prompt() -> str:
     core: Any = None
 
     return prompt(RecallToolbox(opened, core))  # they are described here, and never called
+
+
+def shown_hit(hit: Hit) -> Found:
+    """Return what ``search_pages`` answers for a hit."""
+    snippet = hit.snippet[:_SNIPPET_CHARACTERS]
+    return Found(index=hit.index, entry=hit.entry, at=moment(hit.at or ""), snippet=snippet, state=str(hit.state))
 
 
 def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
@@ -360,19 +375,19 @@ def _index(text: str) -> str:
     return f"{USER}-{plain}" if plain[:1].isdecimal() else plain
 
 
-def _entries(core: "Core", index: str) -> list[tuple[dict[str, Any], str]]:
-    """Return the messages of a page, or the one of an address, each with what it adds to the text that is read."""
+def _entries(core: "Core", index: str) -> list[tuple[MessageNode, str]]:
+    """Return the nodes of a page, or the one of an address, each with what it adds to the text that is read."""
     name, _, position = _index(index).partition("/")
-    messages = pages.load(core, pages.page_index(name)).messages
+    nodes = list(pages.load(core, pages.page_index(name)).nodes())
 
     def text(place: int) -> str:
-        return codec.encode(described_value(messages[place], f"{name}/{place + 1}")).decode()
+        return codec.encode(described_value(nodes[place].message.value(), f"{name}/{place + 1}")).decode()
 
     if not position:
-        last = len(messages) - 1
-        return [(each, f"{',' if place else '['}{text(place)}{']' * (place == last)}") for place, each in enumerate(messages)]
+        last = len(nodes) - 1
+        return [(each, f"{',' if place else '['}{text(place)}{']' * (place == last)}") for place, each in enumerate(nodes)]
     _, number = pages.entry_address(f"{name}/{position}")
-    if number > len(messages):
-        message = f"page {name} has {len(messages)} entries: {name}/1 to {name}/{len(messages)}"
+    if number > len(nodes):
+        message = f"page {name} has {len(nodes)} entries: {name}/1 to {name}/{len(nodes)}"
         raise PageNotFoundError(message, index=name)
-    return [(messages[number - 1], text(number - 1))]
+    return [(nodes[number - 1], text(number - 1))]

@@ -65,6 +65,8 @@ def test_facts_come_back_equal(index: PageIndex) -> None:
         parent="usr-0",
         first_seq=20,
         last_seq=30,
+        first_at="2026-03-01T10:00:00+00:00",
+        last_at="2026-03-02T10:00:00+00:00",
     )
     with index.write() as writer:
         writer.put_page(page)

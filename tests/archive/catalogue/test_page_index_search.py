@@ -140,7 +140,7 @@ def test_excluded_pages_make_room_for_others(index: PageIndex) -> None:
 def test_extra_pages_are_searched_too(index: PageIndex) -> None:
     """A page that is not in the index yet is found like the others, and nothing is stored of it."""
     add(index, [[("user", "a lion")]])
-    extra = ExtraPage(index="usr-2", turn=1, entries=[(1, "user", "hello"), (2, "assistant", "a zebra and a lion")])
+    extra = ExtraPage(index="usr-2", turn=1, entries=[(1, "user", "hello", ""), (2, "assistant", "a zebra and a lion", "")])
     (hit,) = index.search("zebra", limit=10, extra=[extra])
     assert ("usr-2", 2, "hello\na zebra and a lion") == (hit.index, hit.entry, hit.snippet)
     assert ["usr-1", "usr-2"] == sorted(names(index, "lion", extra=[extra]))
@@ -152,7 +152,7 @@ def test_extra_pages_are_searched_too(index: PageIndex) -> None:
 def test_an_extra_page_replaces_its_older_self(index: PageIndex) -> None:
     """An extra page with the index of a stored page is searched instead of that."""
     add(index, [[("user", "a lion")], [("user", "hello")]])
-    extra = ExtraPage(index="usr-1", turn=1, entries=[(1, "user", "a zebra"), (2, "user", "a lion")])
+    extra = ExtraPage(index="usr-1", turn=1, entries=[(1, "user", "a zebra", ""), (2, "user", "a lion", "")])
     (hit,) = index.search("lion zebra", limit=10, extra=[extra])
     assert ("usr-1", 1) == (hit.index, hit.entry)
 
@@ -160,7 +160,7 @@ def test_an_extra_page_replaces_its_older_self(index: PageIndex) -> None:
 def test_extra_pages_of_an_empty_index(index: PageIndex) -> None:
     """The first page of a session is found while it is open; an extra page without entries is no trouble."""
     extra = [
-        ExtraPage(index="usr-1", turn=1, entries=[(1, "user", "a zebra")]),
+        ExtraPage(index="usr-1", turn=1, entries=[(1, "user", "a zebra", "")]),
         ExtraPage(index="usr-2", turn=1, entries=[]),
     ]
     assert ["usr-1"] == names(index, "zebra", extra=extra)
@@ -319,7 +319,7 @@ def test_any_role_is_told_from_others(index: PageIndex, role: str) -> None:
 
 def test_what_is_open_is_filtered_too(index: PageIndex) -> None:
     """A page that is not in the index yet answers by its turn and roles like the others."""
-    extra = ExtraPage(index="usr-1", turn=7, entries=[(1, "user", "a lion"), (2, "tool", "a zebra")])
+    extra = ExtraPage(index="usr-1", turn=7, entries=[(1, "user", "a lion", ""), (2, "tool", "a zebra", "")])
     for only in (Filter(turns=(7, 7)), Filter(roles=frozenset({"tool"}))):
         (hit,) = index.search("zebra", limit=10, only=only, extra=[extra])
         assert ("usr-1", 2) == (hit.index, hit.entry)

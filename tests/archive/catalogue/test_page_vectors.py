@@ -131,7 +131,7 @@ def test_any_text_has_a_meaning(text: str, query: str) -> None:
     """No text of a page is refused, stored or open, and no query."""
     with closing(PageIndex(None)) as index:
         add(index, text)
-        extra = [ExtraPage(index="usr-9", turn=9, entries=[(1, "user", text)])]
+        extra = [ExtraPage(index="usr-9", turn=9, entries=[(1, "user", text, "")])]
         assert {"usr-1", "usr-9"} >= set(found(index, query, extra=extra))
 
 
@@ -249,8 +249,8 @@ def test_a_filter_looks_behind_what_it_leaves_out(path: Path) -> None:
 
 def test_the_open_page_is_compared_too(index: PageIndex) -> None:
     """A page that is not in the index is found by its meaning, and what the index holds of one that changed is not."""
-    new = ExtraPage(index="usr-4", turn=4, entries=[(1, "user", "Our cat is ill, we go to the vet")])
-    changed = ExtraPage(index="usr-1", turn=1, entries=[(1, "user", BREAD)])
+    new = ExtraPage(index="usr-4", turn=4, entries=[(1, "user", "Our cat is ill, we go to the vet", "")])
+    changed = ExtraPage(index="usr-1", turn=1, entries=[(1, "user", BREAD, "")])
     assert ["usr-1", "usr-4"] == sorted(found(index, LIKE_VET, extra=[new]))
     assert [] == found(index, LIKE_VET, extra=[changed])
 

@@ -21,17 +21,34 @@ def lines(session: Session, index: str) -> list[str]:
 
 
 def test_pages_in_the_window_are_listed_with_their_sizes() -> None:
-    """The list of a range says of pages that never folded how large they are, and how they were named."""
+    """The list of a range says of pages that never folded their sizes, how they were named, and once when they were said."""
     session = open_session()
-    talk(session, 2)
+    talk(session, 2, at="2023-05-08T13:56:00")
     session.begin_page(name="Flights")
-    session.append(user("Where to?"))
+    session.append(user("Where to?"), at="2023-05-09T09:00:00")
     sizes = [session.page(number).tokens for number in (1, 2, 3)]
     assert [
-        f"[usr-1] 2 entries · {sizes[0]} tokens",
+        f"[usr-1] 2 entries · {sizes[0]} tokens · 2023-05-08",
         f"[usr-2] 2 entries · {sizes[1]} tokens",
-        f"[usr-3] Flights · 1 entry · {sizes[2]} tokens",
+        f"[usr-3] Flights · 1 entry · {sizes[2]} tokens · 2023-05-09",
     ] == lines(session, "usr-1..3")
+
+
+def test_facts_tell_when_a_page_was_said() -> None:
+    """The first and the last entry's time are facts of a page, in the window, in the archive, and of a range."""
+    session = open_session(active={"min_pages": 1})
+    times = [f"2023-05-{day:02}T13:56:00+00:00" for day in range(1, 7)]
+    for place, at in enumerate(times):
+        session.append(assistant("yes") if place % 2 else user("and so?"), at=at)
+    before = session.pages()
+    session.fold(["usr-1", "usr-2"])
+    assert [(times[0], times[1]), (times[2], times[3]), (times[4], times[5])] == [
+        (facts.first_at, facts.last_at) for facts in session.pages()
+    ]
+    assert [facts.first_at for facts in before] == [facts.first_at for facts in session.pages()]
+    assert (times[0], times[3]) == (session.facts("usr-1..2").first_at, session.facts("usr-1..2").last_at)
+    session.rewind("usr-2/2")
+    assert (times[2], times[2]) == (session.facts("usr-2").first_at, session.facts("usr-2").last_at)
 
 
 def test_an_answer_of_an_index_that_is_made_again_is_whole() -> None:
@@ -66,10 +83,11 @@ def test_pages_that_came_back_keep_their_titles() -> None:
 def test_lines_of_several_pages_leave_out_titles_that_there_are_not() -> None:
     """A line of several pages in the window tells their size, and no empty titles."""
     session = open_session()
-    talk(session, 2 * MOST_LINES, words=2)
+    talk(session, 1, words=2, at="2023-05-08T13:56:00")
+    talk(session, 2 * MOST_LINES - 1, words=2, first=2, at="2023-05-09T13:56:00")
     found = lines(session, f"usr-1..{2 * MOST_LINES}")
     assert MOST_LINES == len(found)
-    assert f"[usr-1..2] 2 pages · {session.page(1).tokens + session.page(2).tokens} tokens: …" == found[0]
+    assert f"[usr-1..2] 2 pages · {session.page(1).tokens + session.page(2).tokens} tokens · 2023-05-08..09: …" == found[0]
 
 
 def test_a_name_is_erased_from_lists_that_were_opened() -> None:

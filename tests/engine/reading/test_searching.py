@@ -32,6 +32,17 @@ def found(session: Session, **options: object) -> list[str]:
     return sorted(hit.index for hit in session.search("common", **options))  # type: ignore[arg-type]
 
 
+def test_a_hit_knows_when_its_entry_was_said() -> None:
+    """The time of the entry that was found, in UTC, of pages that left the window and of the open one."""
+    session = open_session(active={"min_pages": 1})
+    times = ["2023-05-08T13:56:00+00:00", "2023-05-09T09:00:00+00:00", "2023-05-10T09:00:00+00:00"]
+    for at, words in zip(times, [user("a zebra"), assistant("a lion"), user("a giraffe")], strict=True):
+        session.append(words, at=at)
+    session.fold("all")
+    found = [session.search(word, include_visible=True)[0] for word in ("zebra", "lion", "giraffe")]
+    assert [("usr-1/1", times[0]), ("usr-1/2", times[1]), ("usr-2/1", times[2])] == [(hit.entry, hit.at) for hit in found]
+
+
 def test_by_turn(session: Session) -> None:
     """Only pages that were opened in these turns, both ends included, whatever lies beyond."""
     assert ["usr-2", "usr-3"] == found(session, turns=(2, 3))

@@ -9,7 +9,7 @@ import pytest
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import InvalidMessageError
-from tests.engine.sessions import open_session, talk
+from tests.engine.sessions import open_session, talk, turn
 from tests.engine.wire import assert_paired
 
 
@@ -166,6 +166,20 @@ def test_the_list_of_pages_is_read_in_parts(session: Session) -> None:
     known = session.pages()
     assert [facts.index for facts in known] == [row["index"] for row in rows]
     assert [(facts.state, facts.tokens, facts.title) for facts in known] == [(r["state"], r["tokens"], r["title"]) for r in rows]
+
+
+def test_answers_tell_when_it_was_said() -> None:
+    """Lists and readings give the days of a page, hits and readings of one entry the minute, in UTC."""
+    session = open_session(active={"min_pages": 1})
+    for at, message in zip(
+        ["2023-05-08T13:56:07", "2023-05-09T01:30:00+02:00", "2023-05-10"], [*turn(1), *turn(2)], strict=False
+    ):
+        session.append(message, at=at)
+    session.fold("all")
+    assert ["2023-05-08", "2023-05-10"] == [row["at"] for row in openai(session, "list_pages")["pages"]]
+    assert "2023-05-08" == openai(session, "read_page", index="usr-1")["at"]
+    assert "2023-05-08 23:30" == openai(session, "read_page", index="usr-1/2")["at"]
+    assert "2023-05-08 13:56" == openai(session, "search_pages", query="question1")[0]["at"]
 
 
 def test_the_system_part_teaches_attp() -> None:
