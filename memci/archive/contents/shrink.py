@@ -213,6 +213,8 @@ class Shrinking:
             archived_turn=max(item.archived_turn for item in items),
             last_recall_turn=max(recalls, default=None),
             price=price,
+            first_at=items[0].first_at,
+            last_at=items[-1].last_at,
         )
         return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
 

@@ -156,7 +156,7 @@ def test_what_is_left_keeps_its_shape(tmp_path: Path) -> None:
 
 def test_an_erased_page_can_be_recalled(tmp_path: Path) -> None:
     """The page keeps its index and its place in the contents page, and comes back saying that it was erased."""
-    session = open_on(tmp_path, contents={"max_tokens": 800})
+    session = open_on(tmp_path, contents={"max_tokens": 8_000})
     index = told(session)
     session.fold("all")
     session.erase(index)
