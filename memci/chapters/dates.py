@@ -1,5 +1,9 @@
 """Dates as the model reads them: short, in UTC, made of the times that entries have, which are ISO 8601 or empty."""
 
+from datetime import UTC, datetime
+
+from memci.errors import InvalidMessageError, shown
+
 
 def dates(first: str, last: str) -> str:
     """Return the days of two times, such as ``2023-05-08``, or ``2023-05-28..06-02`` for two; empty where there is no time."""
@@ -13,3 +17,15 @@ def dates(first: str, last: str) -> str:
 def moment(at: str) -> str:
     """Return the day and the minute of a time, such as ``2023-05-08 13:56``."""
     return at[:16].replace("T", " ")
+
+
+def utc_text(at: object) -> str:
+    """Return a time as ISO 8601 in UTC; a time without a zone is taken as UTC."""
+    try:
+        time = datetime.fromisoformat(at) if isinstance(at, str) else at
+        if isinstance(time, datetime):
+            return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)).isoformat()
+    except (ValueError, OverflowError):
+        pass
+    message = f"{shown(at)} is not a time: give a datetime, or ISO 8601 text such as 2026-03-01T12:30:00+00:00"
+    raise InvalidMessageError(message, path="at")

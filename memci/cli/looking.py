@@ -69,6 +69,8 @@ def search(  # noqa: PLR0913 (the options of a command)
     state: Annotated[list[str] | None, Option(help="Only pages in this state; may be given several times.")] = None,
     from_turn: Annotated[int, Option(metavar="N", min=0, help="Only pages opened in this turn or later.")] = 0,
     to_turn: Annotated[int | None, Option(metavar="N", min=0, help="Only pages opened in this turn or earlier.")] = None,
+    since: Annotated[str | None, Option(metavar="DAY", help="Only pages said on this day or later; a time in UTC, too.")] = None,
+    until: Annotated[str | None, Option(metavar="DAY", help="Only pages said on this day or earlier.")] = None,
 ) -> Answer:
     """Search pages that left the window.
 
@@ -76,12 +78,13 @@ def search(  # noqa: PLR0913 (the options of a command)
     """
     with place.opened() as session:
         turns = (from_turn, max(from_turn, MOST) if to_turn is None else to_turn) if from_turn or to_turn is not None else None
-        hits = session.search(" ".join(query), limit, include_visible, turns=turns, roles=role or None, states=state or None)
+        only: dict[str, Any] = {"turns": turns, "roles": role or None, "states": state or None, "since": since, "until": until}
+        hits = session.search(" ".join(query), limit, include_visible, **only)
     if not hits:
         where = "" if include_visible or state else " outside the window"
         return Answer(hits, [], f"no such page{where} has any of these words")
-    rows = ([hit.entry, hit.state, f"{hit.score:.2f}", moment(hit.at or ""), hit.snippet] for hit in hits)
-    return Answer(hits, [Table(("entry", "state", "score#", "said", "passage"), rows)])
+    rows = ([hit.entry, hit.state, f"{hit.score:.2f}", moment(hit.at or ""), hit.why, hit.snippet] for hit in hits)
+    return Answer(hits, [Table(("entry", "state", "score#", "said", "why", "passage"), rows)])
 
 
 @command

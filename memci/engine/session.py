@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -185,19 +186,23 @@ class Session(AbstractContextManager["Session"]):
         turns: tuple[int, int] | None = None,
         roles: str | Collection[str] | None = None,
         states: str | Collection[PageState | str] | None = None,
+        since: str | date | None = None,
+        until: str | date | None = None,
     ) -> list[Hit]:
         """Return at most *limit* pages that fit some words best, best first.
 
         Any text in any language is a query, none of it syntax. Pages that stand in the window are left out, unless
         *include_visible* or *states* names them. *turns* are the first and the last in which a page was opened, *roles* who said
-        it, such as ``"user"`` or ``["assistant", "tool"]``. With ``search.vectors`` in the config, pages with a similar meaning
-        are found too; then a search also makes vectors that are missing, of 256 pages at most. ``ConfigError`` where an argument
-        cannot be used: no text, no such role, no turn in the range.
+        it, such as ``"user"`` or ``["assistant", "tool"]``. *since* and *until* are the first and the last day or time at which
+        something was said in a page: ISO 8601, a date or a datetime, in UTC where they name no zone. With ``search.vectors`` in
+        the config, pages with a similar meaning are found too; then a search also makes vectors that are missing, of 256 pages
+        at most. ``ConfigError`` where an argument cannot be used: no text, no such role, no turn in the range, no time.
         """
 
         def command(core: Core) -> list[Hit]:
             vectors = core.config.search.vectors
-            return search(core, query, limit, include_visible, turns=turns, roles=roles, states=states, vectors=vectors)
+            only = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
+            return search(core, query, limit, include_visible, vectors=vectors, **only)
 
         return self._run(command)
 

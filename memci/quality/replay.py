@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import attrs
 
-from memci.engine.commands.appending import utc_text
+from memci.chapters.dates import utc_text
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, Notice, Recall
 from memci.engine.engine import Engine
 from memci.engine.session import Session

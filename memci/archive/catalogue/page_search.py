@@ -1,6 +1,6 @@
 """One search in a page index: one full-text query for candidates, then a ranking of them and their neighbours."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ _BESIDE = 3  # entries on each side of one that a passage goes on to
 
 _TEXTS = "SELECT id, user, page, contents FROM text WHERE"
 _PAGES = "SELECT id, page FROM text WHERE id IN"
+_FACTS = "SELECT name, turn, first_at, last_at, id FROM page WHERE id"
 _ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
 _ENTRIES = "SELECT position, role, text, at FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, {weights}) LIMIT ?"
@@ -30,13 +31,14 @@ _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition
 
 @attrs.frozen(kw_only=True)
 class IndexHit:
-    """A page that was found: position (from 1), time and passage of its best entry; scores are comparable within one answer."""
+    """A page that was found: position (from 1), time and passage of its best entry, and why; scores compare within one answer."""
 
     index: str
     entry: int
     at: str
     score: float
     snippet: str
+    why: str
 
 
 class PageSearch:
@@ -54,8 +56,8 @@ class PageSearch:
         pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
         asked = "SELECT count(*) FROM search WHERE search MATCH ?"
-        self._counts: dict[str, int] = {name: database.one(asked, f'"{name}"')[0] for name in self._terms}
-        beside = {name: sum(f" {name} " in text.page for text in self._texts.values()) for name in self._terms}
+        self._counts: dict[str, int] = {name: database.one(asked, _matched(name))[0] for name in self._terms}
+        beside = {name: sum(search.needle(name) in text.page for text in self._texts.values()) for name in self._terms}
         counts = {name: stored + beside[name] for name, stored in self._counts.items()}
         self._weights = search.weigh(pages + len(extra), {name: count for name, count in counts.items() if count})
 
@@ -74,7 +76,8 @@ class PageSearch:
             facts = self._facts(candidate.place)
             if said and facts is not None and only.admits(*facts):
                 entry, at, passage = self._passage(candidate.best or said[0], candidate.place, facts[0], only.roles)
-                hits.append(IndexHit(index=facts[0], entry=entry, at=at, score=score, snippet=passage))
+                told = self._why(candidate, cosines)
+                hits.append(IndexHit(index=facts[0], entry=entry, at=at, score=score, snippet=passage, why=told))
                 if len(hits) == limit:
                     break
         return hits
@@ -88,17 +91,27 @@ class PageSearch:
         extra = {place: [text for _, _, text, _ in page.entries] for place, page in self._extra.items()}
         return cosines(self._db, self._embedder, self._query, extra, search.UNLIKE_COSINE)
 
-    def _facts(self, place: int) -> tuple[str, int] | None:
+    def _why(self, candidate: search.Candidate, cosines: Mapping[int, float]) -> str:
+        """Return the words of the query that the page holds, else those beside it, and whether it is alike in meaning."""
+        said = search.why(self._query, {name: self._weights[name] for name in candidate.counts})
+        beside = "" if said else search.why(self._query, {name: self._weights[name] for name in candidate.near})
+        alike = "by meaning" if cosines.get(candidate.place, 0.0) >= search.LEAST_COSINE else ""
+        return "; ".join(filter(None, (said, beside and f"beside: {beside}", alike)))
+
+    def _facts(self, place: int) -> tuple[str, int, str, str] | None:
         if place in self._extra:
-            return self._extra[place].index, self._extra[place].turn
-        return self._db.one("SELECT name, turn FROM page WHERE id = ?", place)  # type: ignore[no-any-return]
+            page = self._extra[place]
+            times = [at for *_, at in page.entries]
+            return page.index, page.turn, min(times), max(times)
+        row = self._db.one(f"{_FACTS} = ?", place)
+        return None if row is None else row[:-1]
 
     def _admitted(self, places: Sequence[int], only: Filter) -> Sequence[int]:
-        """Return those of some places that a filter admits by turn and index, in order."""
-        if only.turns is None and only.where is None:
+        """Return those of some places that a filter admits by their facts, in order."""
+        if not only.asks_facts:
             return places
-        facts = {place: rest for place, *rest in self._db.chosen("SELECT id, name, turn FROM page WHERE id IN", places)}
-        facts |= {place: [page.index, page.turn] for place, page in self._extra.items()}
+        facts = {place: rest for *rest, place in self._db.chosen(f"{_FACTS} IN", places)}
+        facts |= {place: self._facts(place) for place in self._extra}
         return [place for place in places if place in facts and only.admits(*facts[place])]
 
     def _limit_to(self, candidates: Sequence[search.Candidate], roles: frozenset[str]) -> dict[int, list[int]]:
@@ -124,9 +137,9 @@ class PageSearch:
         if not match:
             return []
         join = condition = ""
-        if only.turns is not None or only.where is not None:
-            join, condition = "CROSS JOIN page ON page.id = search.rowid", "AND admits(page.name, page.turn)"
-            self._db.connection.create_function("admits", 2, only.admits)
+        if only.asks_facts:
+            join, condition = "CROSS JOIN page ON page.id = search.rowid", "AND admits(name, turn, first_at, last_at)"
+            self._db.connection.create_function("admits", 4, only.admits)
         sql = _MATCH.format(join=join, condition=condition, weights=_weights(only.roles))
         if only.roles is None:
             return [place for (place,) in self._db.run(sql, match, most)]
@@ -137,7 +150,7 @@ class PageSearch:
             part = matching[start : start + _BATCH]
             lines = self._lines(part, only.roles)
             texts = {place: _limited(text, lines[place]) for place, text in self._db.chosen(_PAGES, part)}
-            found += [place for place in part if any(f" {name} " in texts.get(place, "") for name in self._weights)]
+            found += [place for place in part if any(search.needle(name) in texts.get(place, "") for name in self._weights)]
             if len(found) >= most:
                 break
         return found[:most]
@@ -148,7 +161,7 @@ class PageSearch:
         postings = 0
         for name, count in sorted(self._counts.items(), key=lambda pair: pair[1]):
             if count and (postings < _CANDIDATES or postings + count <= _POSTINGS):
-                chosen.append(f'"{name}"')
+                chosen.append(_matched(name))
                 postings += count
         return " OR ".join(chosen)
 
@@ -183,6 +196,12 @@ class PageSearch:
 def _check(are_texts: bool) -> None:  # noqa: FBT001 (what is checked)
     if not are_texts:
         refuse_damaged("a text column holds no text")
+
+
+def _matched(name: str) -> str:
+    """Return the query for the database for a term, and the other forms of a long one."""
+    start = search.root(name)
+    return f'"{start}" *' if start else f'"{name}"'
 
 
 def _weights(roles: frozenset[str] | None) -> str:

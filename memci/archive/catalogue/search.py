@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 from types import MappingProxyType
 
 import attrs
@@ -24,8 +25,9 @@ _MARK = "§"  # no part of any word; the database, which cuts texts into terms t
 # The weights below were chosen together on English and Chinese conversations, with short and with long answers; recall
 # within the first five pages moves by less than a point when one of them is changed by a third.
 _SATURATION = 1.2  # k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009)
-_LENGTH_SHARE = 0.5  # b of BM25, for one entry
-_NEIGHBOUR_DECAY = 0.4  # what a word counts that stands one page further away
+_LENGTH_SHARE = 0.4  # b of BM25, for one entry
+_BEFORE_DECAY, _AFTER_DECAY = 0.2, 0.4  # what a word counts for the page before its own, and for the page after it
+_ROOT_LETTERS = 6  # of a long term, by which its other forms are known
 _COVER_WEIGHT = 0.1
 _USER_WEIGHT = 0.2
 _COSINE_WEIGHT = 0.35
@@ -35,6 +37,7 @@ LEAST_COSINE = 0.3  # the least for a page that shares no word with the query; t
 REACH = 2  # how many pages before and after a page count as its neighbours
 
 SNIPPET_CHARS = 200
+_WHY_CHARS = 60
 _QUESTION_CHARS = 120  # of a question whose answer follows
 _LEAST_ROOM = 20  # characters for which it is worth to go on
 _STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")
@@ -46,13 +49,21 @@ class Filter:
     """Which pages may answer; all by default."""
 
     turns: tuple[int, int] | None = None  # only pages opened in these turns, both ends included
+    times: tuple[str, str] | None = None  # only pages said between these times, in UTC, as ISO 8601, both ends included
     roles: frozenset[str] | None = None  # only what these roles said: other entries' words, and the contents entry, do not count
     where: Callable[[str], bool] | None = None  # only pages whose index this admits
     exclude: frozenset[str] = frozenset()  # indexes of pages that are not wanted; they still count as neighbours
 
-    def admits(self, index: str, turn: int) -> bool:
+    @property
+    def asks_facts(self) -> bool:
+        """Tell whether any page may be refused by more than being excluded."""
+        return not (self.turns is None and self.times is None and self.where is None)
+
+    def admits(self, index: str, turn: int, first_at: str, last_at: str) -> bool:
         """Return whether a page may answer, by its facts."""
         if index in self.exclude or (self.turns is not None and not self.turns[0] <= turn <= self.turns[1]):
+            return False
+        if self.times is not None and not (first_at <= self.times[1] and self.times[0] <= last_at):
             return False
         return self.where is None or self.where(index)
 
@@ -86,8 +97,9 @@ class Candidate:
     place: int  # neighbours differ by one
     text: PageText
     counts: dict[str, float] = attrs.field(factory=dict)  # by term, each entry's count divided by the entry's relative length
+    near: dict[str, float] = attrs.field(factory=dict)  # the same for the page with its neighbours, which count less
     best: int = 0  # line of the entry that holds the most, 0 where no entry holds any
-    user: float = 0.0  # score of what the user said
+    user: float = 0.0  # what the user's own words add to the score
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -105,6 +117,16 @@ def term(word: str) -> str:
     if stem[-1] == "y" and stem[-2] not in _VOWELS:
         stem = stem[:-1] + "i"
     return stem
+
+
+def root(name: str) -> str:
+    """Return what other forms of a long term begin with, such as ``commun`` for ``community``; empty for a short one."""
+    return name[:_ROOT_LETTERS] if len(name) >= _ROOT_LETTERS and name.isascii() and name.isalpha() else ""
+
+
+def needle(name: str) -> str:
+    """Return what a line of terms holds where it holds a term, or another form of a long one."""
+    return f" {root(name)}" if root(name) else f" {name} "
 
 
 def query_terms(query: str) -> list[str]:
@@ -153,23 +175,25 @@ def rank(
     least 0.3, or its neighbours hold at least four words: the answer to a question often stands beside its words. *weights* are
     by term, *cosines* by place; *entry_terms* is the mean size of an entry. O(text of the candidates · terms).
     """
-    needles = [(name, f" {name} ", weight) for name, weight in weights.items()]
-    near: dict[int, dict[str, float]] = {candidate.place: {} for candidate in candidates}
+    needles = [_Needle(name, f" {name} ", needle(name), weight) for name, weight in weights.items()]
+    places = {candidate.place: candidate for candidate in candidates}
     for candidate in candidates:
         _count(candidate, needles, entry_terms)
         for step in range(-REACH, REACH + 1) if candidate.counts else ():
-            sums, share = near.get(candidate.place + step, {}), _NEIGHBOUR_DECAY ** abs(step)
+            if (neighbour := places.get(candidate.place + step)) is None:
+                continue
+            sums, share = neighbour.near, (_BEFORE_DECAY if step < 0 else _AFTER_DECAY) ** abs(step)
             for name, count in candidate.counts.items():
                 sums[name] = sums.get(name, 0.0) + share * count
     most = sum(weights.values()) or 1.0
     ranked = []
     for candidate in candidates:
-        sums, cosine = near[candidate.place], cosines.get(candidate.place, 0.0)
+        sums, cosine = candidate.near, cosines.get(candidate.place, 0.0)
         if candidate.counts or len(sums) >= _NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
             said = sum(weights[name] * count / (count + _SATURATION) for name, count in sums.items())
             cover = sum(weights[name] for name in sums)
             like = _COSINE_WEIGHT * max(0.0, cosine - UNLIKE_COSINE)
-            ranked.append(((said + _COVER_WEIGHT * cover + _USER_WEIGHT * candidate.user) / most + like, candidate))
+            ranked.append(((said + _COVER_WEIGHT * cover + candidate.user) / most + like, candidate))
     ranked.sort(key=lambda pair: (-pair[0], pair[1].place))
     return ranked
 
@@ -210,34 +234,68 @@ def _time_words(times: Iterable[str]) -> str:
     return " ".join(shown.values())
 
 
-def _count(candidate: Candidate, needles: Sequence[tuple[str, str, float]], entry_terms: float) -> None:
-    """Fill in what of the query a page holds. The same word twice in a row may count once: lines are searched, not split."""
+@attrs.frozen
+class _Needle:
+    """A term of a query as it is looked for in a line: whole, and, for less, any that begins alike."""
+
+    name: str
+    whole: str
+    alike: str
+    weight: float
+
+    def count(self, line: str) -> float:
+        """Return how often a line holds it; another form counts half. The same word twice in a row may count once."""
+        return (line.count(self.whole) + line.count(self.alike)) / 2 if self.alike in line else 0.0
+
+
+def _count(candidate: Candidate, needles: Sequence[_Needle], entry_terms: float) -> None:
+    """Fill in what of the query a page holds. Lines are searched, not split."""
     text = candidate.text
-    present = [needle for needle in needles if needle[1] in text.page]
+    present = [needle for needle in needles if needle.alike in text.page]
     # The contents entry mostly repeats words of the page; only what it adds counts.
-    candidate.counts = {name: 1.0 for name, needle, _ in needles if needle in text.contents and needle not in text.page}
+    candidate.counts = {each.name: 1.0 for each in needles if each.whole in text.contents and each.alike not in text.page}
     if not present:
         return
     time, *lines = text.page.split("\n")
-    counts = {name: float(needle in time) for name, needle, _ in present}
+    counts = {needle.name: float(needle.whole in time) for needle in present}
     highest = 0.0
     for position, line in enumerate(lines, start=1):
         relative = _relative_length(line, entry_terms)
         score = 0.0
-        for name, needle, weight in present:
-            if count := line.count(needle):
-                counts[name] += count / relative
-                score += weight * count / (count + _SATURATION * relative)
+        for needle in present:
+            if count := needle.count(line):
+                counts[needle.name] += count / relative
+                score += needle.weight * count / (count + _SATURATION * relative)
         if score > highest:
             candidate.best, highest = position, score
-    candidate.counts |= counts
+    candidate.counts |= {name: count for name, count in counts.items() if count}
     relative = _relative_length(text.user, entry_terms)
-    said = ((text.user.count(needle), weight) for _, needle, weight in present)
-    candidate.user = sum(weight * count / (count + _SATURATION * relative) for count, weight in said)
+    said = ((needle.count(text.user), needle.weight) for needle in present)
+    candidate.user = _user_weight(text) * sum(weight * count / (count + _SATURATION * relative) for count, weight in said)
+
+
+def _user_weight(text: PageText) -> float:
+    """Return what the user's words weigh: more on a long page, of which they say what it is about."""
+    return _USER_WEIGHT
 
 
 def _relative_length(line: str, entry_terms: float) -> float:
     return 1.0 - _LENGTH_SHARE + _LENGTH_SHARE * _length(line) / max(entry_terms, 1.0)
+
+
+def why(query: str, held: Mapping[str, float]) -> str:
+    """Return what of a query a page holds, as it stands there (*held* by term, with weights): the rarest first, in 60 characters."""
+    spans: list[tuple[int, int, float]] = []
+    for start, end, name in _marks(query, held):
+        joins = bool(spans) and not query[spans[-1][1] : start].strip()  # pairs of characters overlap
+        first, _, weight = spans.pop() if joins else (start, end, 0.0)
+        spans.append((first, end, weight + held[name]))
+    spans.sort(key=lambda span: -span[2])
+    told = list(dict.fromkeys(" ".join(query[start:end].split()) for start, end, _ in spans))
+    sizes = accumulate(len(each) + 2 for each in told)
+    return ", ".join(
+        each for number, (each, size) in enumerate(zip(told, sizes, strict=True)) if not number or size <= _WHY_CHARS
+    )
 
 
 def snippet(text: str, weights: Mapping[str, float], before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
@@ -290,11 +348,14 @@ def _filled_back(text: str, left: int, room: int) -> int:
 
 def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]]:
     """Return start, end and term of each word of *text* that the query holds, in order."""
+    roots = {root(name): name for name in weights if root(name)}
     marks = []
     for start, end, found in runs(text):
         pairs = len(found) > 1 and len(found) == end - start - 1  # one pair of characters begins at each but the last
         for offset, word in enumerate(found):
-            if (name := term(word)) in weights:
+            name = term(word)
+            name = name if name in weights else roots.get(root(name), "")
+            if name:
                 marks.append((start + offset, start + offset + 2, name) if pairs else (start, end, name))
     return marks
 

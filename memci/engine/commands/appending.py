@@ -2,12 +2,12 @@
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memci.archive.contents.shrink import Stale, ZeroRecall, evictions
 from memci.archive.stores.names import check_identifier
 from memci.chapters.address import segment_of
+from memci.chapters.dates import utc_text
 from memci.chapters.page import Entry, MessageNode, Opening, Page
 from memci.engine.commands import checkpointing, folding
 from memci.engine.core.core import Core
@@ -156,18 +156,6 @@ def begin_page(core: Core, name: object) -> str:
     core.commit(events)
     _after_turn(core, events)
     return index
-
-
-def utc_text(at: object) -> str:
-    """Return a time as ISO 8601 in UTC; a time without a zone is taken as UTC."""
-    try:
-        time = datetime.fromisoformat(at) if isinstance(at, str) else at
-        if isinstance(time, datetime):
-            return (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)).isoformat()
-    except (ValueError, OverflowError):
-        pass
-    message = f"{shown(at)} is not a time: give a datetime, or ISO 8601 text such as 2026-03-01T12:30:00+00:00"
-    raise InvalidMessageError(message, path="at")
 
 
 def note_answer(core: Core, value: object) -> None:

@@ -143,10 +143,17 @@ def entry_text(message: Message) -> str:
     return str(described_value(said, ""))
 
 
+def indexed_text(message: Message) -> str:
+    """Return the words of an entry as they are searched: those of a speaker with a name begin with it."""
+    name = message.value().get("name") if message.speaker in ("user", "assistant") else None
+    text = entry_text(message)
+    return f"{name}: {text}" if text and name and isinstance(name, str) else text
+
+
 def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", message: Message) -> None:
     if event.opens is not None and event.opens != SYSTEM:
         _open_page(writer, event.page, event.turn, seq)
-    text, role, key = entry_text(message), message.speaker, event.key
+    text, role, key = indexed_text(message), message.speaker, event.key
     writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
     for call_id, call_seq in event.answers:
         writer.answer_call(call_id, seq=seq, call_seq=call_seq)

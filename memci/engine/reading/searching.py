@@ -1,24 +1,28 @@
 """Memory: full-text search over all pages."""
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.catalogue.search import ExtraPage, Filter
+from memci.chapters.dates import utc_text
 from memci.engine.core.core import Core
-from memci.engine.core.indexing import entry_text
+from memci.engine.core.indexing import indexed_text
 from memci.engine.history.state import State
 from memci.engine.reading.pages import page_state
 from memci.engine.settings.config import MOST, refusal
-from memci.errors import ConfigError, shown
+from memci.errors import ConfigError, InvalidMessageError, shown
 from memci.messages.formats.format import ROLES
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 MOST_HITS = 10_000  # of one search
+_FIRST_TIME, _LAST_TIME = "", "~"  # before and after any
 
 
 @attrs.frozen(kw_only=True)
@@ -27,7 +31,8 @@ class Hit:
 
     *snippet* is the entry's best passage, and where that is short or a question, what stands beside it in the page, such as the
     answer: up to 200 characters, what is of another entry on a line of its own. *at* is when the entry was said, in UTC, as ISO
-    8601; ``None`` where nothing tells.
+    8601; ``None`` where nothing tells. *why* has the query's words that the page holds, the rarest first, in about 60 characters:
+    ``support group, lgbtq``; ``beside: …`` where only pages beside it hold them, ``by meaning`` where vectors found it alike.
     """
 
     index: str
@@ -36,6 +41,7 @@ class Hit:
     snippet: str
     state: PageState
     at: str | None = None
+    why: str = ""
 
 
 def search(  # noqa: PLR0913 (each narrows it in another way)
@@ -47,6 +53,8 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     turns: object = None,
     roles: object = None,
     states: object = None,
+    since: object = None,
+    until: object = None,
     vectors: bool = False,
 ) -> list[Hit]:
     """Return the best pages for some words, best first; with *vectors*, by what they mean too; see ``Session.search``."""
@@ -58,6 +66,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     wanted = None if states is None else {page_state(each) for each in _several(states, "states")}
     only = Filter(
         turns=None if turns is None else _turns(turns),
+        times=None if since is None and until is None else _times(since, until),
         roles=None if roles is None else _roles(roles),
         where=None if wanted is None else _in_states(state, wanted),
         exclude=frozenset() if include_visible or wanted is not None else _visible(state),
@@ -73,9 +82,8 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         hits = []
         for hit in index.search(query, limit=limit, only=only, extra=extra, embedder=embedder):
             if core.state.active.find_page(hit.index) or index.find_page(hit.index) is not None:
-                entry, where = f"{hit.index}/{hit.entry}", core.state.page_state(hit.index)
-                found = Hit(index=hit.index, entry=entry, score=hit.score, snippet=hit.snippet, state=where, at=hit.at or None)
-                hits.append(found)
+                own = attrs.asdict(hit) | {"entry": f"{hit.index}/{hit.entry}", "at": hit.at or None}
+                hits.append(Hit(state=core.state.page_state(hit.index), **own))
         return hits
 
     return core.ask(answer)
@@ -124,11 +132,35 @@ def _turns(value: object) -> tuple[int, int]:
     return min(max(first, 0), MOST), min(last, MOST)
 
 
+def _times(since: object, until: object) -> tuple[str, str]:
+    first = _FIRST_TIME if since is None else _moment(since, "since", time.min)
+    last = _LAST_TIME if until is None else _moment(until, "until", time.max)
+    if first > last:
+        message = f"nothing was said between {shown(since)} and {shown(until)}: give a time that is not after until"
+        raise ConfigError(message, path="since")
+    return first, last
+
+
+def _moment(value: object, path: str, clock: time) -> str:
+    """Return a time as those of entries are written; a day is as of a time of day, in UTC."""
+    given = value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            given = date.fromisoformat(value)
+    if type(given) is date:
+        given = datetime.combine(given, clock)
+    try:
+        return utc_text(given)
+    except InvalidMessageError:
+        allowed = "a day or a time, as ISO 8601 text or as a date or datetime, such as 2026-03-01 or 2026-03-01T12:30"
+        raise refusal(path, value, allowed) from None
+
+
 def _open_page(core: Core) -> list[ExtraPage]:
     """Return the open page, which is searchable for itself only once it is complete."""
     page = core.state.active.open_page
     if page is None or page.head is None:
         return []
     said = enumerate(page.nodes(), start=1)
-    entries = [(number, node.message.speaker, entry_text(node.message), node.at) for number, node in said]
+    entries = [(number, node.message.speaker, indexed_text(node.message), node.at) for number, node in said]
     return [ExtraPage(index=page.index, turn=core.state.turn, entries=entries)]

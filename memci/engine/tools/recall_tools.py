@@ -89,6 +89,7 @@ class Found(TypedDict):
     entry: str
     at: str
     snippet: str
+    why: str
     state: str
 
 
@@ -269,15 +270,17 @@ class RecallToolbox(Toolbox):
 
         return _fitted_rows(self._core, rows, listed, "title")
 
-    def _search_pages(self, query: str, limit: int = 5) -> list[Found]:
+    def _search_pages(self, query: str, limit: int = 5, since: str | None = None, until: str | None = None) -> list[Found]:
         """Search all earlier pages by words, those that are no longer listed too.
 
         Args:
             query: Words that the page holds.
             limit: How many pages, at most 50, and fewer where these take over a quarter of the window.
+            since: Only pages said on this day or later, such as 2026-03-01; a time in UTC will do too.
+            until: Only pages said on this day or earlier.
 
         Returns:
-            The best pages first, each with its best entry and passage.
+            The best pages first, each with its best entry and passage, and which of the words it holds.
 
         Example:
             search_pages("march invoices", limit=3)
@@ -285,7 +288,7 @@ class RecallToolbox(Toolbox):
         if not 0 < limit <= _MOST_ROWS:
             message = f"limit is from 1 to {_MOST_ROWS}"
             raise ConfigError(message)
-        hits = search(self._core, query, limit=limit, vectors=self._core.config.search.vectors)
+        hits = search(self._core, query, limit=limit, since=since, until=until, vectors=self._core.config.search.vectors)
         return _fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")
 
 
@@ -303,7 +306,7 @@ def attp_prompt() -> str:
 def shown_hit(hit: Hit) -> Found:
     """Return what ``search_pages`` answers for a hit."""
     snippet = hit.snippet[:_SNIPPET_CHARACTERS]
-    return Found(index=hit.index, entry=hit.entry, at=moment(hit.at or ""), snippet=snippet, state=str(hit.state))
+    return Found(index=hit.index, entry=hit.entry, at=moment(hit.at or ""), snippet=snippet, why=hit.why, state=str(hit.state))
 
 
 def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
