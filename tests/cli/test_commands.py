@@ -159,6 +159,14 @@ def test_search_is_narrowed(run: Run, store: str) -> None:
     assert "somewhere" in run("search", "gasket", "--state", "somewhere", "--store", store).err
 
 
+def test_search_is_narrowed_to_days(run: Run, store: str) -> None:
+    """--since and --until take days, both of which are searched, and the table tells which words a page holds."""
+    day = run("search", "gasket of 7 mm", "--store", store, "--json").json()[0]["at"][:10]
+    assert "gasket of 7 mm" in run("search", "gasket of 7 mm", "--since", day, "--until", day, "--store", store).out
+    assert [] == run("search", "gasket of 7 mm", "--until", "1999-12-31", "--store", store, "--json").json()
+    assert "such as 2026-03-01" in run("search", "gasket", "--since", "today", "--store", store).err
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -29,7 +29,7 @@ _LENGTH_SHARE = 0.4  # b of BM25, for one entry
 _BEFORE_DECAY, _AFTER_DECAY = 0.2, 0.4  # what a word counts for the page before its own, and for the page after it
 _ROOT_LETTERS = 6  # of a long term, by which its other forms are known
 _COVER_WEIGHT = 0.1
-_USER_WEIGHTS = (0.2, 0.6)  # of the user's own words in a short page, and in a long one, of which they say what it is about
+_USER_WEIGHTS = (0.2, 0.4)  # of the user's own words in a short page, and in a long one, of which they say what it is about
 _LONG_TERMS = 300  # of a page for which they weigh the most, in proportion below
 _COSINE_WEIGHT = 0.35
 _NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any of them; fewer would surprise in a short query
@@ -282,7 +282,7 @@ def _relative_length(line: str, entry_terms: float) -> float:
 
 
 def why(query: str, held: Mapping[str, float]) -> str:
-    """Return what of a query a page holds (by term, with its weight), in the query's words: the rarest first, in 60 characters."""
+    """Return what of a query a page holds (by term, with its weight), in the query's words: the rarest first, 60 characters."""
     spans: list[tuple[int, int, float]] = []
     for start, end, name in _marks(query, held):
         joins = bool(spans) and not query[spans[-1][1] : start].strip()  # pairs of characters overlap

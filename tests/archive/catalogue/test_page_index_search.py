@@ -275,6 +275,29 @@ def test_only_pages_of_some_turns(index: PageIndex) -> None:
     assert ["usr-3", "usr-4"] == sorted(names(index, "zebra", only=Filter(turns=(3, 4))))
 
 
+def test_only_pages_of_some_days(index: PageIndex) -> None:
+    """Pages that were said at other times do not answer, however many of them match better."""
+    add(index, [[("user", "zebra zebra")]] * 300, at="2026-03-01T10:00:00+00:00")
+    add(index, [[("user", "a zebra in a long story of other things")]], at="2026-03-02T10:00:00+00:00")
+    assert ["usr-301"] == names(index, "zebra", only=Filter(times=("2026-03-02", "2026-03-03")))
+    assert [] == names(index, "zebra", only=Filter(times=("2026-03-03", "2026-03-04")))
+
+
+def test_other_forms_of_a_long_word_are_found(index: PageIndex) -> None:
+    """A word that begins as a long one of the query is found, behind the word itself; a short word finds itself only."""
+    add(index, [[("user", "a photographic memory")], [("user", "a photographer came")], [("user", "the hall")]])
+    assert ["usr-2", "usr-1"] == names(index, "photographer")
+    assert [] == names(index, "halls of hal")[1:]
+
+
+def test_a_hit_says_why(index: PageIndex) -> None:
+    """It names the words of the query that the page holds, and where it holds none, those that stand beside it."""
+    add(index, [[("user", said)] for said in ("hello", "red fox jumps over wall", "yes", "no", "so")])
+    found = {hit.index: hit.why for hit in index.search("Does a red fox jump over a wall?", limit=10)}
+    assert "red fox jump, wall" == found["usr-2"]
+    assert "beside: red fox jump, wall" == found["usr-3"]
+
+
 def test_only_what_a_role_said(index: PageIndex) -> None:
     """Words of other roles do not count, and the entry that is named is one of the role's."""
     add(index, [[("user", "a zebra"), ("tool", "a lion")], [("user", "hello"), ("assistant", "well"), ("tool", "one zebra")]])
@@ -325,3 +348,11 @@ def test_what_is_open_is_filtered_too(index: PageIndex) -> None:
         assert ("usr-1", 2) == (hit.index, hit.entry)
     for only in (Filter(turns=(1, 6)), Filter(roles=frozenset({"user"})), Filter(where=lambda _: False)):
         assert [] == names(index, "zebra", only=only, extra=[extra])
+
+
+def test_what_is_open_is_filtered_by_day(index: PageIndex) -> None:
+    """A page that is not in the index yet answers where one of its entries was said in time."""
+    days = ["2026-03-01T10:00:00+00:00", "2026-03-02T10:00:00+00:00"]
+    extra = ExtraPage(index="usr-1", turn=7, entries=[(1, "user", "a lion", days[0]), (2, "tool", "a zebra", days[1])])
+    assert ["usr-1"] == names(index, "zebra", only=Filter(times=("2026-03-02", "2026-03-03")), extra=[extra])
+    assert [] == names(index, "zebra", only=Filter(times=("2026-03-03", "2026-03-04")), extra=[extra])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.catalogue.search import Candidate, PageText, page_text, query_terms, rank, term, term_line, weigh
+from memci.archive.catalogue.search import Candidate, PageText, page_text, query_terms, rank, term, term_line, weigh, why
 from memci.archive.summarizers.words import words
 
 
@@ -92,6 +92,50 @@ def test_long_answers_do_not_drown_the_user() -> None:
     long = "rust " + "filler words on and on " * 200
     pages = [[("user", "hi"), ("assistant", long)], [("user", "I learn rust"), ("assistant", long.replace("rust", "nice"))]]
     assert [1, 0] == _rank(pages, "rust")
+
+
+def test_the_words_of_the_user_count_for_more_on_a_long_page() -> None:
+    """Of a page with long answers, more of the score comes from what the user said, up to a bound."""
+
+    def added(words: int) -> float:
+        candidate = Candidate(0, page_text([("user", "I learn rust", ""), ("assistant", "well " * words, "")]))
+        rank([candidate], {"rust": 1.0}, 50.0)
+        return candidate.user
+
+    assert added(10) == added(100) < added(200) < added(400) == added(4_000)
+
+
+def test_words_before_a_page_count_more_than_words_after_it() -> None:
+    """What answers stands behind what was asked: of two pages beside the words, the later one stands first."""
+    filler = [("user", "hello there")]
+    pages = [[("user", "Hotel Lotus")], [("user", "its phone number")], [("user", "Hotel Lotus")], filler, filler]
+    assert [2, 0] == [place for place in _rank(pages, "phone number of Hotel Lotus") if place in (0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("query", "held", "told"),
+    [
+        (
+            "When did Caroline go to the LGBTQ support group?",
+            {"support": 1.0, "group": 1.0, "carolin": 0.5},
+            "support group, Caroline",
+        ),
+        ("Any photographers? photographers!", {"photograph": 1.0}, "photographers"),
+        ("北京站的电话", {"北京": 1.0, "京站": 1.0, "电话": 3.0}, "电话, 北京站"),
+        ("nothing", {}, ""),
+    ],
+)
+def test_why(query: str, held: dict[str, float], told: str) -> None:
+    """The words of a query that are held, as they stand in it, each once, the rarest first."""
+    assert told == why(query, held)
+
+
+def test_why_is_short() -> None:
+    """Of a long query, only the rarest words are told."""
+    names = [f"number{number}" for number in range(50)]
+    told = why(" and ".join(names), {name: float(place) for place, name in enumerate(names)})
+    assert told.startswith("number49, number48, ")
+    assert len(told) <= 60
 
 
 def test_pages_without_a_word_of_the_query_are_left_out() -> None:

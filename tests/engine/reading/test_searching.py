@@ -2,6 +2,7 @@
 
 import base64
 import json
+from datetime import UTC, date, datetime
 from hashlib import shake_128
 from pathlib import Path
 
@@ -91,6 +92,65 @@ def test_a_range_without_turns_is_an_error(session: Session, turns: tuple[int, i
     with pytest.raises(ConfigError, match=r"give the first and then the last, .* such as \(3, 8\)") as caught:
         found(session, turns=turns)
     assert "turns" == caught.value.path
+
+
+@pytest.fixture
+def diary() -> Session:
+    """A page on each of three days in March, all of which are folded, and an open page on a fourth."""
+    session = open_session(active={"min_pages": 1})
+    for day in range(1, 5):
+        session.append(user(f"common words of day {day}"), at=f"2026-03-0{day}T12:00:00+00:00")
+        session.append(assistant("yes"), at=f"2026-03-0{day}T12:00:00+00:00")
+    session.fold("all")
+    return session
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "pages"),
+    [
+        ("2026-03-02", None, [2, 3]),
+        (None, "2026-03-02", [1, 2]),
+        (date(2026, 3, 2), "2026-03-02", [2]),
+        ("2026-03-01T12:00", datetime(2026, 3, 2, 12, 0, tzinfo=UTC), [1, 2]),
+        ("2026-03-01T12:00:01Z", "2026-03-02T11:59:59", []),
+        ("2026-03-02T13:00+01:00", "2026-03-02T13:00+01:00", [2]),
+    ],
+)
+def test_by_day(diary: Session, since: str | date, until: str | date, pages: list[int]) -> None:
+    """Only pages that were said between two days or times, both ends included, in UTC where no zone is named."""
+    assert [f"usr-{page}" for page in pages] == found(diary, since=since, until=until)
+
+
+def test_the_open_page_is_searched_by_day(diary: Session) -> None:
+    """What is not complete yet has a day, too."""
+    assert ["usr-4"] == found(diary, since="2026-03-04", include_visible=True)
+
+
+@pytest.mark.parametrize("option", ["since", "until"])
+@pytest.mark.parametrize("value", ["", "yesterday", "2026-13-01", 3, "0001-01-01T00:00+01:00"])
+def test_what_is_no_time_is_an_error(diary: Session, option: str, value: object) -> None:
+    """A day that cannot be read is told with what to give, and by the name of its argument."""
+    with pytest.raises(ConfigError, match="such as 2026-03-01") as caught:
+        found(diary, **{option: value})
+    assert option == caught.value.path
+
+
+def test_days_in_the_wrong_order_are_an_error(diary: Session) -> None:
+    """Nothing was ever said after its end."""
+    with pytest.raises(ConfigError, match="give a time that is not after until") as caught:
+        found(diary, since="2026-03-02", until="2026-03-01")
+    assert "since" == caught.value.path
+
+
+def test_a_speaker_is_found_by_name() -> None:
+    """The name that a message carries is among the words of its entry; that of a tool is not."""
+    session = open_session(active={"min_pages": 1})
+    session.extend([user("I like tea") | {"name": "Caroline"}, assistant("Good") | {"name": "Melanie"}, user("and so on")])
+    session.fold("all")
+    assert [("usr-1/1", "Caroline", "Caroline: I like tea\nMelanie: Good")] == [
+        (hit.entry, hit.why, hit.snippet) for hit in session.search("Caroline")
+    ]
+    assert ["usr-1/2"] == [hit.entry for hit in session.search("melanie")]
 
 
 @pytest.mark.parametrize("option", ["roles", "states"])

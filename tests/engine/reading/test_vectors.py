@@ -47,11 +47,11 @@ def vectors_of(root: Path) -> dict[str, bytes]:
 
 
 def test_a_page_is_found_by_its_meaning_where_that_is_asked_for() -> None:
-    """Vectors are off by default; switched on, they find what shares no word with the query."""
+    """Vectors are off by default; switched on, they find what shares no word with the query, and the hit says so."""
     store = MemoryStore()
     assert [] == found(told(store))
     with Engine(store, config_of(**ON)) as engine:
-        assert ["usr-2"] == found(engine.session("chat"))
+        assert [("usr-2", "by meaning")] == [(hit.index, hit.why) for hit in engine.session("chat").search(QUERY)]
 
 
 def test_switching_vectors_on_writes_nothing() -> None:

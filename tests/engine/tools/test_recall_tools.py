@@ -194,6 +194,15 @@ def test_the_system_part_teaches_attp() -> None:
     assert window.to_json() == session.render(at=window.seq).to_json()
 
 
+def test_a_model_searches_by_day(session: Session) -> None:
+    """The model names days, too; what is none of them is answered with what to write."""
+    assert [] == openai(session, "search_pages", query="question1", until="1999-12-31")
+    assert "question1" == openai(session, "search_pages", query="question1", since="1999-12-31")[0]["why"]
+    error = openai(session, "search_pages", query="question1", since="last week")["error"]
+    assert "ConfigError" == error["kind"]
+    assert "since" in error["message"]
+
+
 @pytest.mark.parametrize("option", ["roles", "turns"])
 def test_what_a_tool_does_not_take_is_told(session: Session, option: str) -> None:
     """The model's search takes words, a limit and days; any other argument is answered with how it is called, in both forms."""
