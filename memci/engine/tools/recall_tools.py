@@ -270,17 +270,17 @@ class RecallToolbox(Toolbox):
 
         return _fitted_rows(self._core, rows, listed, "title")
 
-    def _search_pages(self, query: str, limit: int = 5, since: str | None = None, until: str | None = None) -> list[Found]:
+    def _search_pages(self, query: str, limit: int = 5, since: str = "", until: str = "") -> list[Found]:
         """Search all earlier pages by words, those that are no longer listed too.
 
         Args:
             query: Words that the page holds.
             limit: How many pages, at most 50, and fewer where these take over a quarter of the window.
-            since: Only pages said on this day or later, such as 2026-03-01; a time in UTC will do too.
-            until: Only pages said on this day or earlier.
+            since: The first day, such as 2026-03-01, or time in UTC.
+            until: The last.
 
         Returns:
-            The best pages first, each with its best entry and passage, and which of the words it holds.
+            The best pages first, each with its best entry and passage, and why it was found.
 
         Example:
             search_pages("march invoices", limit=3)
@@ -288,7 +288,8 @@ class RecallToolbox(Toolbox):
         if not 0 < limit <= _MOST_ROWS:
             message = f"limit is from 1 to {_MOST_ROWS}"
             raise ConfigError(message)
-        hits = search(self._core, query, limit=limit, since=since, until=until, vectors=self._core.config.search.vectors)
+        vectors = self._core.config.search.vectors
+        hits = search(self._core, query, limit=limit, since=since or None, until=until or None, vectors=vectors)
         return _fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")
 
 
