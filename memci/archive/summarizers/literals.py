@@ -77,7 +77,7 @@ _NUMERIC = re.compile(
 )
 _PHONE_DIGITS = range(7, 16)
 
-_URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
+URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
 _QUOTE = re.compile(
     "(?=[“‘「『《【«„\"'`])(?:“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
     "|(?<![\\w\"])\"([^\"\\n]{2,60})\"(?!\\w)|(?<![\\w'])'([^'\\n]{2,60})'(?!\\w)|(?<!`)`([^`\\n]{2,60})`)"
@@ -91,7 +91,7 @@ bash bat bmp c cc cfg cjs cmd conf cpp cs css csv db diff doc docx env exe gif g
 js json jsonl jsx kt less lock log lua md mdx mjs mov mp3 mp4 odt parquet patch pdf php pkl png ppt pptx proto ps1 py pyc pyi
 pyx r rb rs rst scala scss sh so sql sqlite svg swift tar tex tgz toml ts tsv tsx txt vue wav whl xls xlsx xml yaml yml zip
 """
-_EXTENSIONS = frozenset(_EXTENSIONS_TABLE.split())
+EXTENSIONS = frozenset(_EXTENSIONS_TABLE.split())
 _EMAIL = re.compile("[\\w.+-]{1,64}@(?:[\\w-]{1,63}\\.){1,6}[A-Za-z]{2,24}", re.ASCII)
 _ERROR = re.compile(
     "(?:[A-Za-z_][A-Za-z0-9_]*\\.)*(?:[A-Z][A-Za-z0-9]*(?:Error|Exception|Warning|Failure|Fault)|(?:ERR|E)_[A-Z0-9_]+|E(?:ACCES|PERM|EXIST|NOENT|INVAL|PIPE|IO|AGAIN|BUSY|NOSPC|NOMEM|ISDIR|NOTDIR|NOTEMPTY|MFILE|NOTFOUND|ADDRINUSE|TIMEDOUT|HOSTUNREACH|CONN[A-Z]{4,8})|SIG[A-Z]{3,5})"
@@ -138,7 +138,7 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
 
 def _candidates(text: str) -> Iterator[Literal]:
     if "://" in text:
-        for match in _URL.finditer(text):
+        for match in URL.finditer(text):
             url = _without_sentence_end(match.group())
             kind = LiteralKind.URL if len(url) <= _LONGEST_URL else LiteralKind.BLOB
             yield Literal(match.start(), match.start() + len(url), kind)
@@ -177,7 +177,7 @@ def _kind(token: str) -> LiteralKind | None:  # noqa: PLR0911 (a table of rules,
         return LiteralKind.EMAIL
     if "/" in token or "\\" in token:
         return LiteralKind.PATH if _is_path(token) else None
-    if "." in token and not token.startswith(".") and token.rpartition(".")[2].lower() in _EXTENSIONS:
+    if "." in token and not token.startswith(".") and token.rpartition(".")[2].lower() in EXTENSIONS:
         return LiteralKind.PATH
     return LiteralKind.NAME if _DOTTED.fullmatch(token) else _name(token, digits=digits)
 
@@ -186,7 +186,7 @@ def _is_path(token: str) -> bool:
     if token[0] in "/~" or token[:2] in ("./", "..") or token[1:3] == ":\\":
         return _ALNUM.search(token) is not None
     parted = token.count("/") + token.count("\\") > 1 or "_" in token
-    return parted or token.rpartition(".")[2].lower() in _EXTENSIONS or _DIGIT.search(token) is not None
+    return parted or token.rpartition(".")[2].lower() in EXTENSIONS or _DIGIT.search(token) is not None
 
 
 def _name(token: str, *, digits: bool) -> LiteralKind | None:

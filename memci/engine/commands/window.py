@@ -96,7 +96,11 @@ def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
     if state.wire.assembled is not None:
         system, (raws, values) = None, view.written()
     else:
-        ends = {view.ends[part] - 1 for part in ("system", "contents", "active") if part in view.ends}
+        ends = {
+            view.ends[part] - 1
+            for part in ("system", "working" if "working" in view.ends else "contents", "active")
+            if part in view.ends
+        }
         cached = {*ends, len(view.messages) - 1} if state.config.cache_breakpoints else ()
         system, messages = state.wire.assemble(view.messages, cached)
         raws = [message.raw for message in messages]

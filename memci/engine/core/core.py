@@ -10,6 +10,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import Directory
+from memci.archive.contents.working_set import render
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.summarizers.summary import Summarizer
@@ -386,6 +387,7 @@ class Core:
             "opening": sizes(state.opening) if state.opening is not None else [],
             "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
             "contents": sum(self.count(node.message) for node in state.archive.message_list),
+            "working": self.count(state.wire.block(render(state.working.shown))) if state.working.shown else 0,
         }
 
     def now(self) -> str:

@@ -173,6 +173,12 @@ class Redaction:
         message = {**value["message"], "content": "\n".join(lines)}
         return {**left, "message": message, "tokens": self.count(self.wire.facts(message))}
 
+    def _working(self, value: Body) -> Body:
+        """Return what is left of a working set. It is never longer than it was, so that its size still holds."""
+        left = {name: [note for note in value[name] if note[2] != self.page] for name in ("notes", "shown")}
+        self._held |= any(left[name] != value[name] for name in left)
+        return {**value, **left}
+
     def _late(self, value: Body) -> Body:
         return {index: [{**each, "page": self._page(each["page"])} for each in results] for index, results in value.items()}
 
@@ -206,6 +212,8 @@ class Redaction:
         self._turn, self._opened_by = body["turn"], Opening.TURN
         return self._named(body)
 
+    _folded_parts = _of(entries=_item, directories=_item, working=_working)
+
     def _folded(self, body: Body) -> Body:
         for value in body.get("entries", ()):
             if value["index"] == self.page:
@@ -214,7 +222,7 @@ class Redaction:
                     page.add(attrs.evolve(node, previous=None, next=None))
                 self.files.add(file_name(self.page, value["revision"]))
                 self._sha256[value["sha256"]] = page_file(page)[1]
-        return self._items(body)
+        return self._folded_parts(body)
 
     _rewound_parts = _of(content=_page, opening=_page, directories=_item)
 
@@ -238,7 +246,8 @@ class Redaction:
             published=published,
             opening=_page,
             late=_late,
-            last_fold=_items,
+            working=_working,
+            last_fold=_folded_parts,
         )
     )
 

@@ -6,6 +6,7 @@ from typing import assert_never
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item
+from memci.archive.contents.working_set import from_values
 from memci.chapters.address import last_number, page_number
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment
@@ -220,7 +221,9 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.recalled.attachments[index] = attrs.evolve(state.recalled.attachments[index], tokens=tokens)
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
+        state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
     state.archive.recount(counted["contents"])
+    state.working = attrs.evolve(state.working, tokens=counted.get("working", 0))
 
 
 def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int) -> None:
@@ -261,7 +264,7 @@ def _fold(state: State, event: events.PagesFolded) -> None:
         attrs.evolve(new[entry.index], detail=entry.detail) if isinstance(entry, ContentsEntry) and entry.index in new else entry
         for entry in state.archive.entries
     )
-    state.last_fold = LastFold(tuple(event.folded), tuple(known))
+    state.last_fold = LastFold(tuple(event.folded), tuple(known), state.working)
     _take_out(state, event.folded)
     for index, block_tokens in event.revised.items():
         _take_in_late(state, index, block_tokens)
@@ -276,6 +279,9 @@ def _fold(state: State, event: events.PagesFolded) -> None:
         _group(state, Directory.from_mapping(value))
     for index, _ in event.evicted:
         state.archive.drop(index)
+    if (working := event.working) is not None:
+        noted = state.working.noted(working["clock"], from_values(working["notes"]))
+        state.working = attrs.evolve(noted, shown=from_values(working["shown"]), tokens=working["tokens"])
     _publish(state, event.contents_tokens)
 
 
@@ -344,6 +350,7 @@ def _undo_fold(state: State, event: events.FoldUndone) -> None:
         if state.opening is not None and state.opening.index == page.index:
             state.opening = None
     state.archive.replace(entries_before_fold(state))
+    state.working = state.last_fold.working if state.last_fold else state.working
     state.last_fold = None
     _publish(state, event.contents_tokens)
 
@@ -405,6 +412,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.pinned = {index for index in state.pinned if page_number(index) <= number}
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
+    state.working = state.working.without(lambda index: page_number(index) >= number)
     state.turn_page = event.opening_page
     state.opening = None if event.opening is None else page_from_value(event.opening, state.wire.facts)
     state.last_fold = None

@@ -100,6 +100,8 @@ class PagesFolded(_Kind, kind="folded"):
     directories: list[dict[str, Any]]  # new or changed ones; pages in their ranges leave the contents page for them
     evicted: list[list[str]]
     contents_tokens: int  # of the contents page as the window shows it from then on
+    # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``).
+    working: Mapping[str, Any] | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -9,6 +9,7 @@ import attrs
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
 from memci.archive.contents.contents_page import Item
+from memci.archive.contents.working_set import WorkingSet
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
 from memci.engine.history.events import WindowSettled
@@ -35,6 +36,7 @@ class LastFold:
 
     folded: tuple[str, ...]
     entries: tuple[Item, ...]  # the contents page before it, but for the late results that it put into pages: those stay there
+    working: WorkingSet = attrs.field(factory=WorkingSet)  # before it
 
 
 @attrs.define
@@ -69,6 +71,7 @@ class State:
     next_number: dict[str, int] = attrs.field(factory=lambda: {SYSTEM: 1, USER: 1})
     system: SystemChapter = attrs.field(factory=SystemChapter)
     archive: ArchiveChapter = attrs.field(factory=lambda: ArchiveChapter(f"{USER}-0"))
+    working: WorkingSet = attrs.field(factory=WorkingSet)
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
     turn_page: str = ""  # the first page of the open turn; empty before the first

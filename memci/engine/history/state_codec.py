@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
+from memci.archive.contents.working_set import WorkingSet, as_values, from_values
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history.events import WindowSettled, known_fields
@@ -64,8 +65,13 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         "pinned": sorted(state.pinned),
         "recalls": dict(sorted(state.recalls.items())),
         "late": {index: [late(index, each) for each in results] for index, results in state.late.items()},
-        "last_fold": state.last_fold
-        and {"folded": state.last_fold.folded, "entries": [entry.to_mapping() for entry in state.last_fold.entries]},
+        "working": _working_value(state.working),
+        "last_fold": (last := state.last_fold)
+        and {
+            "folded": last.folded,
+            "entries": [entry.to_mapping() for entry in last.entries],
+            "working": _working_value(last.working),
+        },
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
     }
@@ -87,6 +93,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         traffic=Traffic(**value["traffic"]),
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
+        working=_working_set(value.get("working")),
         settled=value["settled"] and WindowSettled(**known_fields(WindowSettled, value["settled"])),
     )
     facts = state.wire.facts
@@ -101,7 +108,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     if (last := value["last_fold"]) is not None:  # most of its entries are those that there are: they share one object again
         known = {entry.index: entry for entry in state.archive.entries}
         entries = tuple(now if (now := known.get(each.index)) == each else each for each in _items(last["entries"]))
-        state.last_fold = LastFold(tuple(last["folded"]), entries)
+        state.last_fold = LastFold(tuple(last["folded"]), entries, _working_set(last.get("working")))
     if (shown := value["published"]) is not None:
         directories = map(Directory.from_mapping, shown["directories"])
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
@@ -109,6 +116,18 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
+
+
+def _working_value(working: WorkingSet) -> dict[str, Any]:
+    notes, shown = as_values(working.notes), as_values(working.shown)
+    return {"clock": working.clock, "notes": notes, "shown": shown, "tokens": working.tokens}
+
+
+def _working_set(value: Mapping[str, Any] | None) -> WorkingSet:
+    """Read a working set back; states that were written without one give one with nothing in it."""
+    if value is None:
+        return WorkingSet()
+    return WorkingSet(value["clock"], from_values(value["notes"]), from_values(value["shown"]), value["tokens"])
 
 
 def _items(values: Iterable[Mapping[str, Any]]) -> tuple[Item, ...]:

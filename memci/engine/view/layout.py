@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from memci.archive.contents.working_set import render
 from memci.chapters.page import MessageNode, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
@@ -17,7 +18,7 @@ from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
 RENDERER = 2  # version of the layout and of the texts in ``blocks``
 
-PARTS = ("system", "tools", "contents", "recalled", "active", "open", "reply")  # the parts that a breakdown counts
+PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # the parts that a breakdown counts
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -117,6 +118,8 @@ class View:
                 message = state.wire.facts({"role": "system", "content": state.instructions})
                 self._put("system", message, state.instruction_tokens)
             self._put("contents", shown.message, shown.tokens)
+            if state.working.shown:
+                self._put("working", state.wire.block(render(state.working.shown)), state.working.tokens)
         self._opening(state.opening)
         anchored: dict[str, list[Attachment]] = {}
         for attachment in state.recalled.attachments.values():

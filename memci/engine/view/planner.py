@@ -113,8 +113,8 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     low_water = config.active.low_water
     if not isinstance(low_water, str):
         return low_water * budget
-    contents = layout.breakdown["contents"]
-    room = max(high - sum(layout.breakdown[part] for part in ("system", "tools", "contents", "reply")), 0.0)
+    contents = layout.breakdown["contents"] + layout.breakdown["working"]
+    room = max(high - contents - sum(layout.breakdown[part] for part in ("system", "tools", "reply")), 0.0)
     prices = config.prices
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
@@ -153,7 +153,7 @@ def cut_tokens(config: Config) -> int:
 
 def _raw_tokens(state: State) -> float:
     """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
-    tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.active.tokens
+    tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.working.tokens + state.active.tokens
     tokens += sum(attachment.tokens for attachment in state.recalled.attachments.values())
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.settled.tools_tokens if state.settled else 0

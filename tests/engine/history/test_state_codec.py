@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
+from memci.archive.contents.working_set import Kind, Note, WorkingSet
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import state_codec
@@ -90,6 +91,11 @@ def directory(first: int, last: int) -> Directory:
     )
 
 
+def working(clock: int) -> WorkingSet:
+    notes = (Note(Kind.NAME, "read_it", "usr-3", 4, 1.5), Note(Kind.RULE, "always", "usr-2", clock, 2.0))
+    return WorkingSet(clock, notes, notes[:1], 30)
+
+
 def full_state() -> State:
     """Return a state of which no field has its default."""
     configured = config_of(format="responses", recall={"turns": 3}).policy_mapping()
@@ -107,7 +113,8 @@ def full_state() -> State:
             "usr-6": [LateResult(8, node(RESPONSES.result("a", "late"), 9))],
             "usr-5": [LateResult(5, node(RESPONSES.result(each, "later"), 6)) for each in ("b", "c")],
         },
-        last_fold=LastFold(("usr-7", "usr-8"), (directory(1, 5), entry(6))),
+        working=working(12),
+        last_fold=LastFold(("usr-7", "usr-8"), (directory(1, 5), entry(6)), working(9)),
         settled=WindowSettled(
             budget=900,
             format="responses",

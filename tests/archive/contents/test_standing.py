@@ -1,0 +1,53 @@
+"""Which sentences of the user's are standing instructions."""
+
+import pytest
+
+from memci.archive.contents.standing import MOST_CHARACTERS, standing
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please always answer in German.",
+        "When you edit a file, always run the tests.",
+        "never push to main without asking",
+        "From now on, use tabs.",
+        "Could you always add tests?",
+        "I want you to never delete files.",
+        "Don't ever use var.",
+        "以后都用中文回答我。",
+        "これからは日本語で答えてください。",
+        "항상 한국어로 답해 주세요.",
+        "Bitte immer auf Deutsch antworten.",
+        "Antworte ab jetzt auf Englisch",
+        "Désormais, réponds en français.",
+        "A partir de ahora responde en español.",
+        "Всегда отвечай по-русски.",
+    ],
+)
+def test_what_is_to_hold_is_found(said: str) -> None:
+    """What the user asks for from then on is found in many languages, word for word, beside other sentences."""
+    assert [said] == list(standing(f"{said}\nThat is it."))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I always go there.",
+        "Never mind.",
+        "They never come and always complain.",
+        "Always a pleasure!",
+        "Why always me?",
+        "Go on.",
+    ],
+)
+def test_what_is_told_is_no_instruction(said: str) -> None:
+    """What tells of something, or of others, is no standing instruction."""
+    assert [] == list(standing(said))
+
+
+def test_instructions_are_bounded() -> None:
+    """A long sentence is given from its beginning, and of a document nothing."""
+    (cut,) = standing("Always " + "x" * 500)
+    assert (MOST_CHARACTERS, "Always xxx") == (len(cut), cut[:10])
+    assert [] == list(standing("Always do it.\n" * 1000))
