@@ -18,7 +18,7 @@ from memci.chapters.address import page_number, range_index, segment_of
 MOST_ROWS = 16  # of one directory
 ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a token: its number, and a place in the list
 WORD_TOKENS = 0.3  # what a word takes beside its own tokens
-RARER = 0.3  # the worth of a word that n pages say is divided by n to this power
+RARER = 0.35  # the worth of a word that n pages say is divided by n to this power
 FEWEST_TOKENS = 2.5  # for each page, to which rows are brought down at least where nothing may be lost for one window
 LOWEST_PRICE, PRICE_STEP, _MOST_STEPS = 0.1, 1.05, 200
 SHORT_PAGE = 3  # times the size of its entry; where most are shorter, rows say the same for less

@@ -179,7 +179,7 @@ class Contents:
     """How large the contents page grows."""
 
     max_tokens: int | Literal["auto"] = setting("auto", "tokens it may hold; auto: from the budget")
-    low_share: float = setting(0.8, "share of max_tokens down to which it shrinks once it is over")
+    low_share: float = setting(0.85, "share of max_tokens down to which it shrinks once it is over")
     directories: bool = setting(default=True, comment="group old neighbours in directories before they leave")
 
 

@@ -69,7 +69,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
             "page_tokens": 8000,
         },
         "prices": {"write": 1.25, "read": 0.1},
-        "contents": {"max_tokens": "auto", "low_share": 0.8, "directories": True},
+        "contents": {"max_tokens": "auto", "low_share": 0.85, "directories": True},
         "eviction": {"zero_recall_turns": None, "stale_turns": None},
         "recall": {"turns": 6, "max_share": 0.25, "passages_tokens": 0, "protocol": "native"},
         "search": {"vectors": False},
