@@ -1,4 +1,6 @@
-"""The recall chapter: pages brought back for a few turns."""
+"""The recall chapter: pages brought back for a few turns, and passages that are quoted unasked."""
+
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
@@ -14,18 +16,28 @@ class Attachment:
     turn: int  # in which it was recalled, or renewed last
     block: Message
     tokens: int
-    prefetched: int = 0  # where nobody asked for it, seq of the user's message that it matches: it fades with the next turn
+    prefetched: int = 0  # of older journals: seq of the user's message for which it came unasked, and with which it goes
     used_seq: int = 0  # of the event that attached it, or renewed it last: the least recently used one fades first
     media: bool = False  # whether the block carries the pictures, sound and files of the page
     dated: bool = False  # whether the block says when the page was said
 
 
+@attrs.frozen(kw_only=True)
+class Quotes:
+    """Passages that stand beside a message of the window, as one *block*."""
+
+    passages: Sequence[Mapping[str, str]]  # each with page, address, role, time (``at``) and text
+    block: Message
+    tokens: int
+
+
 class RecallChapter(Chapter):
-    """Archived pages that are attached again, in the order they were recalled."""
+    """Archived pages that are attached again, in the order they were recalled; and passages, by the message they stand beside."""
 
     def __init__(self) -> None:
         super().__init__()
         self.attachments: dict[str, Attachment] = {}
+        self.quotes: dict[int, Quotes] = {}  # by seq of the message
 
     def attach(self, page: Page, attachment: Attachment) -> None:
         """Attach a page, or renew the attachment of one that stands here. O(1)."""
@@ -43,3 +55,7 @@ class RecallChapter(Chapter):
         if page is not None:
             self.remove_page(page)
             del self.attachments[index]
+
+    def keep_quotes(self, beside: Callable[[int], bool]) -> None:
+        """Let passages go, but for those beside messages with these sequence numbers. O(quotes)."""
+        self.quotes = {seq: quotes for seq, quotes in self.quotes.items() if beside(seq)}

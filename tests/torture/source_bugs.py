@@ -103,8 +103,8 @@ BUGS: dict[str, SourceBug] = {
     "fades-before-contents": SourceBug(
         "what is recalled fades before the contents page shrinks",
         "memci.engine.commands.window",
-        "_fade_prefetched, _shorten_contents)",
-        "_fade_prefetched, _fade, _shorten_contents)",
+        "_drop_passages, _shorten_contents)",
+        "_drop_passages, _fade, _shorten_contents)",
         [f"{LADDER}::test_the_contents_page_shrinks_before_recalled_pages_fade"],
     ),
     "stubs-before-fades": SourceBug(

@@ -171,8 +171,7 @@ def note_answer(core: Core, value: object) -> None:
 
 def _turn_events(state: State, config: Config, turn: int) -> list[Event]:
     """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
-    attached = state.recalled.attachments.items()
-    faded = [index for index, each in attached if turn - each.turn >= (1 if each.prefetched else config.recall.turns)]
+    faded = [index for index, each in state.recalled.attachments.items() if turn - each.turn >= config.recall.turns]
     events: list[Event] = [PagesFaded(pages=faded, reason="turns")] if faded else []
     if entries := state.archive.entries:
         ages = ((ZeroRecall, config.eviction.zero_recall_turns), (Stale, config.eviction.stale_turns))

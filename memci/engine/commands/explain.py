@@ -9,7 +9,7 @@ import attrs
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.chapters.address import is_root, segment_of
 from memci.engine.core.core import Core
-from memci.engine.history.state import SYSTEM
+from memci.engine.history.state import SYSTEM, State
 from memci.engine.reading import pages
 from memci.engine.view import planner
 
@@ -118,12 +118,17 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
                 yield f"The window still shows {entry}, until the next fold."
         count, last = numbers["recall_count"], numbers["last_recall_turn"]
         yield f"It was recalled {count}×, last in turn {last}." if count else "It was never recalled."
+    yield from _quoted(state, index)
     if numbers["pinned"]:
         yield "It is pinned: its entry is never evicted."
 
 
 def _attached(core: Core, index: str) -> str:
     attachment = core.state.recalled.attachments[index]
-    if attachment.prefetched:
-        return f"It matches what the user said in turn {attachment.turn}, and fades with the next turn."
     return f"It was recalled in turn {attachment.turn} and fades in turn {attachment.turn + core.config.recall.turns}."
+
+
+def _quoted(state: State, index: str) -> Iterator[str]:
+    passages = [each for quotes in state.recalled.quotes.values() for each in quotes.passages]
+    if addresses := [each["address"] for each in passages if each["page"] == index]:
+        yield f"The window quotes {', '.join(addresses)} unasked, beside what they match."

@@ -256,9 +256,10 @@ def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
 
 
 def _stale_text(core: Core) -> bool:
-    """Whether the window shows something that a fold takes away: other contents, or the opening of a turn that ended."""
+    """Whether the window shows what a fold takes away: other contents, the opening of a turn that ended, or its passages."""
     state = core.state
     shown = state.archive.message_list.head
     contents = state.archive.contents.render()
     changed = (shown.message.raw if shown else b"") != (state.wire.block(contents).raw if contents else b"")
-    return changed or (state.opening is not None and state.opening.index != state.turn_page)
+    stale = state.opening is not None and state.opening.index != state.turn_page
+    return changed or stale or not state.open_seqs().issuperset(state.recalled.quotes)

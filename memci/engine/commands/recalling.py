@@ -1,4 +1,4 @@
-"""Pages that come back, asked for or as they match what the user just said, leave again, and what the contents page lists."""
+"""Pages that come back, leave again, and what the contents page lists."""
 
 import math
 from collections.abc import Sequence
@@ -10,31 +10,24 @@ from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import Directory
 from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
-from memci.engine.commands import folding
+from memci.engine.commands import folding, quoting
 from memci.engine.core.core import Core
-from memci.engine.core.indexing import entry_text
-from memci.engine.core.monitor import Eviction, Prefetch, PrefetchFailed, Recall, logger
+from memci.engine.core.monitor import Eviction, Recall
 from memci.engine.history import blocks
 from memci.engine.history.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.history.page_codec import page_value
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.reading import pages
-from memci.engine.reading.searching import search
 from memci.engine.view import planner
 from memci.engine.view.layout import lay_out_least
 from memci.engine.view.planner import FoldPlan
-from memci.errors import CorruptError, PageEvictedError, PageNotFoundError, PermissionDeniedError, UnavailableError
+from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 RECEIPT_TOKENS = 128  # what the answer to whoever recalled a page takes of the next window
 
-LEAST_SCORE = 0.25
-"""How well a page has to match to be prefetched, as ``Hit.score`` tells. On real conversations, questions about earlier pages
-find most of their evidence above it; what is below is rarely about the same."""
-
-_MOST_PREFETCHED = 20
 _VERBATIM = (PageState.OPEN, PageState.ACTIVE)
 
 
@@ -54,7 +47,7 @@ def recall(core: Core, index: str) -> Page:
         facts = pages.get_facts(core, index)
     if facts.state is PageState.EVICTED and not core.state.archive.shows(index):
         raise PageEvictedError(index)
-    is_new = facts.state is not PageState.ATTACHED or bool(core.state.recalled.attachments[index].prefetched)
+    is_new = facts.state is not PageState.ATTACHED
     page = _attach(core, index, facts.recall_count + is_new)
     if is_new and index in core.state.recalled:
         core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
@@ -74,7 +67,7 @@ def folds_next(core: Core) -> Sequence[str]:
 def _attach(core: Core, index: str, recall_count: int) -> Page:
     """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room."""
     page = pages.load(core, index)
-    event = _attaching(core, page, recall_count=recall_count)
+    event = _attaching(core, page, recall_count)
     faded = _giving_way(core, event)
     if faded is None:
         if index in core.state.recalled:  # the next window would let it go
@@ -82,7 +75,11 @@ def _attach(core: Core, index: str, recall_count: int) -> Page:
         known = core.facts(index)
         core.monitor.tell(Recall(page=index, recall_count=known.recall_count if known is not None else 0, refused=True))
         return page
-    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event])
+    attached = {index: each.tokens for index, each in core.state.recalled.attachments.items() if index not in faded}
+    taken = sum(attached.values()) + (0 if index in attached else event.block_tokens)
+    room = core.config.recall.max_share * planner.next_budget(core.state, core.config) / core.state.scale - taken
+    others = quoting.giving_way(core, index, room)
+    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event, *others])
     return page
 
 
@@ -107,7 +104,7 @@ def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     return faded
 
 
-def _attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int = 0) -> PageRecalled:
+def _attaching(core: Core, page: Page, recall_count: int) -> PageRecalled:
     """Return the event that attaches a page, or the list of a range, or that renews how long it stays."""
     state = core.state
     attached = page.index in state.recalled
@@ -119,7 +116,6 @@ def _attaching(core: Core, page: Page, *, recall_count: int = 0, prefetched: int
         anchor=state.active.open_page.index if state.active.open_page is not None else "",
         content=None if attached else page_value(page),
         block_tokens=0 if block is None else core.count(block),
-        prefetched=prefetched,
         media=True,
         dated=True,
         read=None if block is None else (page.copy(), block),
@@ -180,42 +176,6 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     changed = [facts for facts in there if facts.pinned != pinned]
     if changed:
         core.commit([*_restored(core, changed), *(PagePinned(page=facts.index, pinned=pinned) for facts in changed)])
-
-
-def prefetch(core: Core, budget: int, heard: int) -> int:
-    """Attach the pages that match the user's new message well, before it is answered; once for each message. Costs a search.
-
-    Return the sequence number of the newest message for which they were looked for, which the window notes; *heard* is the last.
-    """
-    state, recall = core.state, core.config.recall
-    open_page = state.active.open_page
-    message = open_page.tail.seq if open_page is not None and open_page.tail is not None and open_page.only_user else 0
-    if open_page is None or message <= heard:  # it has what there was, or had it until something else needed the room
-        return heard
-    attached = [(math.ceil(each.tokens * state.scale), each.prefetched) for each in state.recalled.attachments.values()]
-    room = min(
-        recall.passages_tokens - sum(tokens for tokens, prefetched in attached if prefetched),
-        int(recall.max_share * budget) - sum(tokens for tokens, _ in attached),
-    )
-    query = "\n".join(entry_text(node.message) for node in open_page.nodes() if node.seq > heard)
-    events: list[PageRecalled] = []
-    try:
-        for hit in search(core, query, limit=_MOST_PREFETCHED, include_visible=False):
-            if hit.score < LEAST_SCORE:
-                break
-            event = _attaching(core, pages.load(core, hit.index), prefetched=message)
-            tokens = math.ceil(event.block_tokens * state.scale)
-            if tokens <= room:
-                room -= tokens
-                events.append(event)
-    except (UnavailableError, CorruptError) as error:
-        logger().warning("session %r: pages could not be prefetched: %s", core.session_id, error)
-        core.monitor.tell(PrefetchFailed(error=error))
-        return heard
-    if events:
-        core.commit(events)
-        core.monitor.tell(Prefetch(pages=tuple(event.page for event in events), tokens=sum(each.block_tokens for each in events)))
-    return message
 
 
 def _refuse_system(index: str) -> None:

@@ -96,6 +96,8 @@ def _directories_before(core: Core, number: int) -> dict[int, Directory]:
 def _before(core: Core, index: str) -> Iterator[PageFacts]:
     """Yield the facts of the pages before a page, newest first. O(directories between them)."""
     for number in range(page_number(index) - 1, 0, -1):
+        if not folding.count_pages(core, number, number):  # earlier rewinds left it: to ask for its facts is O(pages)
+            continue
         facts = core.facts(f"{segment_of(index)}-{number}")
         if facts is not None:
             yield facts

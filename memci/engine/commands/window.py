@@ -8,8 +8,7 @@ import attrs
 
 from memci.chapters.page import MessageNode
 from memci.chapters.recalled import Attachment
-from memci.engine.commands import folding
-from memci.engine.commands.recalling import prefetch
+from memci.engine.commands import folding, quoting
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Zone, zone
 from memci.engine.history.blocks import STUB_CHARACTERS
@@ -57,7 +56,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     schemas, sha256 = _checked_tools(tools)
     heard = core.state.settled.passages_seq if core.state.settled is not None else 0
     if core.config.recall.passages_tokens and not core.read_only:
-        heard = prefetch(core, budget, heard)
+        heard = quoting.quote(core, budget, heard)
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
@@ -195,7 +194,7 @@ def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     least, wanted = stubbed(core.state, wanted, lay_out_least)
     if least.tokens > wanted.budget:  # before any step is taken, as steps last and would bring nothing
         raise BudgetError(budget=wanted.budget, tokens=least.tokens, breakdown=least.breakdown)
-    for steps in ((_fade_excess, _fold, _fade_prefetched, _shorten_contents), (_fade_older, _shorten_contents)):
+    for steps in ((_fade_excess, _fold, _drop_passages, _shorten_contents), (_fade_older, _shorten_contents)):
         layout = _climbed(core, wanted, steps)
         if layout.tokens <= wanted.budget:
             return layout, wanted
@@ -244,9 +243,15 @@ def _fade_excess(core: Core, layout: Layout, budget: int) -> None:
     _fade(core, layout, layout.tokens - layout.breakdown["recalled"] + int(core.config.recall.max_share * budget))
 
 
-def _fade_prefetched(core: Core, layout: Layout, budget: int) -> None:
-    """Let pages go that nobody asked for until the window fits."""
-    _fade(core, layout, budget, lambda each: bool(each.prefetched))
+def _drop_passages(core: Core, layout: Layout, budget: int) -> None:
+    """Let passages go, the oldest first, until the window fits."""
+    over, gone = layout.tokens - budget, []
+    for seq, quotes in core.state.recalled.quotes.items():
+        if over > 0:
+            gone.append(seq)
+            over -= int(quotes.tokens * layout.scale)
+    if gone:
+        core.commit(quoting.dropped(gone))
 
 
 def _fade_older(core: Core, layout: Layout, budget: int) -> None:

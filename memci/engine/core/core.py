@@ -386,6 +386,7 @@ class Core:
             "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
             "opening": sizes(state.opening) if state.opening is not None else [],
             "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
+            "quotes": {str(seq): self.count(quotes.block) for seq, quotes in state.recalled.quotes.items()},
             "contents": sum(self.count(node.message) for node in state.archive.message_list),
             "working": self.count(state.wire.block(render(state.working.shown))) if state.working.shown else 0,
         }

@@ -86,7 +86,7 @@ class Recall:
 
 @attrs.frozen(kw_only=True)
 class Prefetch:
-    """Pages were attached that match what the user said (``recall.passages_tokens``), the best match first."""
+    """Passages of these pages are quoted beside a message that they match (``recall.passages_tokens``), the best first."""
 
     pages: tuple[str, ...]
     tokens: int
@@ -94,7 +94,7 @@ class Prefetch:
 
 @attrs.frozen(kw_only=True)
 class PrefetchFailed:
-    """Pages that match what the user said could not be looked for, or not be read; the window is made without them."""
+    """Passages could not be looked for, or their pages not be read; the window is made without them."""
 
     error: Exception
 

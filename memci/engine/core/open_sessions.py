@@ -18,6 +18,7 @@ def _estimated_bytes(state: State) -> int:
     """Return about how much memory a state takes. O(visible)."""
     raw = [len(node.message.raw) for chapter in (*state.verbatim(), state.archive) for node in chapter.message_list]
     raw += [len(attachment.block.raw) for attachment in state.recalled.attachments.values()]
+    raw += [len(quotes.block.raw) for quotes in state.recalled.quotes.values()]
     raw += [len(node.message.raw) for node in (state.opening.nodes() if state.opening else ())]
     return _STATE_BYTES + sum(raw) + _ITEM_BYTES * (len(raw) + len(state.archive.entries))
 

@@ -137,6 +137,13 @@ class Redaction:
         shown = {"block": block.value()} if "block" in value else {}
         return {**value, content: page, tokens: self.count(block), **shown}
 
+    def _quoted(self, value: Body) -> Body:
+        left = [each for each in value["passages"] if each["page"] != self.page]
+        if left == value["passages"]:
+            return value
+        self._held = True
+        return {**value, "passages": left, "tokens": self.count(blocks.passages_block(left, self.wire))}
+
     def _item(self, value: Body) -> Body:
         """Return what is left of an entry or a directory. It is never longer than it was, so that its sizes still hold."""
         if "covers" in value:
@@ -242,6 +249,7 @@ class Redaction:
             system=_page,
             active=_page,
             recalled=_attached,
+            quotes=_quoted,
             entries=_item,
             published=published,
             opening=_page,
@@ -264,6 +272,7 @@ class Redaction:
         "folded": _folded,
         "fold_undone": _of(pages=_page),
         "recalled": _attached,
+        "quoted": _quoted,
         "restored": _of(entry=_item),
         "rewound": _rewound,
         "checkpoint_made": _checkpoint_made,

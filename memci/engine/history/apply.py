@@ -9,7 +9,7 @@ from memci.archive.contents.contents_page import ContentsEntry, Detail, Director
 from memci.archive.contents.working_set import from_values
 from memci.chapters.address import last_number, page_number
 from memci.chapters.page import MessageNode, Opening, Page
-from memci.chapters.recalled import Attachment
+from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.events import Event
 from memci.engine.history.page_codec import page_from_value
@@ -31,6 +31,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
             state.settled = event
         case events.PageRecalled():
             _recall(state, event, seq)
+        case events.PassagesQuoted():
+            _quote(state, event)
         case events.PagesFaded():
             for index in event.pages:
                 state.recalled.fade(index)
@@ -146,6 +148,13 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
     state.recalled.attach(page, attachment)
 
 
+def _quote(state: State, event: events.PassagesQuoted) -> None:
+    state.recalled.quotes.pop(event.beside, None)
+    if event.passages:
+        block = blocks.passages_block(event.passages, state.wire)
+        state.recalled.quotes[event.beside] = Quotes(passages=event.passages, block=block, tokens=event.tokens)
+
+
 def _count_recall(state: State, event: events.PageRecalled) -> None:
     entry = state.archive.find_entry(event.page)
     if entry is not None:
@@ -219,6 +228,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
             _recount(page, counted["pages"][page.index])
     for index, tokens in counted["blocks"].items():
         state.recalled.attachments[index] = attrs.evolve(state.recalled.attachments[index], tokens=tokens)
+    for seq, tokens in counted.get("quotes", {}).items():
+        state.recalled.quotes[int(seq)] = attrs.evolve(state.recalled.quotes[int(seq)], tokens=tokens)
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
@@ -266,6 +277,7 @@ def _fold(state: State, event: events.PagesFolded) -> None:
     )
     state.last_fold = LastFold(tuple(event.folded), tuple(known), state.working)
     _take_out(state, event.folded)
+    state.recalled.keep_quotes(state.open_seqs().__contains__)
     for index, block_tokens in event.revised.items():
         _take_in_late(state, index, block_tokens)
     for entry in entries:
@@ -349,6 +361,7 @@ def _undo_fold(state: State, event: events.FoldUndone) -> None:
         state.active.add_page(page, before=next(younger, None))
         if state.opening is not None and state.opening.index == page.index:
             state.opening = None
+    state.recalled.quotes.clear()  # they may be of these pages
     state.archive.replace(entries_before_fold(state))
     state.working = state.last_fold.working if state.last_fold else state.working
     state.last_fold = None
@@ -407,6 +420,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
         recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
         if recalled_later or last_number(index) >= number or attachment.prefetched > (last.seq if last else 0):
             state.recalled.fade(index)
+    state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
     state.pinned = {index for index in state.pinned if page_number(index) <= number}

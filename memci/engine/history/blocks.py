@@ -3,7 +3,7 @@
 Stored text has a mark in front of each line there, so that no line of it can be taken for the end of its block or for another.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from memci.chapters.page import Page
@@ -50,6 +50,17 @@ def page_block(page: Page, wire: Format, *, media: bool = True, dated: bool = Tr
             lines = []
     lines.append(f"[end of page {page.index}]")
     return wire.block(*content, "\n".join(lines))
+
+
+def passages_block(passages: Sequence[Mapping[str, str]], wire: Format) -> Message:
+    """Return passages of earlier pages as one message of the user's: where each stands, who said it, and on which day."""
+    lines, last = [f"[recalled passages, {len(passages)} of earlier pages, quoted as data]"], ("", "")
+    for each in passages:
+        day = (each["page"], each["at"][:10])
+        lines.append(f"{each['address']} {each['role']}{', ' * (day != last)}{day[1] if day != last else ''}:")
+        lines += [f"> {line}" for line in each["text"].splitlines()]
+        last = day
+    return wire.block("\n".join([*lines, "[end of passages]"]))
 
 
 def stub_text(address: str, message: Message, tokens: int, *, offered: bool, characters: int = STUB_CHARACTERS) -> str:

@@ -118,14 +118,26 @@ class PageRecalled(_Kind, kind="recalled"):
 
     page: str
     turn: int
-    recall_count: int  # this time included; 0 for what is not counted: a directory, a page that was prefetched
+    recall_count: int  # this time included; 0 for what is not counted, such as a directory
     anchor: str
     content: dict[str, Any] | None  # as page_value writes it; None where it was attached already
     block_tokens: int
-    prefetched: int = 0  # where nobody asked for it, seq of the user's message that it matches: it fades with the next turn
+    prefetched: int = 0  # in older journals: seq of the user's message that it matched, where nobody asked for it
     media: bool = False  # whether the block carries pictures, sound and files
     dated: bool = False  # whether the block says when the page was said
     read: tuple[Page, Message] | None = attrs.field(default=None, eq=False, repr=False)  # page and block; not in the record
+
+
+@attrs.frozen(kw_only=True)
+class PassagesQuoted(_Kind, kind="quoted"):
+    """Passages of earlier pages stand beside a message, in the place of those that stood there; with none, these left.
+
+    The block is in front of what the user said, and after what a tool answered.
+    """
+
+    beside: int  # seq of the message
+    passages: list[dict[str, str]]  # {"page", "address", "role", "at", "text"}, the best first
+    tokens: int  # of the block
 
 
 @attrs.frozen(kw_only=True)
@@ -264,6 +276,7 @@ Event: TypeAlias = (
     | PagesFolded
     | FoldUndone
     | PageRecalled
+    | PassagesQuoted
     | PagesFaded
     | PagesEvicted
     | PageRestored

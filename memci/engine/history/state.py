@@ -108,6 +108,11 @@ class State:
             return PageState.ARCHIVED
         return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
 
+    def open_seqs(self) -> set[int]:
+        """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""
+        apart = self.opening if self.opening is not None and self.opening.index == self.turn_page else None
+        return {node.seq for page in (apart, self.active.open_page) if page is not None for node in page.nodes()}
+
     def verbatim(self) -> tuple[Chapter, ...]:
         """Return the chapters whose messages this state holds."""
         return (self.system, self.active, self.recalled)

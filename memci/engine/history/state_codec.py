@@ -12,7 +12,8 @@ import attrs
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.working_set import WorkingSet, as_values, from_values
 from memci.chapters.page import Page
-from memci.chapters.recalled import Attachment
+from memci.chapters.recalled import Attachment, Quotes
+from memci.engine.history.blocks import passages_block
 from memci.engine.history.events import WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
 from memci.engine.history.state import LastFold, LateResult, State, Traffic
@@ -59,6 +60,9 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         "system": [page(each) for each in state.system.pages()],
         "active": [page(each) for each in state.active.pages()],
         "recalled": [attached(each) for each in state.recalled.pages()],
+        "quotes": [
+            {"beside": seq, "passages": list(each.passages), "tokens": each.tokens} for seq, each in state.recalled.quotes.items()
+        ],
         "entries": [entry.to_mapping() for entry in archive.entries],
         "published": shown[0] if shown else None,
         "opening": state.opening and page(state.opening),
@@ -104,6 +108,10 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for item in value["recalled"]:
         attachment = Attachment(**{name: item[name] for name in _OF_ATTACHMENTS if name in item}, block=facts(item["block"]))
         state.recalled.attach(page(item["page"]), attachment)
+    for item in value.get("quotes", ()):
+        passages = item["passages"]
+        quotes = Quotes(passages=passages, block=passages_block(passages, state.wire), tokens=item["tokens"])
+        state.recalled.quotes[item["beside"]] = quotes
     state.archive.replace(_items(value["entries"]))
     if (last := value["last_fold"]) is not None:  # most of its entries are those that there are: they share one object again
         known = {entry.index: entry for entry in state.archive.entries}

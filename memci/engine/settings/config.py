@@ -198,7 +198,7 @@ class Recall:
     turns: int = setting(6, "turns that a recalled page stays")
     max_share: float = setting(0.25, "share of the budget for recalled pages; beyond it the least recently used ones fade")
     passages_tokens: int = setting(
-        0, "tokens of pages attached unasked, for a turn, as they match the user's message; 0 for none", at_least=0
+        0, "tokens of passages of earlier pages quoted unasked, as they match what is said; 0 for none", at_least=0
     )
     protocol: Literal["none", "native", "attp"] = setting(
         "native", "how the model is told to recall: none, native (tool calling) or attp"

@@ -54,11 +54,13 @@ class View:
         self._stubs: Collection[int] = frozenset(settled.stubs) if settled is not None else ()
         self._excerpts = settled.excerpts if settled is not None and not least else {}
         self._reads = settled is not None and settled.reads
+        self._quotes = {} if least else state.recalled.quotes
         self._tokens = dict.fromkeys(PARTS, 0)
         self._begun = False
         self._written: list[tuple[bytes, dict[str, Any] | None]] = []
         self._page: Page | None = None  # the last one
-        self._before_page = (0, 0, False)  # messages and open tokens before its entries, and whether the conversation had begun
+        # Messages, open and recalled tokens before its entries, and whether the conversation had begun.
+        self._before_page = (0, 0, 0, False)
         self._last: MessageNode | None = None  # of its entries, that was laid out
         self._missing = False  # whether something stands for results that may come still
         self._laid = 0  # entries of the page that were laid out
@@ -149,8 +151,7 @@ class View:
     def _opening(self, page: Page | None) -> None:
         if page is not None:
             for position, node in enumerate(page.nodes(), start=1):
-                message, tokens = self._shown(f"{page.index}/{position}", node)
-                self._put("open", message, tokens, page.index)
+                self._entry(page.index, position, node)
 
     def _open(self, page: Page, anchored: Iterable[Attachment] = ()) -> None:
         """Lay a page out after the one that was open until now."""
@@ -161,14 +162,15 @@ class View:
             self.ends["active"] = len(self.messages)
         self._recalled(anchored)
         self._laid_before += self._laid
-        self._page, self._before_page = page, (len(self.messages), self._tokens["open"], self._begun)
+        self._page = page
+        self._before_page = (len(self.messages), self._tokens["open"], self._tokens["recalled"], self._begun)
         self._last, self._missing, self._laid = None, False, 0
         self._entries(page)
 
     def _entries(self, page: Page) -> None:
         """Lay out what came into the last page; all of it, where something stands for results."""
         if self._missing:
-            start, self._tokens["open"], self._begun = self._before_page
+            start, self._tokens["open"], self._tokens["recalled"], self._begun = self._before_page
             del self.messages[start:], self._written[start:], self.page_tokens[page.index]
             self._last, self._missing, self._laid = None, False, 0
         calling: MessageNode | None = None
@@ -179,11 +181,20 @@ class View:
                 self._no_results(page, calling)
                 calling = None
             self._laid += 1
-            message, tokens = self._shown(f"{page.index}/{self._laid}", node)
-            self._put("open", message, tokens, page.index)
+            self._entry(page.index, self._laid, node)
             calling = node if node.message.calls else calling
         if calling is not None:
             self._no_results(page, calling)
+
+    def _entry(self, index: str, position: int, node: MessageNode) -> None:
+        """Lay out an entry with the passages beside it: what the user says is last."""
+        quotes = self._quotes.get(node.seq)
+        if quotes is not None and node.message.from_user:
+            self._put("recalled", quotes.block, quotes.tokens)
+        message, tokens = self._shown(f"{index}/{position}", node)
+        self._put("open", message, tokens, index)
+        if quotes is not None and not node.message.from_user:
+            self._put("recalled", quotes.block, quotes.tokens)
 
     def _no_results(self, page: Page, node: MessageNode) -> None:
         """Lay out what stands for the missing results of a node's calls."""

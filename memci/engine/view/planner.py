@@ -69,7 +69,7 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     contents, spared, goal = None, 0, float(budget)
     if own_tokens(state, layout) > budget:
         goal = low_mark(state, config, layout, budget)
-    elif layout.breakdown["recalled"]:
+    elif state.recalled.attachments:
         now = state.archive.contents.tokens
         contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
         spared = math.floor((now - contents) * state.scale)
@@ -93,12 +93,16 @@ def next_budget(state: State, config: Config) -> int:
 
 def own_tokens(state: State, layout: Layout) -> int:
     """Return the size of a window without recalled pages, and without what opened a turn that ended: the next fold drops it."""
-    return layout.tokens - layout.breakdown["recalled"] - _stale_tokens(state, layout)
+    pages = sum(attachment.tokens for attachment in state.recalled.attachments.values())
+    return layout.tokens - math.ceil(pages * layout.scale) - _stale_tokens(state, layout)
 
 
 def _stale_tokens(state: State, layout: Layout) -> int:
-    opening = state.opening
-    return layout.page(opening.index) if opening is not None and opening.index != state.turn_page else 0
+    """Return the size of what the next fold takes away for nothing: the opening of a turn that ended, and its passages."""
+    opening, said = state.opening, state.open_seqs() if state.recalled.quotes else ()
+    quotes = sum(quotes.tokens for seq, quotes in state.recalled.quotes.items() if seq not in said)
+    stale = layout.page(opening.index) if opening is not None and opening.index != state.turn_page else 0
+    return stale + math.floor(quotes * layout.scale)
 
 
 def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float:
@@ -155,6 +159,7 @@ def _raw_tokens(state: State) -> float:
     """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
     tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.working.tokens + state.active.tokens
     tokens += sum(attachment.tokens for attachment in state.recalled.attachments.values())
+    tokens += sum(quotes.tokens for quotes in state.recalled.quotes.values())
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.settled.tools_tokens if state.settled else 0
     return tokens * state.scale

@@ -8,8 +8,9 @@ import attrs
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
 from memci.archive.contents.working_set import Kind, Note, WorkingSet
 from memci.chapters.page import MessageNode, Opening, Page
-from memci.chapters.recalled import Attachment
+from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
+from memci.engine.history.blocks import passages_block
 from memci.engine.history.events import WindowSettled
 from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
@@ -151,6 +152,8 @@ def full_state() -> State:
         attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
         attachment = attrs.evolve(attachment, media=True, dated=True)
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
+    quoted = {"page": "usr-2", "address": "usr-2/1", "role": "user", "at": "2026-03-01", "text": "of then"}
+    state.recalled.quotes[9] = Quotes(passages=[quoted], block=passages_block([quoted], state.wire), tokens=40)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
     state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])
     return state

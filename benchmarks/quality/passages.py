@@ -1,7 +1,7 @@
-"""How often the evidence stands in the window when a question comes, without any tool: ``python -m benchmarks.quality.prefetch``.
+"""What stands in the window when a question comes, without any tool: ``python -m benchmarks.quality.passages``.
 
 A conversation is played as ``memci bench quality`` does; then each of its questions is said by the user, the window is asked for,
-and the session goes back to before it. Evidence is shown where its pages stand in the window, word for word or recalled.
+and the session goes back to before it. Evidence is shown where its message stands in the window, word for word or as a passage.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Budget, Config, Recall
 from memci.messages.tokens.counter import get_counter
-from memci.quality.conversation import Conversation, read_set
+from memci.quality.conversation import Conversation, content_words, full_text, read_set
 from memci.quality.playing import COUNTER
 
 SHOWN = (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED)
@@ -27,45 +27,51 @@ class Asked:
     """What one question found.
 
     Attributes:
-        shown: Share of its evidence pages that stand in the window.
-        tokens: Size of what was attached for it.
+        shown: Share of its evidence that stands in the window.
+        words: Share of the answer's words that do, beside the question; 0 for an answer without words.
+        tokens: Size of what was quoted for it.
     """
 
     shown: float
+    words: float
     tokens: int
 
 
 def played(session: Session, conversation: Conversation) -> dict[int, str]:
-    """Play a conversation, and return the page of each message."""
-    page_of = {}
+    """Play a conversation, and return the address of each message."""
+    addresses = {}
     for number, (value, at) in enumerate(zip(conversation.messages, conversation.times, strict=True)):
         if value.get("role") == "assistant":
             session.window()
-        page_of[number] = session.append(value, at=at).page.index
+        addresses[number] = session.append(value, at=at).address
     if conversation.messages[-1].get("role") == "user":  # else the question would be a second message of the same turn
         session.append({"role": "assistant", "content": "I see."})
-    return page_of
+    return addresses
 
 
-def ask_all(session: Session, conversation: Conversation, page_of: dict[int, str]) -> Iterator[Asked]:
+def ask_all(session: Session, conversation: Conversation, addresses: dict[int, str]) -> Iterator[Asked]:
     """Ask each question, and take it back."""
     for question in conversation.questions:
-        evidence = {page_of[number] for number in question.evidence}
+        evidence = {addresses[number] for number in question.evidence}
         if not evidence:
             continue
         entry = session.append({"role": "user", "content": question.question})
         window = session.window()
-        shown = sum(session.facts(page).state in SHOWN for page in evidence)
-        yield Asked(shown / len(evidence), window.breakdown["recalled"])
+        texts = [full_text(message) for message in window.messages[:-1]]
+        quoted = {line.partition(" ")[0] for text in texts if text.startswith("[recalled") for line in text.split("\n")}
+        shown = sum(address in quoted or session.facts(address.partition("/")[0]).state in SHOWN for address in evidence)
+        answer = content_words(question.answer) - content_words(question.question)
+        found = answer & content_words("\n".join(texts))
+        yield Asked(shown / len(evidence), len(found) / max(len(answer), 1), window.breakdown["recalled"])
         session.rewind(entry.address)
 
 
 def main() -> None:
     """Print the shares, by set and by number of tokens."""
-    arguments = argparse.ArgumentParser(description="Ask the questions of conversations, with and without prefetch.")
+    arguments = argparse.ArgumentParser(description="Ask the questions of conversations, with and without passages.")
     arguments.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     arguments.add_argument("--budget", type=int, default=8_000)
-    arguments.add_argument("--tokens", default="0,500,1000,2000", help="values of recall.passages_tokens")
+    arguments.add_argument("--tokens", default="0,300,500,1000", help="values of recall.passages_tokens")
     given = arguments.parse_args()
     for path in given.paths:
         conversations = read_set(path, get_counter(COUNTER)).conversations
@@ -75,10 +81,11 @@ def main() -> None:
             for conversation in conversations:
                 with Engine("memory:", config) as engine, engine.session("asked") as session:
                     asked += ask_all(session, conversation, played(session, conversation))
-            shown, attached = sum(each.shown for each in asked), sum(each.tokens for each in asked)
+            shown, words, size = (sum(getattr(each, name) for each in asked) for name in ("shown", "words", "tokens"))
             sys.stdout.write(
                 f"{path.name}, window of {given.budget}, recall.passages_tokens {tokens}: {len(asked)} questions, "
-                f"{shown / len(asked):.1%} of the evidence in the window, {attached / len(asked):.0f} tokens attached\n"
+                f"{shown / len(asked):.1%} of the evidence and {words / len(asked):.1%} of the answers' words in the window, "
+                f"{size / len(asked):.0f} tokens quoted\n"
             )
 
 

@@ -1,0 +1,116 @@
+"""Passages that stand beside a message before it is answered, without being asked for: short quotes of earlier pages."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from typing import TypeAlias
+
+from memci.engine.core.core import Core
+from memci.engine.core.indexing import entry_text
+from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
+from memci.engine.history import blocks
+from memci.engine.history.events import PassagesQuoted
+from memci.engine.history.state import State
+from memci.engine.reading import pages
+from memci.engine.reading.searching import Hit, search
+from memci.errors import CorruptError, UnavailableError
+
+LEAST_SCORE = 0.25
+"""How well a page has to match to be quoted, as ``Hit.score`` tells. On real conversations, questions about earlier pages find
+most of their evidence above it; what is below is rarely about the same."""
+
+_MOST_HITS = 20
+
+Passage: TypeAlias = dict[str, str]
+
+
+def quote(core: Core, budget: int, heard: int) -> int:
+    """Quote passages beside what the user said, before it is answered; once for each message. Costs a search.
+
+    Return the sequence number of the newest message for which they were looked for, which the window notes; *heard* is the last.
+    """
+    page = core.state.active.open_page
+    if page is None or page.tail is None or page.tail.seq <= heard or not page.only_user:
+        return heard  # it has what there was, or had it until something else needed the room
+    query = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
+    left = {} if page.head is None else _leaving(core.state, page.head.seq)
+    try:
+        hits = [hit for hit in search(core, query, limit=_MOST_HITS) if hit.score >= LEAST_SCORE]
+        events = _quoted(core, budget, page.tail.seq, hits, left)
+    except (UnavailableError, CorruptError) as error:
+        logger().warning("session %r: no passages could be quoted: %s", core.session_id, error)
+        core.monitor.tell(PrefetchFailed(error=error))
+        return heard
+    if events:
+        core.commit(events)
+    if events and (passages := events[-1].passages):
+        found = tuple(dict.fromkeys(each["page"] for each in passages))
+        core.monitor.tell(Prefetch(pages=found, tokens=events[-1].tokens))
+    return page.tail.seq
+
+
+def giving_way(core: Core, index: str, room: float) -> list[PassagesQuoted]:
+    """Return the events by which a page that comes back whole leaves the passages; all go if the share has less *room*."""
+    quotes = core.state.recalled.quotes
+    if sum(each.tokens for each in quotes.values()) > room:
+        return dropped(quotes)
+    left = {seq: [dict(each) for each in known.passages if each["page"] != index] for seq, known in quotes.items()}
+    return [_event(core, seq, passages) for seq, passages in left.items() if len(passages) < len(quotes[seq].passages)]
+
+
+def dropped(seqs: Collection[int]) -> list[PassagesQuoted]:
+    """Return the events by which passages beside some messages leave the window."""
+    return [PassagesQuoted(beside=seq, passages=[], tokens=0) for seq in seqs]
+
+
+def _leaving(state: State, opened: int) -> dict[int, int]:
+    """Return the passages that go when the user speaks at *opened*, with their sizes.
+
+    It is those after which no more was sent than they hold, so that the provider's cache loses less than the window wins. Others
+    stay until the next fold.
+    """
+    nodes = [node for node in state.active.message_list if node.seq < opened]
+    while nodes and nodes[-1].message.role == "assistant":  # the answer was not sent yet
+        nodes.pop()
+    sent = {seq: sum(node.tokens for node in nodes if node.seq >= seq) for seq in state.recalled.quotes}
+    return {seq: quotes.tokens for seq, quotes in state.recalled.quotes.items() if sent[seq] <= quotes.tokens}
+
+
+def _quoted(core: Core, budget: int, beside: int, hits: list[Hit], left: Mapping[int, int]) -> list[PassagesQuoted]:
+    """Return the events that quote the best hits, as far as there is room, and let others leave."""
+    state, recall = core.state, core.config.recall
+    others = {seq: quotes for seq, quotes in state.recalled.quotes.items() if seq not in left}
+    room = recall.max_share * budget - sum(each.tokens for each in state.recalled.attachments.values()) * state.scale
+    if recall.passages_tokens + sum(each.tokens for each in others.values()) * state.scale > room:
+        others, left = {}, dict.fromkeys(state.recalled.quotes, 0)
+    most = math.floor(min(recall.passages_tokens, room) / state.scale)
+    known = {(each["address"], each["text"]) for quotes in others.values() for each in quotes.passages}
+    event = PassagesQuoted(beside=beside, passages=[], tokens=0)
+    for hit in hits:
+        new = [each for each in _passages(core, hit) if (each["address"], each["text"]) not in known]
+        more = _event(core, beside, [*event.passages, *new])
+        if new and more.tokens <= most:
+            event = more
+    return dropped(left) + ([event] if event.passages else [])
+
+
+def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:
+    tokens = core.count(blocks.passages_block(passages, core.state.wire)) if passages else 0
+    return PassagesQuoted(beside=beside, passages=passages, tokens=tokens)
+
+
+def _passages(core: Core, hit: Hit) -> Iterator[Passage]:
+    """Yield the passages of a hit, one for each entry that its snippet takes lines from; none that the window shows."""
+    page, best = pages.load(core, hit.index), int(hit.entry.rpartition("/")[2])
+    opening = core.state.opening
+    shown = opening.length if opening is not None and opening.index == hit.index else 0
+    nodes = dict(enumerate(page.nodes(), start=1))
+    texts = {position: entry_text(node.message) for position, node in nodes.items()}
+    places: dict[int, list[str]] = {}
+    for line in hit.snippet.split("\n"):
+        near = sorted(texts, key=lambda position: (abs(position - best), position < best))
+        place = next((position for position in near if line in texts[position]), best)
+        places.setdefault(place, []).append(line)
+    for place, lines in places.items():
+        if place > shown:
+            role, at = nodes[place].message.speaker, nodes[place].at
+            yield {"page": hit.index, "address": f"{hit.index}/{place}", "role": role, "at": at, "text": "\n".join(lines)}

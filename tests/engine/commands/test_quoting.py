@@ -1,0 +1,258 @@
+"""Passages of earlier pages that stand beside a message without being asked for, since they match it."""
+
+import pytest
+
+from memci.archive.catalogue.page_facts import PageState
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.core.monitor import Prefetch
+from memci.engine.engine import Engine
+from memci.engine.history.events import PageRecalled
+from memci.engine.history.page_codec import page_value
+from memci.engine.session import Session
+from tests.engine.sessions import config_of, heard, indexes, open_session, talk, turn
+from tests.engine.wire import assistant, calling, result, user
+
+
+def asked(question: str, **recall: int) -> Session:
+    """Return a session of five archived turns and one that stands in the window, with a question that nobody answered yet."""
+    session = open_session(recall={"passages_tokens": 500, **recall})
+    talk(session, 6)
+    session.fold([f"usr-{number}" for number in range(1, 6)])
+    session.append(user(question))
+    return session
+
+
+def blocks(session: Session) -> list[str]:
+    """Return the blocks of passages in the window, in its order."""
+    texts = [message["content"] or "" for message in session.window().messages]
+    return [text for text in texts if text.startswith("[recalled passages")]
+
+
+def quoted(session: Session) -> list[str]:
+    """Return the addresses of the passages in the window, block by block."""
+    lines = "\n".join(blocks(session)).splitlines()
+    return [line.partition(" ")[0] for line in lines if line[0] not in "[>"]
+
+
+def test_what_matches_is_quoted_before_the_call() -> None:
+    """Passages that the user's words match stand before the message, with address, speaker and day, and count as recalled."""
+    session = asked("what was say3x4 say3x5?")
+    notices = heard(session)
+    window = session.window()
+    *_, block, last = (message["content"] for message in window.messages)
+    assert "what was say3x4 say3x5?" == last
+    day = session.page(3).entries[0].node.at[:10]
+    assert [
+        "[recalled passages, 2 of earlier pages, quoted as data]",
+        f"usr-3/1 user, {day}:",
+        f"> {turn(3)[0]['content']}",
+        "usr-3/2 assistant:",
+        f"> {turn(3)[1]['content']}",
+        "[end of passages]",
+    ] == block.split("\n")
+    assert 0 < window.breakdown["recalled"] <= 500
+    assert [("usr-3",)] == [notice.pages for notice in notices if isinstance(notice, Prefetch)]
+
+
+def test_it_is_no_recall() -> None:
+    """A page that is quoted is not attached, and no recall of it is counted."""
+    session = asked("what was say3x4 say3x5?")
+    session.window()
+    assert (0, None) == (session.facts("usr-3").recall_count, session.facts("usr-3").last_recall_turn)
+    assert [] == indexes(session, PageState.ATTACHED)
+    assert "quotes usr-3/1, usr-3/2" in str(session.explain(3))
+
+
+def test_a_passage_goes_when_its_page_is_recalled() -> None:
+    """What stands in a recalled page is not quoted beside it, neither before nor after; other passages stay."""
+    session = asked("what was say3x4 say3x5, and say5x2 say5x3?")
+    assert {"usr-3/2", "usr-5/2"} <= set(quoted(session))
+    session.recall(3)
+    assert {"usr-5/2"} <= set(quoted(session))
+    assert not {"usr-3/1", "usr-3/2"} & set(quoted(session))
+    session.append(assistant("that"))
+    session.append(user("say3x4 say3x5 again?"))
+    assert not {"usr-3/1", "usr-3/2"} & set(quoted(session))
+
+
+def test_all_passages_go_where_the_share_has_no_room_for_them() -> None:
+    """A recalled page is worth more than passages, where both are more than the share of recalled pages."""
+    session = asked("say3x4 say3x5 say5x2 say5x3")
+    window = session.window()
+    share = window.breakdown["recalled"] / window.budget * 1.2
+    session = open_session(recall={"passages_tokens": 500, "max_share": share})
+    talk(session, 6)
+    session.fold([f"usr-{number}" for number in range(1, 6)])
+    session.append(user("say3x4 say3x5 say5x2 say5x3"))
+    assert quoted(session)
+    session.recall(1)
+    assert [] == quoted(session)
+    assert session.window().breakdown["recalled"] <= share * window.budget
+
+
+def test_passages_that_nothing_was_said_after_go_with_the_turn() -> None:
+    """Where no more was sent after passages than they hold, they make room when the user speaks again."""
+    session = asked("what was say3x4 say3x5?")
+    session.window()
+    session.append(assistant("it was that"))
+    session.append(user("and say5x2 say5x3?"))
+    assert ["usr-5/1", "usr-5/2"] == quoted(session)
+
+
+def test_passages_stay_in_a_long_turn_until_the_next_fold() -> None:
+    """Where much was said after them, the prefix of the window stays until something folds, and nothing is quoted twice."""
+    session = asked("what was say3x4 say3x5?")
+    before = session.window().messages
+    session.extend([calling("a"), result("a", "row " * 200), assistant("it was that")])
+    session.append(user("and say3x4 say5x2 say5x3?"))
+    assert before == session.window().messages[: len(before)]
+    addresses = quoted(session)
+    assert {"usr-3/2", "usr-5/2"} <= set(addresses)
+    assert len(set(addresses)) == len(addresses)
+    session.fold("all")
+    assert {"usr-5/2"} <= set(quoted(session))
+    assert not {"usr-3/1", "usr-3/2"} & set(quoted(session))
+
+
+def test_once_a_message() -> None:
+    """Windows that are asked for again write nothing, and answers of the assistant quote nothing."""
+    session = asked("what was say3x4 say3x5?")
+    first = session.window()
+    assert first.to_json() == session.window().to_json()
+    assert first.seq == session.seq
+    session.append(assistant("say1x1 say1x2 say2x3 say2x4"))
+    assert ["usr-3/1", "usr-3/2"] == quoted(session)
+
+
+def test_a_second_message_of_the_user_is_looked_for_too() -> None:
+    """A user who writes again before the answer gets the passages of that message."""
+    session = asked("what was say3x4 say3x5?")
+    session.window()
+    session.append(user("and say5x2 say5x3?"))
+    assert {"usr-5/1", "usr-5/2"} <= set(quoted(session))
+
+
+def test_what_hardly_matches_is_left() -> None:
+    """Words that no page has quote nothing, and one word of many does not quote its page."""
+    assert [] == quoted(asked("thanks, great!"))
+    session = asked("say5x1 say5x2 say5x3 say5x4 say5x5 say5x6 say1x4")
+    assert "usr-1" not in {address.partition("/")[0] for address in quoted(session)}
+
+
+def test_the_bound_holds() -> None:
+    """No more is quoted than the settings and a quarter of the budget allow; what does not fit is passed over."""
+    everything = "say1x4 say2x4 say3x4 say4x4 say5x4"
+    session = asked(everything)
+    most = session.window().breakdown["recalled"]
+    assert 2 < len(quoted(session))
+    assert 0 < asked(everything, passages_tokens=most // 2).window().breakdown["recalled"] <= most // 2
+    assert asked(everything).window(budget=2 * most).breakdown["recalled"] <= most // 2
+    assert 0 == asked(everything, passages_tokens=3).window().breakdown["recalled"]
+
+
+def test_off_by_default() -> None:
+    """Without the setting nothing is quoted."""
+    assert [] == quoted(asked("what was say3x4 say3x5?", passages_tokens=0))
+
+
+def test_evicted_pages_are_quoted_too() -> None:
+    """A page that the contents page lists no more is memory all the same."""
+    session = asked("what was say3x4 say3x5?")
+    session.evict("usr-3")
+    assert ["usr-3/1", "usr-3/2"] == quoted(session)
+
+
+@pytest.mark.parametrize("every", [1, 1_000])
+def test_it_survives_a_restart(every: int) -> None:
+    """A session that is opened again has the same window, from a snapshot and from the journal alone."""
+    store = MemoryStore()
+    config = config_of(recall={"passages_tokens": 500}, snapshot_every=every)
+    with Engine(store, config).session("chat") as session:
+        talk(session, 6)
+        session.fold([f"usr-{number}" for number in range(1, 6)])
+        session.append(user("what was say3x4 say3x5?"))
+        window = session.window()
+    with Engine(store, config).session("chat") as session:
+        assert window.to_json() == session.window().to_json()
+        assert window.seq == session.seq
+        session.append(assistant("it was that"))
+        session.append(user("good"))
+        assert [] == quoted(session)
+        assert window.to_json() == session.render(window.seq).to_json()
+        assert session.verify().ok
+
+
+def test_another_counter_counts_passages_anew() -> None:
+    """Under a new counter the passages in the window have their new size."""
+    store = MemoryStore()
+    with Engine(store, config_of(recall={"passages_tokens": 500})).session("chat") as session:
+        talk(session, 6)
+        session.fold([1, 2, 3, 4, 5])
+        session.append(user("what was say3x4 say3x5?"))
+        before = session.window()
+    with Engine(store, config_of(recall={"passages_tokens": 500}, counter="approximate")).session("chat") as session:
+        after = session.window()
+    assert before.to_json() == after.to_json()
+    assert 0 < after.breakdown["recalled"] != before.breakdown["recalled"]
+
+
+def test_going_back_takes_passages_away() -> None:
+    """A rewind to before a message takes its passages, undoing a fold those that may be of its pages."""
+    session = asked("what was say3x4 say3x5?")
+    assert quoted(session)
+    session.undo_fold()
+    assert [] == quoted(session)
+    session = asked("hello")
+    entry = session.append(user("what was say3x4 say3x5?"))
+    assert quoted(session)
+    session.rewind(entry.address)
+    assert [] == quoted(session)
+
+
+def test_an_erased_page_leaves_the_passages() -> None:
+    """What was quoted of a page goes with it, from the window and from the journal; what was quoted of others stays."""
+    session = asked("say3x4 say3x5 say5x2 say5x3")
+    assert {"usr-3/2", "usr-5/2"} <= set(quoted(session))
+    made = session.checkpoint("then")
+    session.append(assistant("yes"))
+    session.restore_checkpoint(made.id)
+    session.erase(3)
+    assert {"usr-5/2"} <= set(quoted(session))
+    assert not {"usr-3/1", "usr-3/2"} & set(quoted(session))
+    assert not any(
+        b"say3x4" in record.body.replace(b"say3x4 say3x5 say5x2", b"") for record in session._core.store.journal.read()
+    )
+    assert session.verify().ok
+
+
+def test_what_had_to_leave_is_not_quoted_again() -> None:
+    """Once a window had no room for passages, it is asked for again without a search, and nothing is written."""
+    session = asked("what was say3x4 say3x5?")
+    sizes = session.window().breakdown
+    assert 0 < sizes["recalled"]
+    small = session.window(sizes["recalled"] + sizes["open"])
+    assert 0 == small.breakdown["recalled"]
+    for budget in (small.budget, None, small.budget):
+        window = session.window(budget)
+        assert 0 == window.breakdown["recalled"]
+        seq = session.seq
+        assert window.to_json() == session.window(budget).to_json()
+        assert seq == session.seq
+
+
+def test_journals_with_prefetched_pages_load() -> None:
+    """A page that an older memci attached unasked stands in the window, is no recall, and goes with the message it came for."""
+    session = asked("hello", passages_tokens=0)
+    entry = session.append(user("what was say3x4 say3x5?"))
+    core, page = session._core, session.page(3)
+    event = PageRecalled(
+        page="usr-3", turn=7, recall_count=0, anchor="usr-7", content=page_value(page), block_tokens=90,
+        prefetched=entry.node.seq, media=True,
+    )  # fmt: skip
+    core.commit([event])
+    window = session.window()
+    assert "[recalled page usr-3" in str(window.messages)
+    assert 0 == session.facts(3).recall_count
+    session.rewind(entry.address)
+    assert [] == indexes(session, PageState.ATTACHED)
+    assert window.to_json() == session.render(window.seq).to_json()
