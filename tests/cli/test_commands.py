@@ -328,7 +328,7 @@ def test_a_root_is_shown_and_explained(run: Run, store: str) -> None:
 def test_recall_says_that_it_writes(run: Run, tmp_path: Path) -> None:
     """People are told in which turn the page fades, and that the session was written to."""
     ran = run("recall", 3, "--store", store_chat(tmp_path, "s", chat(30)))
-    assert "It was recalled in turn 30 and fades in turn 36." in ran.out
+    assert "It was recalled, or mentioned last, in turn 30 and fades in turn 36 without another mention." in ran.out
     assert ran.err.startswith("written to session 's', now at event ")
 
 

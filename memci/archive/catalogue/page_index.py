@@ -169,6 +169,12 @@ class PageIndex:
         """Return how many pages have these numbers, both ends included. O(their number), at a few nanoseconds each."""
         return int(self._db().one("SELECT count(*) FROM page WHERE number BETWEEN ? AND ?", first, last)[0])
 
+    def pages_holding(self, text: str, limit: int) -> list[str]:
+        """Return the indexes of at most *limit* complete pages that hold the words of a text one after the other."""
+        phrase = term_line(text).strip()
+        sql = "SELECT name FROM search JOIN page ON page.id = search.rowid WHERE search MATCH ? LIMIT ?"
+        return [name for (name,) in self._db().run(sql, f'"{phrase}"', limit)] if phrase else []
+
     def find_key(self, key: str) -> list[int]:
         """Return the sequence numbers of the entries that were appended under an idempotency key, in order."""
         return [seq for (seq,) in self._db().run("SELECT seq FROM entry WHERE key = ? ORDER BY seq", key)]

@@ -19,11 +19,12 @@ from memci.engine.history.events import (
     PageBegan,
     PagesEvicted,
     PagesFaded,
+    PagesMentioned,
     SystemSet,
     from_record,
 )
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
-from memci.engine.reading import pages
+from memci.engine.reading import mentions, pages
 from memci.engine.settings.config import Config
 from memci.engine.view import planner
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, shown
@@ -169,9 +170,10 @@ def note_answer(core: Core, value: object) -> None:
     core.run(note, "retry")
 
 
-def _turn_events(state: State, config: Config, turn: int) -> list[Event]:
+def _turn_events(state: State, config: Config, turn: int, mentioned: Collection[str] = ()) -> list[Event]:
     """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
-    faded = [index for index, each in state.recalled.attachments.items() if turn - each.turn >= config.recall.turns]
+    unnamed = {index: each for index, each in state.recalled.attachments.items() if index not in mentioned}
+    faded = [index for index, each in unnamed.items() if turn - each.turn >= config.recall.turns]
     events: list[Event] = [PagesFaded(pages=faded, reason="turns")] if faded else []
     if entries := state.archive.entries:
         ages = ((ZeroRecall, config.eviction.zero_recall_turns), (Stale, config.eviction.stale_turns))
@@ -213,7 +215,9 @@ def _events(core: Core, state: State, taken: Sequence[_Taken], at: str, key: str
         events.append(event)
         if len(taken) > 1:
             cursor.take(event, state.seq + len(events))
-    return events + _turn_events(state, core.config, event.turn) if event.turn != state.turn else events
+    if mentioned := mentions.mentioned(core, [each.message for each in taken], event.turn):
+        events.append(PagesMentioned(pages=mentioned, turn=event.turn))
+    return events + _turn_events(state, core.config, event.turn, mentioned) if event.turn != state.turn else events
 
 
 def _appended(core: Core, cursor: _Cursor, taken: _Taken, at: str, key: str | None) -> MessageAppended:

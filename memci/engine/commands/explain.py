@@ -125,7 +125,8 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
 
 def _attached(core: Core, index: str) -> str:
     attachment = core.state.recalled.attachments[index]
-    return f"It was recalled in turn {attachment.turn} and fades in turn {attachment.turn + core.config.recall.turns}."
+    fades = attachment.turn + core.config.recall.turns
+    return f"It was recalled, or mentioned last, in turn {attachment.turn} and fades in turn {fades} without another mention."
 
 
 def _quoted(state: State, index: str) -> Iterator[str]:

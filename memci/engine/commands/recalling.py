@@ -48,7 +48,9 @@ def recall(core: Core, index: str) -> Page:
     if facts.state is PageState.EVICTED and not core.state.archive.shows(index):
         raise PageEvictedError(index)
     is_new = facts.state is not PageState.ATTACHED
-    page = _attach(core, index, facts.recall_count + is_new)
+    now = attrs.evolve(facts, recall_count=facts.recall_count + is_new, last_recall_turn=core.state.turn)
+    again = _restored(core, [now]) if facts.state is PageState.HIDDEN and facts.recall_count else []
+    page = _attach(core, index, now.recall_count, again)
     if is_new and index in core.state.recalled:
         core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
     return page
@@ -64,8 +66,11 @@ def folds_next(core: Core) -> Sequence[str]:
     return core.next_folds[1]
 
 
-def _attach(core: Core, index: str, recall_count: int) -> Page:
-    """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room."""
+def _attach(core: Core, index: str, recall_count: int, again: Sequence[PageRestored] = ()) -> Page:
+    """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room.
+
+    *again* gives a page that was recalled before its own entry in the contents page.
+    """
     page = pages.load(core, index)
     event = _attaching(core, page, recall_count)
     faded = _giving_way(core, event)
@@ -79,7 +84,7 @@ def _attach(core: Core, index: str, recall_count: int) -> Page:
     taken = sum(attached.values()) + (0 if index in attached else event.block_tokens)
     room = core.config.recall.max_share * planner.next_budget(core.state, core.config) / core.state.scale - taken
     others = quoting.giving_way(core, index, room)
-    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event, *others])
+    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event, *again, *others])
     return page
 
 

@@ -29,7 +29,10 @@ _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
 _LISTS = ("lines", "keywords", "words", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
-_NOTHING_OF_PAGES = ("answer_noted", "faded", "evicted", "pinned", "erased", "settled", "usage", "fork_made", "forked")
+_NOTHING_OF_PAGES = (
+    *("answer_noted", "mentioned", "faded", "evicted", "pinned", "erased"),
+    *("settled", "usage", "fork_made", "forked"),
+)
 
 
 def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:

@@ -33,6 +33,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
             _recall(state, event, seq)
         case events.PassagesQuoted():
             _quote(state, event)
+        case events.PagesMentioned():
+            _mention(state, event, seq)
         case events.PagesFaded():
             for index in event.pages:
                 state.recalled.fade(index)
@@ -146,6 +148,12 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         used_seq=seq,
     )
     state.recalled.attach(page, attachment)
+
+
+def _mention(state: State, event: events.PagesMentioned, seq: int) -> None:
+    for index in event.pages:
+        attachment = state.recalled.attachments[index]
+        state.recalled.attachments[index] = attrs.evolve(attachment, turn=event.turn, used_seq=seq)
 
 
 def _quote(state: State, event: events.PassagesQuoted) -> None:

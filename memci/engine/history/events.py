@@ -141,6 +141,14 @@ class PassagesQuoted(_Kind, kind="quoted"):
 
 
 @attrs.frozen(kw_only=True)
+class PagesMentioned(_Kind, kind="mentioned"):
+    """What was said names recalled pages: they stay as long as if they came in this turn."""
+
+    pages: list[str]
+    turn: int
+
+
+@attrs.frozen(kw_only=True)
 class PagesFaded(_Kind, kind="faded"):
     """Recalled pages left the window again."""
 
@@ -264,7 +272,10 @@ class Forked(_Kind, kind="forked"):
     at: str
 
 
-AT_THE_END = (MessageAppended, AnswerNoted, WindowSettled, UsageReported, PagesEvicted, PageBegan, CheckpointMade, ForkMade)
+AT_THE_END = (
+    *(MessageAppended, AnswerNoted, PagesMentioned, WindowSettled, UsageReported),
+    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade),
+)
 """The events that leave alone what a window shows, or add to its end."""
 
 Event: TypeAlias = (
@@ -277,6 +288,7 @@ Event: TypeAlias = (
     | FoldUndone
     | PageRecalled
     | PassagesQuoted
+    | PagesMentioned
     | PagesFaded
     | PagesEvicted
     | PageRestored

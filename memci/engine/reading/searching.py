@@ -69,7 +69,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         times=None if since is None and until is None else _times(since, until),
         roles=None if roles is None else _roles(roles),
         where=None if wanted is None else _in_states(state, wanted),
-        exclude=frozenset() if include_visible or wanted is not None else _visible(state),
+        exclude=frozenset() if include_visible or wanted is not None else visible(state),
     )
     extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()
     embedder = None
@@ -96,12 +96,13 @@ def _in_states(state: State, wanted: Collection[PageState]) -> Callable[[str], b
     """
     if (PageState.HIDDEN in wanted) != (PageState.EVICTED in wanted):
         return lambda index: state.page_state(index) in wanted
-    known = _visible(state).union(entry.index for entry in state.archive.entries)
+    known = visible(state).union(entry.index for entry in state.archive.entries)
     listed = {index: state.page_state(index) in wanted for index in known}
     return lambda index: listed.get(index, PageState.EVICTED in wanted)
 
 
-def _visible(state: State) -> frozenset[str]:
+def visible(state: State) -> frozenset[str]:
+    """Return the indexes of the pages whose messages stand in the window. O(those)."""
     return frozenset(page.index for chapter in state.verbatim() for page in chapter.pages())
 
 

@@ -413,3 +413,19 @@ def test_what_was_recalled_first_fades_first(reopened: bool) -> None:  # noqa: F
         left += [order[len(order) - len(attached) :]]
         assert sorted(left[-1]) == attached
     assert {1, 2, 3, 4} <= set(map(len, left))
+
+
+def test_a_page_that_is_recalled_twice_leaves_its_directory() -> None:
+    """At its second recall a hidden page has an entry of its own, with its recalls; the model sees it from the next fold on."""
+    session = folded_session(12, contents={"max_tokens": 100})
+    hidden = indexes(session, PageState.HIDDEN)[1]
+    session.recall(hidden)
+    session.fade(hidden)
+    assert PageState.HIDDEN == states(session)[hidden]
+    session.recall(hidden)
+    session.fade(hidden)
+    facts = session.facts(hidden)
+    assert (PageState.ARCHIVED, 2, 12) == (facts.state, facts.recall_count, facts.last_recall_turn)
+    assert f"[{hidden}]" in session.contents.render()
+    session._core.state._check()
+    assert session.verify().ok
