@@ -44,7 +44,7 @@ _UNSPACED = re.compile(f"[{CJK}]")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
 _BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
 _MARKUP = str.maketrans(dict.fromkeys("*#|`", ""))
-_ERROR_LINE = re.compile(
+ERROR_LINE = re.compile(
     "^[ \\t>]{0,40}(?:E {2,3}\\S|[\\w.]{0,60}(?:Error|Exception)\\b|\\S{0,80}:\\s?(?:fatal )?error"
     "|[Ee]rror\\b|ERROR|FAILED|FAIL\\b|fatal\\b|panic\\b).{0,240}$",
     re.MULTILINE,
@@ -84,7 +84,7 @@ def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
         inside = units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
         inside = inside[:-1] if inside and inside[-1][1] > end else inside
         cut = _cut(text, start, end, inside, _START_GAP)
-        for line in _ERROR_LINE.finditer(text, start, end):
+        for line in ERROR_LINE.finditer(text, start, end):
             first, last = (bisect_left(cut, place, key=attrgetter("start")) for place in line.span())
             for atom in cut[first:last]:
                 atom.forms = tuple((form, worth * _ERROR_LINE_FACTOR) for form, worth in atom.forms)

@@ -4,13 +4,14 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
+from memci.chapters.page import MessageNode, Page
 from memci.engine.core.core import Core
 from memci.engine.core.indexing import entry_text
 from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
 from memci.engine.history.state import State
-from memci.engine.reading import pages
+from memci.engine.reading import mentions, pages
 from memci.engine.reading.searching import Hit, search
 from memci.errors import CorruptError, UnavailableError
 
@@ -19,23 +20,36 @@ LEAST_SCORE = 0.25
 most of their evidence above it; what is below is rarely about the same."""
 
 _MOST_HITS = 20
+_MOST_HITS_OF_VALUE = 3
+_MOST_VALUES = 4  # that passages are looked for beside one result
+_MOST_LOOKED_UP = 16  # of values that may be rare
+_MOST_READ = 20_000  # characters of a result that are searched for an error
+_USER_SHARE = 2 / 3  # of the tokens of a turn's passages, where tools are offered: the rest is for what these name
 
 Passage: TypeAlias = dict[str, str]
 
 
 def quote(core: Core, budget: int, heard: int) -> int:
-    """Quote passages beside what the user said, before it is answered; once for each message. Costs a search.
+    """Quote passages beside what the user said, or what tools answered, before the next call; once for each message.
 
-    Return the sequence number of the newest message for which they were looked for, which the window notes; *heard* is the last.
+    Of what tools answered, only for rare values that were not in view: see ``_named``. Return the sequence number of the newest
+    message for which passages were looked for, which the window notes; *heard* is the last. Costs a search, or one a value.
     """
     page = core.state.active.open_page
-    if page is None or page.tail is None or page.tail.seq <= heard or not page.only_user:
+    if page is None or page.tail is None or page.tail.seq <= heard:
         return heard  # it has what there was, or had it until something else needed the room
-    query = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
-    left = {} if page.head is None else _leaving(core.state, page.head.seq)
     try:
-        hits = [hit for hit in search(core, query, limit=_MOST_HITS) if hit.score >= LEAST_SCORE]
-        events = _quoted(core, budget, page.tail.seq, hits, left)
+        left: dict[int, int] = {}
+        if page.only_user and page.head is not None:
+            query = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
+            hits = [hit for hit in search(core, query, limit=_MOST_HITS) if hit.score >= LEAST_SCORE]
+            left = _leaving(core.state, page.head.seq)
+        elif page.tail.message.speaker == "tool" and not page.open_calls and (named := _named(core, page)):
+            found = [(value, hit) for value in named for hit in search(core, value, limit=_MOST_HITS_OF_VALUE)]
+            hits = [hit for value, hit in found if value in hit.snippet]
+        else:
+            return heard
+        events = _quoted(core, budget, page.tail, hits, left)
     except (UnavailableError, CorruptError) as error:
         logger().warning("session %r: no passages could be quoted: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
@@ -43,8 +57,8 @@ def quote(core: Core, budget: int, heard: int) -> int:
     if events:
         core.commit(events)
     if events and (passages := events[-1].passages):
-        found = tuple(dict.fromkeys(each["page"] for each in passages))
-        core.monitor.tell(Prefetch(pages=found, tokens=events[-1].tokens))
+        pages_quoted = tuple(dict.fromkeys(each["page"] for each in passages))
+        core.monitor.tell(Prefetch(pages=pages_quoted, tokens=events[-1].tokens))
     return page.tail.seq
 
 
@@ -75,21 +89,51 @@ def _leaving(state: State, opened: int) -> dict[int, int]:
     return {seq: quotes.tokens for seq, quotes in state.recalled.quotes.items() if sent[seq] <= quotes.tokens}
 
 
-def _quoted(core: Core, budget: int, beside: int, hits: list[Hit], left: Mapping[int, int]) -> list[PassagesQuoted]:
+def _named(core: Core, page: Page) -> list[str]:
+    """Return rare values in the arguments of the last calls, and in errors that answer them, that were not in view before.
+
+    Those that pages out of view hold: what was known of a file, or how an error ended. O(window) where there are such values.
+    """
+    from memci.archive.summarizers.passage import ERROR_LINE  # noqa: PLC0415 (compiles many patterns)
+
+    last: list[MessageNode] = []
+    for node in reversed(list(page.nodes())):
+        last.append(node)
+        if node.message.calls:
+            break
+    texts = [call.arguments for node in last for call in node.message.calls]
+    texts += [
+        line[0] for node in last if node.message.answers for line in ERROR_LINE.finditer(entry_text(node.message)[:_MOST_READ])
+    ]
+    said = dict.fromkeys(value for text in texts for value in mentions.values(text))
+    new = {node.message.raw for node in last}
+    shown = [message.raw for message in core.lay_out(core.state, core.state.settled).view.messages if message.raw not in new]
+    unseen = [value for value in said if not any(value.encode("utf-8", "replace") in raw for raw in shown)]
+    return [value for value in unseen[:_MOST_LOOKED_UP] if mentions.is_rare(core, value, hidden=1)][:_MOST_VALUES]
+
+
+def _quoted(core: Core, budget: int, beside: MessageNode, hits: list[Hit], left: Mapping[int, int]) -> list[PassagesQuoted]:
     """Return the events that quote the best hits, as far as there is room, and let others leave."""
     state, recall = core.state, core.config.recall
     others = {seq: quotes for seq, quotes in state.recalled.quotes.items() if seq not in left}
+    tools = state.settled is not None and state.settled.tools_tokens > 0
+    most = recall.passages_tokens * (_USER_SHARE if tools and beside.message.from_user else 1)
+    open_seqs = state.open_seqs()
+    most -= sum(each.tokens for seq, each in others.items() if seq in open_seqs) * state.scale
     room = recall.max_share * budget - sum(each.tokens for each in state.recalled.attachments.values()) * state.scale
-    if recall.passages_tokens + sum(each.tokens for each in others.values()) * state.scale > room:
-        others, left = {}, dict.fromkeys(state.recalled.quotes, 0)
-    most = math.floor(min(recall.passages_tokens, room) / state.scale)
+    if most + sum(each.tokens for each in others.values()) * state.scale > room:
+        left = dict.fromkeys((seq for seq in state.recalled.quotes if seq not in open_seqs), 0)
+        others = {seq: quotes for seq, quotes in state.recalled.quotes.items() if seq in open_seqs}
+        room -= sum(each.tokens for each in others.values()) * state.scale
+    most = math.floor(min(most, room) / state.scale)
     known = {(each["address"], each["text"]) for quotes in others.values() for each in quotes.passages}
-    event = PassagesQuoted(beside=beside, passages=[], tokens=0)
+    event = PassagesQuoted(beside=beside.seq, passages=[], tokens=0)
     for hit in hits:
         new = [each for each in _passages(core, hit) if (each["address"], each["text"]) not in known]
-        more = _event(core, beside, [*event.passages, *new])
+        more = _event(core, beside.seq, [*event.passages, *new])
         if new and more.tokens <= most:
             event = more
+            known.update((each["address"], each["text"]) for each in new)
     return dropped(left) + ([event] if event.passages else [])
 
 

@@ -256,3 +256,49 @@ def test_journals_with_prefetched_pages_load() -> None:
     session.rewind(entry.address)
     assert [] == indexes(session, PageState.ATTACHED)
     assert window.to_json() == session.render(window.seq).to_json()
+
+
+def called(arguments: str, answer: str = "done") -> Session:
+    """Return a session with an archived page about a file and an error, in which a call was just answered."""
+    session = open_session(recall={"passages_tokens": 500})
+    session.extend([user("Fix it"), calling("a", arguments='{"path": "src/billing/invoice_totals.py"}')])
+    session.extend([result("a", "RoundingError: 0.1 in line 12"), assistant("RoundingError went away with Decimal in line 12.")])
+    talk(session, 9, first=2)
+    session.fold("all")
+    session.evict("usr-1..9")
+    session.fold()
+    session.append(user("go on, as ask10x3 says"))
+    session.window()
+    session.extend([calling("b", arguments=arguments), result("b", answer)])
+    return session
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer", "address"),
+    [
+        ('{"file": "src/billing/invoice_totals.py"}', "done", "usr-1/2"),
+        ('{"command": "test"}', "RoundingError: 0.2 in line 40", "usr-1/3"),
+    ],
+)
+def test_what_a_call_or_an_error_names_is_quoted(arguments: str, answer: str, address: str) -> None:
+    """Passages for a rare value that was not in view stand after the result, where the prefix of the window goes on."""
+    session = called(arguments, answer)
+    before = session.render(session.seq - 2).messages
+    window = session.window()
+    assert before == window.messages[: len(before)]
+    assert window.messages[-1]["content"].startswith("[recalled passages")
+    assert address in quoted(session)
+    seq = session.seq
+    assert window.to_json() == session.window().to_json()
+    assert seq == session.seq
+    session.extend([calling("c", arguments=arguments), result("c", answer)])
+    assert 1 == len(blocks(session))
+
+
+@pytest.mark.parametrize(("arguments", "answer"), [('{"command": "test"}', "done"), ('{"file": "ask10x3"}', "of say3x4")])
+def test_a_call_that_names_nothing_known_quotes_nothing(arguments: str, answer: str) -> None:
+    """Plain words, what stands in view already, and results without an error bring no passage."""
+    session = called(arguments, answer)
+    before = len(blocks(session))
+    session.extend([calling("c", arguments=arguments), result("c", answer)])
+    assert before == len(blocks(session))
