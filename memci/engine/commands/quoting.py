@@ -1,7 +1,7 @@
 """Passages that stand beside a message before it is answered, without being asked for: short quotes of earlier pages."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from memci.chapters.page import MessageNode, Page
@@ -10,7 +10,6 @@ from memci.engine.core.indexing import entry_text
 from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
-from memci.engine.history.state import State
 from memci.engine.reading import mentions, pages
 from memci.engine.reading.searching import Hit, search
 from memci.errors import CorruptError, UnavailableError
@@ -39,17 +38,15 @@ def quote(core: Core, budget: int, heard: int) -> int:
     if page is None or page.tail is None or page.tail.seq <= heard:
         return heard  # it has what there was, or had it until something else needed the room
     try:
-        left: dict[int, int] = {}
-        if page.only_user and page.head is not None:
+        if page.only_user:
             query = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
             hits = [hit for hit in search(core, query, limit=_MOST_HITS) if hit.score >= LEAST_SCORE]
-            left = _leaving(core.state, page.head.seq)
         elif page.tail.message.speaker == "tool" and not page.open_calls and (named := _named(core, page)):
             found = [(value, hit) for value in named for hit in search(core, value, limit=_MOST_HITS_OF_VALUE)]
             hits = [hit for value, hit in found if value in hit.snippet]
         else:
             return heard
-        events = _quoted(core, budget, page.tail, hits, left)
+        events = _quoted(core, budget, page.tail, hits)
     except (UnavailableError, CorruptError) as error:
         logger().warning("session %r: no passages could be quoted: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
@@ -76,19 +73,6 @@ def dropped(seqs: Collection[int]) -> list[PassagesQuoted]:
     return [PassagesQuoted(beside=seq, passages=[], tokens=0) for seq in seqs]
 
 
-def _leaving(state: State, opened: int) -> dict[int, int]:
-    """Return the passages that go when the user speaks at *opened*, with their sizes.
-
-    It is those after which no more was sent than they hold, so that the provider's cache loses less than the window wins. Others
-    stay until the next fold.
-    """
-    nodes = [node for node in state.active.message_list if node.seq < opened]
-    while nodes and nodes[-1].message.role == "assistant":  # the answer was not sent yet
-        nodes.pop()
-    sent = {seq: sum(node.tokens for node in nodes if node.seq >= seq) for seq in state.recalled.quotes}
-    return {seq: quotes.tokens for seq, quotes in state.recalled.quotes.items() if sent[seq] <= quotes.tokens}
-
-
 def _named(core: Core, page: Page) -> list[str]:
     """Return rare values in the arguments of the last calls, and in errors that answer them, that were not in view before.
 
@@ -112,19 +96,22 @@ def _named(core: Core, page: Page) -> list[str]:
     return [value for value in unseen[:_MOST_LOOKED_UP] if mentions.is_rare(core, value, hidden=1)][:_MOST_VALUES]
 
 
-def _quoted(core: Core, budget: int, beside: MessageNode, hits: list[Hit], left: Mapping[int, int]) -> list[PassagesQuoted]:
-    """Return the events that quote the best hits, as far as there is room, and let others leave."""
+def _quoted(core: Core, budget: int, beside: MessageNode, hits: list[Hit]) -> list[PassagesQuoted]:
+    """Return the events that quote the best hits, as far as there is room.
+
+    Others leave when the user speaks again, and when the share is full: that was cheaper than to send them until the next fold.
+    """
     state, recall = core.state, core.config.recall
-    others = {seq: quotes for seq, quotes in state.recalled.quotes.items() if seq not in left}
+    open_seqs, left = state.open_seqs(), list[int]()
+    others = dict(state.recalled.quotes)
     tools = state.settled is not None and state.settled.tools_tokens > 0
     most = recall.passages_tokens * (_USER_SHARE if tools and beside.message.from_user else 1)
-    open_seqs = state.open_seqs()
     most -= sum(each.tokens for seq, each in others.items() if seq in open_seqs) * state.scale
     room = recall.max_share * budget - sum(each.tokens for each in state.recalled.attachments.values()) * state.scale
-    if most + sum(each.tokens for each in others.values()) * state.scale > room:
-        left = dict.fromkeys((seq for seq in state.recalled.quotes if seq not in open_seqs), 0)
-        others = {seq: quotes for seq, quotes in state.recalled.quotes.items() if seq in open_seqs}
-        room -= sum(each.tokens for each in others.values()) * state.scale
+    if beside.message.from_user or most + sum(each.tokens for each in others.values()) * state.scale > room:
+        left = [seq for seq in others if seq not in open_seqs]
+        others = {seq: quotes for seq, quotes in others.items() if seq in open_seqs}
+    room -= sum(each.tokens for each in others.values()) * state.scale
     most = math.floor(min(most, room) / state.scale)
     known = {(each["address"], each["text"]) for quotes in others.values() for each in quotes.passages}
     event = PassagesQuoted(beside=beside.seq, passages=[], tokens=0)
