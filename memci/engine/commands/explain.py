@@ -96,13 +96,7 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
     elif index in state.system:
         yield "It is a part of the system prompt, which never folds."
     elif where is PageState.ACTIVE:
-        yield (
-            f"The window holds {numbers['window_tokens']} tokens; pages fold above {numbers['high_tokens']}, oldest first, "
-            f"down to {numbers['low_tokens']}, and the last {numbers['min_pages']} pages only when a window has no room."
-        )
-        page = state.active.find_page(index)
-        if page is not None and page.open_calls:
-            yield "A call in it waits for its result: it folds only when a window has no room."
+        yield from _of_active(core, index, numbers)
     else:
         yield f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
         if where is PageState.ATTACHED:
@@ -121,6 +115,19 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
     yield from _quoted(state, index)
     if numbers["pinned"]:
         yield "It is pinned: its entry is never evicted."
+
+
+def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:
+    yield (
+        f"The window holds {numbers['window_tokens']} tokens; pages fold above {numbers['high_tokens']}, oldest first, "
+        f"down to {numbers['low_tokens']}, and the last {numbers['min_pages']} pages only when a window has no room."
+    )
+    page = core.state.active.find_page(index)
+    if page is not None and page.open_calls:
+        yield "A call in it waits for its result: it folds only when a window has no room."
+    trimmed = sum(bool(node.trimmed) for node in page.nodes()) if page is not None else 0
+    if trimmed:
+        yield f"Of {trimmed} long results in it only beginning, end and errors are shown, until it folds."
 
 
 def _attached(core: Core, index: str) -> str:

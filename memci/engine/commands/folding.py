@@ -11,6 +11,7 @@ from memci.archive.contents.working_set import LATEST, Note, WorkingSet, as_valu
 from memci.archive.summarizers.summary import Summary, plain_words
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
+from memci.engine.commands import trimming
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, SummaryFailed, logger
 from memci.engine.history import blocks
@@ -36,7 +37,7 @@ def fold_at_marks(core: Core) -> None:
 
     def fold_planned(core: Core) -> None:
         plan = planner.plan(core.state, core.config, core.lay_out)
-        if plan.pages:
+        if plan.pages or plan.trimmed:
             fold(core, plan)
 
     try:
@@ -69,6 +70,10 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     """
     state, config = core.state, core.config
     before = core.lay_out(state, state.settled).tokens
+    trims = trimming.trims(core, plan.trimmed)
+    if trims and not plan.pages:
+        core.commit(trims)
+        return _told(core, before, plan.reason)
     folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
     usual = planner.contents_limit(state, config, config.budget.tokens)
     working = _working(core, folded, usual) if folded else None
@@ -114,18 +119,9 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         contents_tokens=contents_tokens(core, shrinkage.entries),
         working=working,
     )
-    core.commit([event])
-    seq = state.seq
+    core.commit([*trims, event])
     core.catch_up()
-    done = Fold(
-        pages=tuple(page.index for page in folded),
-        evicted=tuple(index for index, _ in shrinkage.evicted),
-        tokens_before=before,
-        tokens_after=core.lay_out(state, state.settled).tokens,
-        reason=plan.reason,
-        seq=seq,
-    )
-    core.monitor.tell(done)
+    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted])
     if shrinkage.evicted:
         core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
     return done
@@ -143,8 +139,13 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     before = core.lay_out(core.state, core.state.settled).tokens
     values = [page_value(pages.load(core, index)) for index in last.folded]
     core.commit([FoldUndone(pages=values, contents_tokens=contents_tokens(core, entries_before_fold(core.state)))])
-    after = core.lay_out(core.state, core.state.settled).tokens
-    done = Fold(pages=last.folded, tokens_before=before, tokens_after=after, reason="undo", seq=core.state.seq)
+    return _told(core, before, "undo", last.folded)
+
+
+def _told(core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = ()) -> Fold:
+    """Tell observers of what was committed just now, and return it."""
+    after, seq = core.lay_out(core.state, core.state.settled).tokens, core.state.seq
+    done = Fold(pages=tuple(pages), evicted=tuple(evicted), tokens_before=before, tokens_after=after, reason=reason, seq=seq)
     core.monitor.tell(done)
     return done
 

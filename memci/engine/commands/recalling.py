@@ -41,7 +41,7 @@ def recall(core: Core, index: str) -> Page:
         return _attach(core, index, 0)
     facts = pages.get_facts(core, index)
     if facts.state in _VERBATIM:
-        if index not in folds_next(core):
+        if index not in next_steps(core)[0]:
             return pages.load(core, index)
         folding.fold(core, FoldPlan(pages=(index,), reason="budget"))
         facts = pages.get_facts(core, index)
@@ -56,14 +56,19 @@ def recall(core: Core, index: str) -> Page:
     return page
 
 
-def folds_next(core: Core) -> Sequence[str]:
-    """Return the pages that the next window folds, once it holds the answer to whoever recalls a page. O(visible)."""
+def next_steps(core: Core) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the pages that the next window folds, and those that it trims, once it holds the answer to whoever recalls a page.
+
+    O(visible).
+    """
     state, budget = core.state, max(planner.next_budget(core.state, core.config) - RECEIPT_TOKENS, 1)
-    if core.next_folds[0] != state.seq:
+    if core.next_steps[0] != state.seq:
         layout = core.lay_out(state, None if state.settled is None else attrs.evolve(state.settled, excerpts={}))
-        folded = planner.plan_budget(state, core.config, layout, budget).pages if layout.tokens > budget else ()
-        core.next_folds = (state.seq, folded)
-    return core.next_folds[1]
+        plan = (
+            planner.plan_budget(state, core.config, layout, budget) if layout.tokens > budget else FoldPlan(pages=(), reason="")
+        )
+        core.next_steps = (state.seq, plan.pages, plan.trimmed)
+    return core.next_steps[1:]
 
 
 def _attach(core: Core, index: str, recall_count: int, again: Sequence[PageRestored] = ()) -> Page:

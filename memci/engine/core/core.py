@@ -14,7 +14,7 @@ from memci.archive.contents.working_set import render
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.summarizers.summary import Summarizer
-from memci.chapters.page import Page
+from memci.chapters.page import MessageNode, Page
 from memci.engine.core import indexing
 from memci.engine.core.indexing import mark_at, mark_of
 from memci.engine.core.monitor import Monitor, logger
@@ -82,7 +82,8 @@ class Core:
     lost: bool = False  # the store failed: the session must be loaded again
     closed: bool = False
     view: View | None = None  # what the last window showed, while nothing but messages came in since
-    next_folds: tuple[int, Sequence[str]] = (-1, ())  # which pages the next window folds, and after which event that was asked
+    # Which pages the next window folds, and which it trims, and after which event that was asked.
+    next_steps: tuple[int, Sequence[str], Sequence[str]] = (-1, (), ())
     policy: dict[str, Any] = attrs.field(init=False)  # what of the config decides what a window holds, as the journal holds it
     indexed: "PageIndex | None" = None  # once it was asked for
     _last_snapshot: int = 0
@@ -102,7 +103,7 @@ class Core:
 
     def _take_over(self, kept: KeptState) -> None:
         self.state, self._mark, self._last_snapshot = kept
-        self._newest, self.next_folds = b"", (-1, ())
+        self._newest, self.next_steps = b"", (-1, (), ())
 
     def load(self, kept: KeptState | None = None) -> None:
         """Bring the state to the journal's head, from a kept state if that goes on: it reads that state's last record and on."""
@@ -372,15 +373,22 @@ class Core:
         text = blocks.stub_text(f"{index}/{position}", message, tokens, offered=True, characters=characters)
         return self.count(self.state.wire.shortened(message, text)) + _STUB_SLACK
 
+    def count_trimmed(self, index: str, position: int, message: Message, tokens: int, bounds: Sequence[int]) -> int:
+        """Return at most how many tokens a result has that is trimmed to these stretches of its text."""
+        text = blocks.trimmed_text(f"{index}/{position}", message, tokens, bounds, offered=True)
+        return self.count(self.state.wire.shortened(message, text)) + _STUB_SLACK
+
     def _recounted(self) -> dict[str, object]:
         """Return what ``SessionConfigured.counted`` holds: tokens and stub tokens of all that the state shows. O(visible)."""
         state = self.state
 
         def sizes(page: Page) -> list[list[int]]:
-            return [
-                [tokens := self.count(node.message), self.count_stub(page.index, position, node.message, tokens)]
-                for position, node in enumerate(page.nodes(), start=1)
-            ]
+            return [size(page.index, position, node) for position, node in enumerate(page.nodes(), start=1)]
+
+        def size(index: str, position: int, node: MessageNode) -> list[int]:
+            message, tokens = node.message, self.count(node.message)
+            shown = [self.count_trimmed(index, position, message, tokens, node.trimmed[1:])] if node.trimmed else []
+            return [tokens, self.count_stub(index, position, message, tokens), *shown]
 
         return {
             "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},

@@ -41,8 +41,9 @@ def zone(tokens: int, budget: int) -> Zone:
 class Fold:
     """A fold that happened, for its ``reason``: ``marks``, ``command``, ``budget`` or ``undo``.
 
-    ``pages`` left the window, oldest first, or with ``undo`` came back; ``evicted`` are the indexes of the entries that left the
-    contents page with it; ``seq`` is the event's sequence number, 0 when nothing was to be done.
+    ``pages`` left the window, oldest first, or with ``undo`` came back; where there are none, long results were trimmed, or the
+    window shows a newer contents page. ``evicted`` are the indexes of the entries that left the contents page with it; ``seq`` is
+    the event's sequence number, 0 when nothing was to be done.
     """
 
     pages: tuple[str, ...]

@@ -30,7 +30,7 @@ _LISTS = ("lines", "keywords", "words", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
 _NOTHING_OF_PAGES = (
-    *("answer_noted", "mentioned", "faded", "evicted", "pinned", "erased"),
+    *("answer_noted", "mentioned", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked"),
 )
 

@@ -27,6 +27,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912 
             state.answers = (*state.answers, event.sha256)[-MOST_ANSWERS:]
         case events.PagesFolded():
             _fold(state, event)
+        case events.ResultsTrimmed():
+            _trim(state, event)
         case events.WindowSettled():
             state.settled = event
         case events.PageRecalled():
@@ -262,8 +264,9 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
 
 
 def _resize(page: Page, counted: list[list[int]]) -> None:
-    for node, (tokens, stub_tokens) in zip(page.nodes(), counted, strict=True):
+    for node, (tokens, stub_tokens, *shown) in zip(page.nodes(), counted, strict=True):
         node.tokens, node.stub_tokens = tokens, stub_tokens
+        node.trimmed = (*shown, *node.trimmed[len(shown) :])
 
 
 def _recount(page: Page, counted: list[list[int]]) -> None:
@@ -303,6 +306,15 @@ def _fold(state: State, event: events.PagesFolded) -> None:
         noted = state.working.noted(working["clock"], from_values(working["notes"]))
         state.working = attrs.evolve(noted, shown=from_values(working["shown"]), tokens=working["tokens"])
     _publish(state, event.contents_tokens)
+
+
+def _trim(state: State, event: events.ResultsTrimmed) -> None:
+    """Show only some stretches of results. O(entries of their pages)."""
+    for index, results in event.results.items():
+        page = state.active.find_page(index)
+        assert page is not None, index
+        for node in page.nodes():
+            node.trimmed = tuple(results.get(str(node.seq), node.trimmed))
 
 
 def _take_out(state: State, folded: Sequence[str]) -> None:
@@ -422,6 +434,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
         page.detach()
     elif page is not None:
         page.cut(event.position)
+    _show_open_page(state)
     gone = number if event.removed else number + 1
     last = state.active.message_list.tail
     for index, attachment in list(state.recalled.attachments.items()):
@@ -440,6 +453,13 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.last_fold = None
     if event.contents_tokens is not None:
         _publish(state, event.contents_tokens)
+
+
+def _show_open_page(state: State) -> None:
+    """Show the page whole that is open again. O(its entries)."""
+    page = state.active.open_page
+    for node in page.nodes() if page is not None else ():
+        node.trimmed = ()
 
 
 def entries_before_page(state: State, number: int, left: Mapping[int, Directory]) -> list[Item]:

@@ -67,12 +67,23 @@ def stub_text(address: str, message: Message, tokens: int, *, offered: bool, cha
     """Return what stands for a large entry: its size, how it begins and ends, and the tool that reads it if that is *offered*."""
     text = text_of(message.value())
     text = " ".join(text.split()) if characters == STUB_CHARACTERS else described(text, address)
-    read = f"; read it with read_page({address!r})" if offered else ""
-    note = f"[{address}: {tokens:,} tokens, kept whole{read}]"
+    note = _note(address, tokens, offered=offered)
     head, tail = _fitting(text, characters * 2 // 3), _fitting(text[::-1], characters // 3)[::-1]
     if len(text) <= len(head) + len(tail):
         return f"{note} {text}".rstrip()
     return f"{note} {head} […] {tail}"
+
+
+def trimmed_text(address: str, message: Message, tokens: int, bounds: Sequence[int], *, offered: bool) -> str:
+    """Return what stands for a trimmed result: what a stub says, and the stretches of its text between these bounds."""
+    text = text_of(message.value())
+    stretches = (" ".join(text[start:end].split()) for start, end in zip(bounds[::2], bounds[1::2], strict=True))
+    return f"{_note(address, tokens, offered=offered)} {' […] '.join(stretches)}".rstrip()
+
+
+def _note(address: str, tokens: int, *, offered: bool) -> str:
+    read = f"; read it with read_page({address!r})" if offered else ""
+    return f"[{address}: {tokens:,} tokens, kept whole{read}]"
 
 
 def _fitting(text: str, room: int) -> str:

@@ -105,6 +105,13 @@ class PagesFolded(_Kind, kind="folded"):
 
 
 @attrs.frozen(kw_only=True)
+class ResultsTrimmed(_Kind, kind="trimmed"):
+    """Of long results of tools, only stretches of the text are shown until their pages fold."""
+
+    results: dict[str, dict[str, list[int]]]  # by page and seq: tokens of what is shown, and the bounds of each stretch
+
+
+@attrs.frozen(kw_only=True)
 class FoldUndone(_Kind, kind="fold_undone"):
     """The pages of the last fold are back in view."""
 
@@ -285,6 +292,7 @@ Event: TypeAlias = (
     | SystemSet
     | PageBegan
     | PagesFolded
+    | ResultsTrimmed
     | FoldUndone
     | PageRecalled
     | PassagesQuoted

@@ -26,6 +26,8 @@ def page_value(page: Page, written: Written = Message.value) -> dict[str, Any]:
     value = _value(page, written)
     for node, entry in zip(page.nodes(), value["entries"], strict=True):
         entry |= {"tokens": node.tokens, "stub_tokens": node.stub_tokens}
+        if node.trimmed:
+            entry["trimmed"] = node.trimmed
     return {**value, "name": page.name}
 
 
@@ -44,7 +46,7 @@ def page_from_value(value: Mapping[str, Any], facts: Callable[[dict[str, Any]], 
     for entry in value["entries"]:
         message = facts(entry["message"]).marked(entry.get("attp"))
         kept = {name: entry[name] for name in ("tokens", "seq", "stub_tokens", "at")}
-        page.add(MessageNode(message=message, **kept))
+        page.add(MessageNode(message=message, trimmed=tuple(entry.get("trimmed", ())), **kept))
         for call_id in message.answers:
             if call_id in page.open_calls:
                 page.answer(call_id)

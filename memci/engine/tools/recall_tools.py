@@ -11,7 +11,7 @@ from memci.attp.toolbox import Toolbox
 from memci.chapters.address import is_root, segment_of
 from memci.chapters.dates import dates, moment
 from memci.chapters.page import MessageNode, Page
-from memci.engine.commands.recalling import folds_next, recall
+from memci.engine.commands.recalling import next_steps, recall
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
 from memci.engine.reading.searching import Hit, search
@@ -193,13 +193,13 @@ class RecallToolbox(Toolbox):
         Example:
             recall_page("usr-12")
         """
-        before, folding = list(self._core.state.recalled.attachments), folds_next(self._core)
+        before, folding = list(self._core.state.recalled.attachments), next_steps(self._core)[0]
         name = pages.page_index(_index(index))
         page = pages.read(self._core, name) if is_root(name) else recall(self._core, name)
         where = _stands(self._core, page)
         if gone := [each for each in before if each not in self._core.state.recalled]:
             where += f"; {', '.join(gone)} left the window for it"
-        if gone := [each for each in folds_next(self._core) if each not in folding]:
+        if gone := [each for each in next_steps(self._core)[0] if each not in folding]:
             where += f"; {', '.join(gone)} may leave the window for it"
         facts = pages.read_facts(self._core, page.index)
         title = pages.shown_title(facts.title, _TITLE_CHARACTERS)
@@ -363,7 +363,9 @@ def _stands(core: "Core", page: Page) -> str:
     if is_root(page.index) and not pages.read_facts(core, page.index).tokens:
         return "nowhere, as there is nothing in it yet"
     settled, read = core.state.settled, f'read it in parts with read_page("{page.index}", start=0)'
-    if page.chapter is not None and settled is not None and any(node.seq in settled.stubs for node in page.nodes()):
+    stubs = settled.stubs if settled is not None else ()
+    in_part = any(node.trimmed or node.seq in stubs for node in page.nodes()) or page.index in next_steps(core)[1]
+    if page.chapter is not None and in_part:
         return f"where it was said, with a stub for what is too large there: {read}"
     if page.chapter is not None:
         return "in full, where it was said"

@@ -1,7 +1,7 @@
 """What stands in a window, part by part, in its order. Reads the state and nothing else."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import attrs
@@ -33,10 +33,11 @@ class Layout:
     counted: int  # its size by the counter, before the scale
     scale: float
     view: "View"
+    spared: Mapping[str, int] = attrs.field(factory=dict)  # tokens that trimming would take from pages, scaled
 
     def page(self, index: str) -> int:
         """Return what the messages of a page take at least, scaled; 0 for a page that is not in it."""
-        return math.floor(self.view.page_tokens.get(index, 0) * self.scale)
+        return math.floor(self.view.page_tokens.get(index, 0) * self.scale) - self.spared.get(index, 0)
 
 
 class View:
@@ -204,10 +205,14 @@ class View:
             self._put("open", message, blocks.no_result_tokens(call), page.index)
 
     def _shown(self, address: str, node: MessageNode) -> tuple[Message, int]:
-        if node.seq not in self._stubs or not node.stub_tokens:  # what was erased since has none
+        if not node.stub_tokens or not (node.trimmed or node.seq in self._stubs):  # what was erased since has none
             return node.message, node.tokens
-        characters, tokens = self._excerpts.get(str(node.seq), (blocks.STUB_CHARACTERS, node.stub_tokens))
-        text = blocks.stub_text(address, node.message, node.tokens, offered=self._reads, characters=characters)
+        if node.trimmed:
+            tokens, *bounds = node.trimmed
+            text = blocks.trimmed_text(address, node.message, node.tokens, bounds, offered=self._reads)
+        else:
+            characters, tokens = self._excerpts.get(str(node.seq), (blocks.STUB_CHARACTERS, node.stub_tokens))
+            text = blocks.stub_text(address, node.message, node.tokens, offered=self._reads, characters=characters)
         return self._state.wire.shortened(node.message, text), tokens
 
 

@@ -1,12 +1,12 @@
-"""Which pages fold, and when: pure functions of the state."""
+"""Which pages fold or are trimmed, and when: pure functions of the state."""
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 import attrs
 
-from memci.chapters.page import Page
+from memci.chapters.page import MessageNode, Page
 from memci.engine.history.state import USER, State
 from memci.engine.settings.config import Config
 from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbed
@@ -18,14 +18,20 @@ SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
 LEAST_CONTENTS_SHARE = 0.15  # of the room beside the system part, which the contents page may take in any case
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
+TRIM_SHARE = 0.1  # of the budget: what trimming frees at least, as it costs words that were in view
+LONG_FACTOR = 2  # a result is trimmed that has so many times the tokens of its stub
+
 OPEN_PAGE_SHARE = 0.25  # share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that
+
+_RESULTS = ("tool", "function")
 
 
 @attrs.frozen(kw_only=True)
 class FoldPlan:
-    """What is to fold."""
+    """What is to fold, and what else makes room."""
 
     pages: tuple[str, ...]  # oldest first; empty for nothing
+    trimmed: tuple[str, ...] = ()  # pages that stay, and whose long results are shown in part from then on
     reason: str
     contents_tokens: int | None = None  # to which the contents page shrinks if that evicts nothing; None for its usual limit
 
@@ -46,7 +52,8 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
         return FoldPlan(pages=(), reason="marks")
     most = active.min_pages if over_pages else len(state.active)
     goal = low_mark(state, config, layout, budget) if is_over else math.inf
-    return FoldPlan(pages=tuple(_oldest(state, config, layout, goal, most)), reason="marks")
+    layout = _trimmed(state, layout, goal, budget)
+    return _planned(layout, _oldest(state, config, layout, goal, most), reason="marks")
 
 
 def plan_command(state: State, config: Config, pages: Collection[str] | None, lay: Lay = lay_out) -> FoldPlan:
@@ -57,7 +64,8 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None, la
     layout = lay(state, state.settled)
     low = low_mark(state, config, layout, config.budget.tokens)
     most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
-    return FoldPlan(pages=tuple(_oldest(state, config, layout, low, most)), reason="command")
+    layout = _trimmed(state, layout, low, config.budget.tokens)
+    return _planned(layout, _oldest(state, config, layout, low, most), reason="command")
 
 
 def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
@@ -74,6 +82,7 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
         contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
         spared = math.floor((now - contents) * state.scale)
         goal = budget * (1 - config.recall.max_share) + spared
+    layout = _trimmed(state, layout, goal, budget)
     folded = set(_oldest(state, config, layout, goal, len(state.active)))
     left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.page(index) for index in folded)
     for page in state.active.pages():
@@ -82,8 +91,8 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
         if page.index not in folded:
             folded.add(page.index)
             left -= layout.page(page.index)
-    order = tuple(page.index for page in state.active.pages() if page.index in folded)
-    return FoldPlan(pages=order, reason="budget", contents_tokens=contents)
+    order = (page.index for page in state.active.pages() if page.index in folded)
+    return attrs.evolve(_planned(layout, order, reason="budget"), contents_tokens=contents)
 
 
 def next_budget(state: State, config: Config) -> int:
@@ -163,6 +172,41 @@ def _raw_tokens(state: State) -> float:
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.settled.tools_tokens if state.settled else 0
     return tokens * state.scale
+
+
+def _planned(layout: Layout, folded: Iterable[str], *, reason: str) -> FoldPlan:
+    pages = tuple(folded)
+    return FoldPlan(pages=pages, trimmed=tuple(index for index in layout.spared if index not in pages), reason=reason)
+
+
+def long_results(state: State, page: Page) -> Iterator[tuple[int, MessageNode]]:
+    """Yield the results in a page that can be trimmed, each with its position. O(entries)."""
+    stubs = state.settled.stubs if state.settled is not None else ()
+    for position, node in enumerate(page.nodes(), start=1):
+        is_whole = not node.trimmed and node.seq not in stubs
+        if node.message.speaker in _RESULTS and is_whole and 0 < LONG_FACTOR * node.stub_tokens <= node.tokens:
+            yield position, node
+
+
+def _trimmed(state: State, layout: Layout, goal: float, budget: int) -> Layout:
+    """Return about what is left when complete pages are trimmed, the oldest first, until *goal* tokens are. O(visible).
+
+    Where all of them would bring too little, none is. Trimming costs nothing beside the folds that it is done in the place of:
+    window and cache go down to the same mark.
+    """
+    over = own_tokens(state, layout) - goal
+    spared = dict[str, int]()
+    for page in state.active.pages() if over > 0 else ():
+        if _is_complete(state, page):
+            tokens = sum(node.tokens - node.stub_tokens for _, node in long_results(state, page))
+            spared[page.index] = math.floor(tokens * state.scale)
+    if sum(spared.values()) < TRIM_SHARE * budget:
+        return layout
+    needed = dict[str, int]()
+    for index, tokens in spared.items():
+        if tokens and sum(needed.values()) < over:
+            needed[index] = tokens
+    return attrs.evolve(layout, tokens=layout.tokens - sum(needed.values()), spared=needed)
 
 
 def _oldest(state: State, config: Config, layout: Layout, goal: float, most: int) -> Iterator[str]:

@@ -36,6 +36,7 @@ def node(value: Value, seq: int) -> MessageNode:
         tokens=400 + seq,
         seq=seq,
         stub_tokens=40,
+        trimmed=(90, 0, 120, 300, 400),
         at=f"2026-03-0{seq}T00:00:00+00:00",
     )
 
