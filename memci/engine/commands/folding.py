@@ -76,7 +76,8 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         return _told(core, before, plan.reason)
     folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
     usual = planner.contents_limit(state, config, config.budget.tokens)
-    working = _working(core, folded, usual) if folded else None
+    shortened = {int(seq) for event in trims for results in event.results.values() for seq in results}
+    working = _working(core, folded, usual, shortened) if folded else None
     most = usual - (state.working.tokens if working is None else working["tokens"])
     low_share = config.contents.low_share if limit is None or limit >= most else 1.0
     limit = most if limit is None else min(limit, most)
@@ -228,8 +229,11 @@ def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collect
     return sorted(items, key=lambda item: page_number(item.index))
 
 
-def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
-    """Return what the working set takes from pages that fold, and what it shows then: nothing that stays in view beside it."""
+def _working(core: Core, folded: Sequence[Page], limit: int, shortened: Collection[int]) -> dict[str, Any]:
+    """Return what the working set takes from pages that fold, and what it shows then: nothing that stays in view beside it.
+
+    What is *shortened* by this fold stays in view in part only, and so does what was before.
+    """
     from memci.archive.contents.noting import notes_of  # noqa: PLC0415 (compiles many patterns)
 
     state, gone = core.state, {page.index for page in folded}
@@ -241,8 +245,8 @@ def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
         page for page in (state.active.find_page(state.turn_page), state.opening) if page and page.index == state.turn_page
     ]
     nodes = [node for page in left for node in page.nodes()] + [node for page in opening[:1] for node in opening_of(page).nodes()]
-    stubs = state.settled.stubs if state.settled is not None else ()
-    text = b"\n".join(node.message.raw for node in nodes if node.seq not in stubs)
+    partly = {*shortened, *(state.settled.stubs if state.settled is not None else ())}
+    text = b"\n".join(node.message.raw for node in nodes if node.seq not in partly and not node.trimmed)
     newer = {note.kind for note in notes_of(((page.index, node.message) for page in left for node in page.nodes()), clock)}
 
     def in_view(note: Note) -> bool:
