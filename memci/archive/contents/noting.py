@@ -127,7 +127,7 @@ def _names(text: str, *, said: bool) -> Iterator[tuple[Kind, str]]:
             text[match.end() : match.end() + 1],
         )
         last = piece.rstrip("/").rpartition("/")[2]
-        if after != "(" and _is_file(piece, last, said=said):
+        if after != "(" and _is_file(piece, last):
             if len(last) <= _LONGEST_NAME:
                 yield Kind.FILE, "/".join(piece.rstrip("/").split("/")[-2:]).lstrip("/")
         elif _UUID.fullmatch(piece):
@@ -137,13 +137,11 @@ def _names(text: str, *, said: bool) -> Iterator[tuple[Kind, str]]:
             yield from ((Kind.NAME, word) for word in _WORD.findall(piece) if _is_identifier(word, said=said))
 
 
-def _is_file(piece: str, last: str, *, said: bool) -> bool:
-    """Return whether it is a file's name or a way to one; what is *said* has slashes for other reasons too."""
+def _is_file(piece: str, last: str) -> bool:
+    """Return whether it is a file's name, or a way to one; branches and packages have slashes too."""
     stem, _, extension = last.rpartition(".")
-    if stem and extension in EXTENSIONS:
-        return True
-    is_way = piece[:1] in ("/", "~", ".") or (not said and piece.count("/") > 1)
-    return bool(last) and "/" in piece[1:-1] and is_way and not piece.startswith("//")
+    is_way = piece[:1] in ("/", "~", ".") and not piece.startswith("//") and "/" in piece[1:-1]
+    return bool(stem and extension in EXTENSIONS) or (is_way and bool(last) and not stem)
 
 
 def _is_identifier(word: str, *, said: bool) -> bool:

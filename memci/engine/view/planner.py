@@ -13,9 +13,9 @@ from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbe
 
 # With ``low_water`` and ``contents.max_tokens`` at ``auto``: what verbatim pages have on average of the budget, and by which
 # share of that they are more before a fold and less after it; of short pages, as in talk, and of long ones, as of agents.
-VERBATIM_SHARES, SWING_SHARES = (0.37, 0.47), (0.3, 0.45)
+VERBATIM_SHARES, SWING_SHARES = (0.38, 0.475), (0.3, 0.45)
 SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
-LEAST_CONTENTS_SHARE = 0.15  # of the room beside the system part, which the contents page may take in any case
+LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the contents page may take in any case
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
 TRIM_SHARE = 0.1  # of the budget: what trimming frees at least, as it costs words that were in view
