@@ -373,7 +373,7 @@ class IndexWriter:
             self.drop_page(index)
             return
         self.change_page(index, entries=left, first_seq=first, last_seq=last)
-        if self._db.one("SELECT 1 FROM text JOIN page USING (id) WHERE name = ?", index):
+        if index in self._waiting or self._db.one("SELECT 1 FROM text JOIN page USING (id) WHERE name = ?", index):
             self.index_page(index)
 
     def _page_id(self, index: str) -> int:

@@ -22,9 +22,10 @@ def facts(index: str, state: PageState = PageState.ACTIVE, first: int = 1, last:
 
 
 def add(writer: IndexWriter, page: str, texts: dict[int, str], *, key: str | None = None) -> None:
-    """Add a page with a user's entry at each sequence number, and make it searchable."""
+    """Add a page with a user's entry at each sequence number, which is its hour too, and make it searchable."""
     for position, (seq, text) in enumerate(texts.items(), start=1):
-        writer.add_entry(seq=seq, page=page, position=position, role="user", text=text, at="2026-03-01T10:00:00Z", key=key)
+        at = f"2026-03-01T{seq:02}:00:00Z"
+        writer.add_entry(seq=seq, page=page, position=position, role="user", text=text, at=at, key=key)
     writer.put_page(facts(page, first=min(texts), last=max(texts)))
     writer.index_page(page)
 
@@ -196,6 +197,21 @@ def test_drop_from_goes_back(index: PageIndex) -> None:
     assert (("usr-1", 1), None) == (index.find_call("c1"), index.find_call("c2"))
     assert index.find_page("usr-2") is None
     assert (["usr-1"], []) == (found(index, "zebra"), found(index, "cherry"))
+
+
+@pytest.mark.parametrize("transactions", [1, 2])
+def test_drop_from_mends_when_a_page_was_said(index: PageIndex, transactions: int) -> None:
+    """The times of a page that is cut are those of the entries left, whether or not it became searchable just before."""
+    with index.write() as writer:
+        add(writer, "usr-1", {1: "apple", 2: "zebra", 3: "cherry"})
+        if transactions == 1:
+            writer.drop_from("usr-1", 3)
+    if transactions == 2:
+        with index.write() as writer:
+            writer.drop_from("usr-1", 3)
+    page = index.find_page("usr-1")
+    assert page is not None
+    assert ("2026-03-01T01:00:00Z", "2026-03-01T02:00:00Z") == (page.first_at, page.last_at)
 
 
 def test_drop_from_the_first_entry_drops_the_page(index: PageIndex) -> None:

@@ -89,6 +89,8 @@ def directory(first: int, last: int) -> Directory:
         pages=last - first + 1,
         archived_turn=4,
         last_recall_turn=5,
+        first_at="2023-05-08T13:56:00+00:00",
+        last_at="2023-05-09T00:00:00+00:00",
         shown_tokens=12,
     )
 
