@@ -4,25 +4,37 @@ On the left all messages of the support conversation, on the right what a model 
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator
 from html import escape
+from itertools import accumulate
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import memci
 
 RECORDED = json.loads(Path(__file__).with_name("support.json").read_text(encoding="utf-8"))
 QUESTION = "One more thing: a colleague wants an engraving too. What exactly did we put on Joost's?"
 
-COLOURS = {"system": "#8250df", "contents": "#9a6700", "active": "#0969da", "recalled": "#bc4c00", "open": "#1a7f37"}
+COLOURS = {
+    "system": "#8250df",
+    "contents": "#9a6700",
+    "working": "#bf3989",
+    "active": "#0969da",
+    "recalled": "#bc4c00",
+    "open": "#1a7f37",
+}
 SAID = {
     "system": "system part: always there",
     "contents": "contents page: one message that lists what left",
+    "working": "working set: what earlier turns used most",
     "active": "the last turns, word for word",
     "recalled": "a page that came back, word for word",
     "open": "what is being said now",
 }
+BEGINNINGS = {"[usr-0]": "contents", "[working set]": "working", "[recalled": "recalled"}
 TOP, HEIGHT, WIDTH = 46, 420, 860
-LINE, CHARACTERS = 15, 82
+LINE, COLUMNS = 15, 82
 
 
 def part_of(session: memci.Session, index: str) -> str:
@@ -35,6 +47,12 @@ def part_of(session: memci.Session, index: str) -> str:
 def text(x: float, y: float, words: str, colour: str = "#1f2328") -> str:
     """Return one line of text."""
     return f'<text x="{x}" y="{y:.1f}" fill="{colour}">{escape(words)}</text>'
+
+
+def cut(line: str) -> str:
+    """Return a line as far as there is room for it; characters of some scripts take two columns."""
+    ends = list(accumulate(2 if east_asian_width(character) in "FW" else 1 for character in line))
+    return line if len(ends) == bisect_right(ends, COLUMNS) else f"{line[: bisect_right(ends, COLUMNS)]}…"
 
 
 def conversation(session: memci.Session) -> Iterator[str]:
@@ -57,17 +75,16 @@ def window_parts(window: memci.Window) -> Iterator[str]:
     for message in window.messages:
         words = message["content"]
         part = "system" if message["role"] == "system" else "open" if words == QUESTION else "active"
-        part = "contents" if words.startswith("[usr-0]") else "recalled" if words.startswith("[recalled") else part
+        part = next((name for begins, name in BEGINNINGS.items() if words.startswith(begins)), part)
         lines[part] += [f"{message['role']}: {words}"] if part in ("active", "open") else words.splitlines()
-    scale, y = (HEIGHT - 150) / window.tokens, float(TOP)
+    scale, y = (HEIGHT - 30 * len(COLOURS)) / window.tokens, float(TOP)
     for part, colour in COLOURS.items():
         height = window.breakdown[part] * scale + 30
         yield f'<rect x="270" y="{y:.1f}" width="560" height="{height - 3:.1f}" rx="3" fill="{colour}" opacity="0.12"/>'
         yield f'<rect x="270" y="{y:.1f}" width="4" height="{height - 3:.1f}" fill="{colour}"/>'
         yield text(284, y + 14, f"{SAID[part]} · {window.breakdown[part]} tokens", colour)
         for number, line in enumerate(lines[part][: int((height - 18) / LINE)], start=1):
-            cut = line if len(line) <= CHARACTERS else f"{line[:CHARACTERS]}…"
-            yield text(284, y + 14 + number * LINE, cut)
+            yield text(284, y + 14 + number * LINE, cut(line))
         y += height
 
 
