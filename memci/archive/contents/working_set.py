@@ -4,7 +4,7 @@ It is made of the pages that folded: files, URLs and identifiers that calls touc
 what the user said is to hold from then on. Pure functions of values; nothing here knows any tool.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -84,9 +84,9 @@ class WorkingSet:
         notes, shown = ([note for note in notes if not is_gone(note.page)] for notes in (self.notes, self.shown))
         return attrs.evolve(self, notes=tuple(notes), shown=tuple(shown), tokens=self.tokens if shown else 0)
 
-    def chosen(self, limit: int, count: Callable[[str], int], in_view: Callable[[Note], bool]) -> tuple[Note, ...]:
-        """Return what is to be shown in about *limit* tokens: what is not in view. O(notes), each counted once."""
-        left = [note for note in self.notes if note.text and not in_view(note)]
+    def chosen(self, limit: int, count: Callable[[str], int], without: Container[Kind] = ()) -> tuple[Note, ...]:
+        """Return what is to be shown in about *limit* tokens, *without* notes of some kinds. O(notes), each counted once."""
+        left = [note for note in self.notes if note.text and note.kind not in without]
         room, chosen = limit - count(HEADING), list[Note]()
 
         def take(kinds: Sequence[Kind], share: float, notes: Iterable[Note]) -> None:

@@ -7,7 +7,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Item, one_line
 from memci.archive.contents.shrink import shrink
-from memci.archive.contents.working_set import LATEST, Note, WorkingSet, as_values, render
+from memci.archive.contents.working_set import LATEST, WorkingSet, as_values, render
 from memci.archive.summarizers.summary import Summary, plain_words
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
@@ -18,16 +18,15 @@ from memci.engine.history import blocks
 from memci.engine.history.apply import entries_before_fold
 from memci.engine.history.events import FoldUndone, PagesFolded
 from memci.engine.history.page_codec import file_name, page_file, page_value
-from memci.engine.history.state import LastFold, opening_of
+from memci.engine.history.state import LastFold
 from memci.engine.reading import pages
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
 from memci.errors import ConflictError, MemciError, SummaryError
-from memci.messages import codec
 from memci.messages.message import Message
 
 NAME_WORTH = 20.0  # of that name in a row: more than all other words there
-WORKING_SHARE, MOST_WORKING_TOKENS = 0.35, 300  # what the working set may take of the contents page's room, and at most
+WORKING_SHARE, MOST_WORKING_TOKENS = 0.3, 300  # what the working set may take of the contents page's room, and at most
 
 NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page
 
@@ -76,8 +75,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         return _told(core, before, plan.reason)
     folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
     usual = planner.contents_limit(state, config, config.budget.tokens)
-    shortened = {int(seq) for event in trims for results in event.results.values() for seq in results}
-    working = _working(core, folded, usual, shortened) if folded else None
+    working = _working(core, folded, usual) if folded else None
     most = usual - (state.working.tokens if working is None else working["tokens"])
     low_share = config.contents.low_share if limit is None or limit >= most else 1.0
     limit = most if limit is None else min(limit, most)
@@ -229,33 +227,18 @@ def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collect
     return sorted(items, key=lambda item: page_number(item.index))
 
 
-def _working(core: Core, folded: Sequence[Page], limit: int, shortened: Collection[int]) -> dict[str, Any]:
-    """Return what the working set takes from pages that fold, and what it shows then: nothing that stays in view beside it.
-
-    What is *shortened* by this fold stays in view in part only, and so does what was before.
-    """
+def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
+    """Return what the working set takes from pages that fold, and what it shows then: no command or item that is not the last."""
     from memci.archive.contents.noting import notes_of  # noqa: PLC0415 (compiles many patterns)
 
     state, gone = core.state, {page.index for page in folded}
     clock = state.working.clock + sum(map(len, folded))
     notes = notes_of(((page.index, node.message) for page in folded for node in page.nodes()), state.working.clock)
     made = WorkingSet().noted(clock, notes)
-    left = [page for page in state.active.pages() if page.index not in gone]
-    opening = [
-        page for page in (state.active.find_page(state.turn_page), state.opening) if page and page.index == state.turn_page
-    ]
-    nodes = [node for page in left for node in page.nodes()] + [node for page in opening[:1] for node in opening_of(page).nodes()]
-    partly = {*shortened, *(state.settled.stubs if state.settled is not None else ())}
-    text = b"\n".join(node.message.raw for node in nodes if node.seq not in partly and not node.trimmed)
-    newer = {note.kind for note in notes_of(((page.index, node.message) for page in left for node in page.nodes()), clock)}
-
-    def in_view(note: Note) -> bool:
-        if note.kind in LATEST:
-            return note.kind in newer
-        return codec.encode(note.key[1])[1:-1] in text
-
+    left = ((page.index, node.message) for page in state.active.pages() if page.index not in gone for node in page.nodes())
+    newer = {note.kind for note in notes_of(left, clock)}.intersection(LATEST)
     most = min(MOST_WORKING_TOKENS, int(WORKING_SHARE * limit))
-    shown = state.working.noted(clock, made.notes).chosen(most, core.counter.count, in_view)
+    shown = state.working.noted(clock, made.notes).chosen(most, core.counter.count, newer)
     tokens = core.count(state.wire.block(render(shown))) if shown else 0
     return {"clock": clock, "notes": as_values(made.notes), "shown": as_values(shown), "tokens": tokens}
 

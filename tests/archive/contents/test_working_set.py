@@ -21,8 +21,8 @@ def name(text: str, at: int, page: str = "usr-1", kind: Kind = Kind.NAME) -> Not
     return Note(kind, text, page, at)
 
 
-def shown(working: WorkingSet, limit: int = 100, in_view: str = "") -> list[str]:
-    return [note.text for note in working.chosen(limit, count, lambda note: note.text == in_view)]
+def shown(working: WorkingSet, limit: int = 100, *without: Kind) -> list[str]:
+    return [note.text for note in working.chosen(limit, count, without)]
 
 
 def test_what_was_touched_lately_and_often_comes_first() -> None:
@@ -35,12 +35,12 @@ def test_what_was_touched_lately_and_often_comes_first() -> None:
     assert ["y/f.py"] == shown(files)
 
 
-def test_what_is_in_view_makes_room_for_others() -> None:
-    """What the window shows anyway is left out, and something else has its room."""
-    working = WorkingSet().noted(2, [name("a_a", 1), name("b_b", 2)])
-    room = count(HEADING) + 2
-    assert ["b_b"] == shown(working, room)
-    assert ["a_a"] == shown(working, room, in_view="b_b")
+def test_kinds_that_are_left_out_make_room_for_others() -> None:
+    """The newest names have the room that there is; what a newer command or list in view replaces is left out."""
+    working = WorkingSet().noted(2, [name("a_a", 1), name("b_b", 2), Note(Kind.COMMAND, "make", "usr-1", 2)])
+    assert ["b_b"] == shown(working, count(HEADING) + 2, Kind.COMMAND)
+    assert ["make", "b_b", "a_a"] == shown(working)
+    assert ["b_b", "a_a"] == shown(working, 100, Kind.COMMAND)
 
 
 def test_the_last_command_and_list_replace_those_before() -> None:
