@@ -215,7 +215,8 @@ def _events(core: Core, state: State, taken: Sequence[_Taken], at: str, key: str
         events.append(event)
         if len(taken) > 1:
             cursor.take(event, state.seq + len(events))
-    if mentioned := mentions.mentioned(core, [each.message for each in taken], event.turn):
+    mentioned = mentions.mentioned(core, [each.message for each in taken], event.turn) if state.recalled.attachments else []
+    if mentioned:
         events.append(PagesMentioned(pages=mentioned, turn=event.turn))
     return events + _turn_events(state, core.config, event.turn, mentioned) if event.turn != state.turn else events
 
