@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar, TypeAlias
 
 import attrs
@@ -148,7 +150,8 @@ class Directory:
         """Return it as the model reads it: a line that begins with the index, then the rows of its pages."""
         heading = f"[{self.index}] {self.pages} {'page' if self.pages == 1 else 'pages'}{_said(self.first_at, self.last_at)}"
         unlisted = " · not listed, search_pages finds them" if self.price and not self.spans else ""
-        return "\n".join([heading + unlisted, *map(self.line, self.listed)])
+        rows = (row(number, list(said)) for number, said in groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0)))
+        return "\n".join([heading + unlisted, *rows])
 
     def line(self, number: int) -> str:
         """Return the row of the page of a number, a line that begins with it; empty where it has none."""

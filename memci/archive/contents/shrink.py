@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias, assert_never
@@ -88,8 +88,8 @@ class Shrinking:
         self._limit = limit
         self._count = count
         self._has_pages = has_pages
-        said = {(number, word) for entry in entries for number, text, *_ in entry.spans for word in _forms(text)}
-        self._pages = Counter(word for _, word in said)  # how many say a word
+        said = {(span[0], word) for entry in entries for span in entry.spans for word in _told(span[1])[0]}
+        self._pages = Counter([word for _, word in said])  # how many say a word
 
     @property
     def total(self) -> int:
@@ -157,11 +157,12 @@ class Shrinking:
     def _weighed(self, spans: Iterable[Span]) -> Iterator[_Weighed]:
         """Yield the words of each page with what they are worth and their tokens, as estimated."""
         for _, said in groupby(spans, itemgetter(0)):
-            yield [(span, span[2] / self._rarity(span[1]), estimate(span[1]) + WORD_TOKENS) for span in said]
-
-    def _rarity(self, text: str) -> float:
-        pages = min((self._pages[word] for word in _forms(text)), default=1)
-        return float(max(pages, 1) ** RARER)
+            page = []
+            for span in said:
+                forms, cost = _told(span[1])
+                pages = min([self._pages[form] for form in forms], default=1)
+                page.append((span, span[2] / pages**RARER if pages > 1 else span[2], cost))
+            yield page
 
     def _priced(self, spans: Iterable[Span], price: float) -> tuple[Span, ...]:
         """Return the words that are worth a price, of pages whose row is worth it."""
@@ -229,9 +230,11 @@ class Shrinking:
         return tuple(joined)
 
 
-def _forms(text: str) -> Sequence[str]:
-    """Return by what it is known whether pages say the same: a value with figures by all of it, as 4.5 and 4.6 are not alike."""
-    return [text] if any(map(str.isdigit, text)) else words(text)
+@lru_cache(maxsize=10_000)
+def _told(text: str) -> tuple[Sequence[str], float]:
+    """Return by what it is known whether pages say a word, and its tokens: a value by all of it, as 4.5 is not 4.6."""
+    forms = [text] if any(map(str.isdigit, text)) else words(text)
+    return forms, estimate(text) + WORD_TOKENS
 
 
 def _worth_it(page: _Weighed, price: float) -> _Weighed:

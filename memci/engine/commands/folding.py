@@ -235,8 +235,8 @@ def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
     clock = state.working.clock + sum(map(len, folded))
     notes = notes_of(((page.index, node.message) for page in folded for node in page.nodes()), state.working.clock)
     made = WorkingSet().noted(clock, notes)
-    left = ((page.index, node.message) for page in state.active.pages() if page.index not in gone for node in page.nodes())
-    newer = {note.kind for note in notes_of(left, clock)}.intersection(LATEST)
+    left = (node.message for page in state.active.pages() if page.index not in gone for node in page.nodes())
+    newer = {note.kind for note in notes_of((("", message) for message in left if message.calls), clock)}.intersection(LATEST)
     most = min(MOST_WORKING_TOKENS, int(WORKING_SHARE * limit))
     shown = state.working.noted(clock, made.notes).chosen(most, core.counter.count, newer)
     tokens = core.count(state.wire.block(render(shown))) if shown else 0
