@@ -85,7 +85,8 @@ class ContentsEntry:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entry as a JSON value."""
-        return attrs.asdict(self, recurse=False)
+        shown = {detail.value: tokens for detail, tokens in self.shown_tokens.items()}
+        return attrs.asdict(self, recurse=False) | {"detail": self.detail.value, "shown_tokens": shown}
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "ContentsEntry":
@@ -159,7 +160,7 @@ class Directory:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the directory as a JSON value."""
-        return attrs.asdict(self)
+        return attrs.asdict(self, recurse=False)
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "Directory":
