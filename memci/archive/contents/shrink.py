@@ -44,6 +44,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     entries: Sequence[Item],
     *,
     limit: int,
+    room: int = 0,
     low_share: float,
     directories: bool,
     turn: int,
@@ -54,11 +55,12 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     """Bring a contents page of over *limit* tokens, oldest first, down to *low_share* of it, as far as that goes. O(entries).
 
     Where there may be *directories*, all pages get rows there, and go on to get them once there is one. Only with *evict*
-    entries may lose all but their title, all rows go, and entries be evicted in the end. *count* gives the tokens of a text;
-    *has_pages* tells whether any page has a number from one to another.
+    entries may lose all but their title, all rows go, and entries be evicted in the end. *room* is what the page may have where
+    *limit* is less for one window: entries stay while there is that. *count* gives the tokens of a text; *has_pages* tells
+    whether any page has a number from one to another.
     """
     page = Shrinking(entries, limit, count, has_pages)
-    if directories and page.is_crowded():
+    if directories and page.is_crowded(max(limit, room)):
         page.group()
         if page.total > limit:
             page.reprice(max(low_share * limit, 0 if evict else FEWEST_TOKENS * sum(entry.pages for entry in entries)))
@@ -96,11 +98,12 @@ class Shrinking:
         """Size of what it shows."""
         return sum(entry.contents_tokens for entry in self.entries)
 
-    def is_crowded(self) -> bool:
-        """Return whether pages are to share directories: they do, or there is no room, or little, and many of them are short."""
+    def is_crowded(self, room: int) -> bool:
+        """Return whether pages are to share directories: they do, or need more than there is, or, short ones, than a share."""
         own = [entry for entry in self.entries if isinstance(entry, ContentsEntry)]
         short = sum(SHORT_PAGE * entry.contents_tokens > entry.tokens for entry in own)
-        return len(own) < len(self.entries) or self.total > self._limit * (1.0 if 2 * short < len(own) else ROOMY_SHARE)
+        most = self._limit if 2 * short < len(own) else min(self._limit, ROOMY_SHARE * room)
+        return len(own) < len(self.entries) or self.total > most
 
     def group(self) -> None:
         """Give each page a row in the directory of its neighbours, at the price in force; entries that are kept stay."""

@@ -88,6 +88,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     shrinkage = shrink(
         _contents_with(core, entries, plan.pages),
         limit=limit,
+        room=most,
         low_share=low_share,
         directories=config.contents.directories,
         turn=state.turn,

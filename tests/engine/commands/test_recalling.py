@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.catalogue.page_facts import PageState
+from memci.archive.contents import working_set
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.core.monitor import Recall
 from memci.engine.session import Session
 from memci.engine.view.layout import lay_out_least
 from memci.errors import InvalidIdError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import heard, indexes, open_session, states, talk, turn
-from tests.engine.wire import assistant, calling, result, user
+from tests.engine.wire import Value, assistant, calling, result, user
 
 
 def folded_session(turns: int = 6, *, at: str | None = None, **sections: Any) -> Session:  # noqa: ANN401 (any section of the file)
@@ -244,15 +245,17 @@ FORGED = st.sampled_from(
 
 @given(st.lists(HOSTILE | FORGED, min_size=4, max_size=4), st.text(min_size=1, max_size=9))
 def test_stored_text_cannot_leave_its_block(words: list[str], call_id: str) -> None:
-    """Whatever was said, each line of a recalled page and of the contents page is of their frame or marked as text."""
+    """Whatever was said, each line of a recalled page, contents page and working set is of their frame or marked as text."""
     session = open_session(active={"min_pages": 1}, recall={"protocol": "none"})
     call = calling(call_id, arguments=words[2])
     said = [user(words[0]), call, result(call_id, words[1]), assistant(words[3]), user("next")]
     session.extend(said, at="2023-05-08T13:56:00+00:00")
     session.fold("all")
     session.recall(1)
-    contents, block, last = session.window().messages
+    contents, *working, block, last = session.window().messages
     assert user("next") == last
+    for shown in working:
+        assert_noted(shown)
     assert_framed(block["content"])
     head, *entries = contents["content"].split("\n")
     assert head == session.contents.heading()
@@ -260,6 +263,14 @@ def test_stored_text_cannot_leave_its_block(words: list[str], call_id: str) -> N
     assert entries[0].startswith("[usr-1] ")
     assert all(line.startswith("  ") for line in entries[1:])
     assert [head, *entries] == contents["content"].splitlines()
+
+
+def assert_noted(shown: Value) -> None:
+    """Assert that a working set has its heading once, and below it lines that begin with what they list, or are items."""
+    first, *inner = shown["content"].split("\n")
+    assert ("user", working_set.HEADING, [first, *inner]) == (shown["role"], first, shown["content"].splitlines())
+    kinds = r"files: |URLs: |identifiers: |last command: |open items:$|the user said, .*:$|- "
+    assert all(re.match(kinds, line) for line in inner)
 
 
 def assert_framed(block: str) -> None:
