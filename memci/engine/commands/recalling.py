@@ -239,7 +239,7 @@ def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
     for facts in chosen:
         if facts.state in _VERBATIM or core.state.archive.find_entry(facts.index) is not None:
             continue
-        page = pages.load(core, facts.index)
+        page = pages.load(core, facts.index, late=())  # as its file is, which takes late results in at the next fold
         entry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)
         entry = attrs.evolve(entry, recall_count=facts.recall_count, last_recall_turn=facts.last_recall_turn)
         events.append(PageRestored(page=facts.index, entry=entry.to_mapping()))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from memci.archive.catalogue.page_facts import PageState
+from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.commands import folding
 from memci.engine.session import Session
@@ -221,8 +222,8 @@ def test_a_page_with_an_unanswered_call_folds_only_for_room() -> None:
 
 def archived_with_open_calls() -> Session:
     session = open_session(active={"min_pages": 1})
-    session.extend([user("a " * 60), calling("x", "y"), assistant("waiting for both"), user("b")])
-    session.window(140)
+    session.extend([user("a " * 120), calling("x", "y"), assistant("waiting for both"), user("b")])
+    session.window(160)
     assert ["usr-1"] == indexes(session, PageState.ARCHIVED)
     return session
 
@@ -230,17 +231,33 @@ def archived_with_open_calls() -> Session:
 def test_a_late_result_of_an_archived_page_is_a_revision() -> None:
     """The page holds the result at once; its file, entry and SHA-256 change at the next fold, and the window then."""
     session = archived_with_open_calls()
-    before, shown = session.pages()[0], session.window(140).messages
+    before, shown = session.pages()[0], session.window(160).messages
     entry = session.append(result("x", "late parcel"))
     assert "usr-1/3" == entry.address
     assert result("x", "late parcel") == entry.message
     assert ["assistant", "tool", "assistant"] == [value["role"] for value in session.page(1).messages][1:]
-    assert shown == session.window(140).messages
+    assert shown == session.window(160).messages
     assert before.sha256 == session.pages()[0].sha256
     session.fold()
     after = session.pages()[0]
     assert (before.revision + 1, before.entries + 1) == (after.revision, after.entries)
     assert before.sha256 != after.sha256
+    assert "late parcel" in session.contents.render()
+    assert () == session.verify().problems
+
+
+def test_an_entry_that_is_put_back_is_of_the_page_in_its_file() -> None:
+    """Where a page is restored while a late result of it waits for a fold, its entry is of the revision that is stored."""
+    session = archived_with_open_calls()
+    session.evict(1)
+    session.append(result("x", "late parcel"))
+    session.restore(1)
+    facts, entry = session.facts(1), session.contents.entries[0]
+    assert isinstance(entry, ContentsEntry)
+    assert (facts.sha256, facts.revision, facts.entries, facts.tokens) == (
+        entry.sha256, entry.revision, entry.entries, entry.tokens
+    )  # fmt: skip
+    session.fold()
     assert "late parcel" in session.contents.render()
     assert () == session.verify().problems
 
