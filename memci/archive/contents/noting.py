@@ -20,9 +20,10 @@ _LONG_VALUE = 200  # characters of an argument: what is longer is a text or code
 _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)|<(\w{1,20})>\s*\n(.{1,2000}?)</\2>|`([^`\n]{2,120})`", re.DOTALL)
 _PIECE = re.compile(r"[A-Za-z0-9_.@+%~/\u00c0-\u024f-]{3,240}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_WORD = re.compile(r"[A-Z]{2,8}-[0-9]{1,8}\b|[A-Za-z0-9_]{4,80}")
+_NUMBERED = r"[A-Z]{2,8}[0-9]{0,4}(?:-[A-Z0-9]{0,11}[0-9])+"  # such as HAT-136, INV-2026-0318
+_WORD = re.compile(rf"{_NUMBERED}\b|[A-Za-z0-9_]{{4,80}}")
 _HASH = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}")
-_CODED = re.compile(r"(?=[A-Z]*[0-9])(?=[0-9]*[A-Z])(?![0-9]+T[0-9]+$)[A-Z0-9]{5,20}|[A-Z]{2,8}-[0-9]{1,8}")
+_CODED = re.compile(r"(?=[A-Z]*[0-9])(?=[0-9]*[A-Z])(?![0-9]+T[0-9]+$)[A-Z0-9]{5,20}|" + _NUMBERED)
 _EDGE = ".,-@+%~"
 
 _COMMAND_KEYS = frozenset({"command", "commands", "cmd", "code", "script"})

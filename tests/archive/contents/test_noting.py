@@ -34,10 +34,9 @@ def test_files_stand_with_their_folder() -> None:
 
 def test_identifiers_are_words_that_no_language_has() -> None:
     """Words with an underscore or capitals inside, hashes and codes are identifiers; plain words, numbers and keys are none."""
-    found = texts(
-        Kind.NAME, call({"some_key": "open readMessage in max_tokens at 914e68cc, HAT136 ENT-96 plain HTTP 2024 in_progress"})
-    )
-    assert ["readMessage", "max_tokens", "914e68cc", "HAT136", "ENT-96", "in_progress"] == found
+    said = "open readMessage in max_tokens at 914e68cc, HAT136 ENT-96 INV-2026-0318 CV2-7K19-0442 plain HTTP 2024 in_progress"
+    names = ["readMessage", "max_tokens", "914e68cc", "HAT136", "ENT-96", "INV-2026-0318", "CV2-7K19-0442", "in_progress"]
+    assert names == texts(Kind.NAME, call({"some_key": said}))
     assert [] == texts(Kind.NAME, call({"status": "in_progress"}))
 
 
