@@ -184,10 +184,11 @@ def test_pinned_pages_give_way_to_all_others() -> None:
         assert "usr-5" == session.recall(5).index
 
 
-def shrunk(limit: int, entries: Sequence[Item]) -> Shrinkage:
+def shrunk(limit: int, entries: Sequence[Item], room: int = 0) -> Shrinkage:
     return shrink(
         entries,
         limit=limit,
+        room=room,
         low_share=1.0,
         directories=True,
         turn=9,
@@ -213,6 +214,15 @@ def test_all_pages_pay_the_same_price_for_a_token() -> None:
         assert directory.contents_tokens <= limit
         assert "invoice" in directory.line(6) or not directory.listed
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_entries_stay_while_there_is_room() -> None:
+    """Entries of short pages give way to rows from a fifth of the room on, which may be more than the limit of one window."""
+    pages = [told_of(number, ("ferry", 9.0, "")) for number in range(1, 11)]
+    assert pages == shrunk(450, pages).entries
+    assert 10 == shrunk(449, pages).entries[0].pages
+    assert pages == shrunk(90, pages, room=450).entries
+    assert 10 == shrunk(89, pages, room=450).entries[0].pages
 
 
 def test_the_price_only_rises() -> None:
