@@ -9,6 +9,7 @@ from memci.archive.contents.standing import standing
 from memci.archive.contents.working_set import Kind, Note
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
+from memci.messages.base64_runs import described_value
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
 
@@ -57,7 +58,7 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
         names: dict[tuple[Kind, str], float] = {}
         for part in parts(message.value()):
             if part.kind is PartKind.CALL and part.call is not None:
-                arguments = _read(part.call.arguments)
+                arguments = described_value(_read(part.call.arguments), "")  # base64 has no names
                 items = _items(arguments)
                 if items is not None:
                     found += [Note(Kind.ITEM, text, page, at) for text in items or [""]]
@@ -67,10 +68,12 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
                     found.append(Note(Kind.COMMAND, command, page, at))
                 names |= _touched(arguments)
             elif part.kind is PartKind.RESULT and running[1] and part.answers == running[0]:
-                found.append(Note(Kind.COMMAND, f"{running[1]} → {_ending(part.text)}", page, at))
+                ending = _ending(described_value(part.text, ""))
+                found.append(Note(Kind.COMMAND, f"{running[1]} → {ending}", page, at))
             elif part.kind is PartKind.TEXT and message.speaker in ("user", "assistant"):
-                names = dict.fromkeys(_said(part.text), _TEXT_WEIGHT) | names
-                asked = standing(part.text) if message.from_user else ()
+                text = described_value(part.text, "")
+                names = dict.fromkeys(_said(text), _TEXT_WEIGHT) | names
+                asked = standing(text) if message.from_user else ()
                 found += [Note(Kind.RULE, line, page, at) for line in map(one_line, asked) if line]
         found += [Note(kind, text, page, at, weight) for (kind, text), weight in names.items()]
     return found

@@ -1,6 +1,8 @@
 """What the working set takes from messages, of any tool and in any format."""
 
+import base64
 import json
+from hashlib import shake_128
 from typing import Any
 
 import pytest
@@ -38,6 +40,15 @@ def test_identifiers_are_words_that_no_language_has() -> None:
     names = ["readMessage", "max_tokens", "914e68cc", "HAT136", "ENT-96", "INV-2026-0318", "CV2-7K19-0442", "in_progress"]
     assert names == texts(Kind.NAME, call({"some_key": said}))
     assert [] == texts(Kind.NAME, call({"status": "in_progress"}))
+
+
+def test_base64_names_nothing() -> None:
+    """Of base64 in an argument, in what is said and in how a command ended, no piece is an identifier or shown."""
+    data = base64.b64encode(shake_128(b"picture").digest(3_000)).decode()
+    answer = {"role": "tool", "tool_call_id": "c1", "content": data}
+    notes = notes_of(read(call({"data": data, "command": "show"}), answer, {"role": "user", "content": f"`{data}`"}), 0)
+    assert [] == [note.text for note in notes if any(piece in note.text for piece in (data[:9], data[40:49], data[-9:]))]
+    assert {Kind.COMMAND} == {note.kind for note in notes}
 
 
 def test_what_is_written_counts_less_than_what_is_touched() -> None:
