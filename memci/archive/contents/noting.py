@@ -7,6 +7,7 @@ from typing import Any
 
 from memci.archive.contents.standing import standing
 from memci.archive.contents.working_set import Kind, Note
+from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
 from memci.messages.base64_runs import described_value
@@ -68,7 +69,7 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
                     found.append(Note(Kind.COMMAND, command, page, at))
                 names |= _touched(arguments)
             elif part.kind is PartKind.RESULT and running[1] and part.answers == running[0]:
-                ending = _ending(described_value(part.text, ""))
+                ending = _ending(COLOURS.sub("", described_value(part.text, "")))
                 found.append(Note(Kind.COMMAND, f"{running[1]} → {ending}", page, at))
             elif part.kind is PartKind.TEXT and message.speaker in ("user", "assistant"):
                 text = described_value(part.text, "")

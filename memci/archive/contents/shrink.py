@@ -108,7 +108,7 @@ class Shrinking:
     def group(self) -> None:
         """Give each page a row in the directory of its neighbours, at the price in force; entries that are kept stay."""
         kept = self._kept()
-        price = max((entry.price for entry in self.entries if isinstance(entry, Directory)), default=0.0) or LOWEST_PRICE
+        price = next((entry.price for entry in reversed(self.entries) if isinstance(entry, Directory)), 0.0) or LOWEST_PRICE
         loose = [entry for entry in self.entries if entry.index not in kept]
         packs: list[list[Item]] = []
         rows, end = 0, 0
@@ -140,15 +140,20 @@ class Shrinking:
         return kept
 
     def reprice(self, goal: float) -> None:
-        """Raise the price of a token until the page is short enough, or no row is left; directories with few rows are merged."""
-        price = max((entry.price for entry in self.entries if isinstance(entry, Directory)), default=0.0)
+        """Raise the price of a token until the page is short enough, or no row is left; directories with few rows are merged.
+
+        The oldest directories have the new price first: where pages are alike, it is not all of their rows that go at once.
+        """
+        price = min((entry.price for entry in self._directories()), default=0.0)
         while self.total > goal and (spans := [span for entry in self._directories() for span in entry.spans]):
             weighed = list(self._weighed(spans))
             most = sum(cost for page in weighed for _, _, cost in page) * goal / self.total
             steps = [price * PRICE_STEP**step for step in range(1, _MOST_STEPS)]
             price = steps[bisect_left(steps, -most, hi=_MOST_STEPS - 2, key=partial(self._estimated, weighed))]
-            self.entries = [self._at(price, entry) if isinstance(entry, Directory) else entry for entry in self.entries]
-            self._merge(price)
+            for place, entry in enumerate(self.entries):
+                if isinstance(entry, Directory) and entry.price < price and self.total > goal:
+                    self.entries[place] = self._at(price, entry)
+            self._merge()
 
     def _directories(self) -> list[Directory]:
         return [entry for entry in self.entries if isinstance(entry, Directory)]
@@ -175,7 +180,7 @@ class Shrinking:
         directory = attrs.evolve(directory, spans=self._priced(directory.spans, price), price=price)
         return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
 
-    def _merge(self, price: float) -> None:
+    def _merge(self) -> None:
         """Put neighbouring directories together that have few rows."""
         pack: list[Directory] = []
         for directory in [*self._directories(), None]:
@@ -183,7 +188,7 @@ class Shrinking:
                 pack.append(directory)
                 continue
             if len(pack) >= _FEWEST_PAGES:
-                self._put_together(pack, price)
+                self._put_together(pack)
             pack = [] if directory is None else [directory]
 
     def strip(self, limit: float, detail: Detail) -> None:
@@ -195,7 +200,7 @@ class Shrinking:
                 less = attrs.evolve(entry, detail=detail)
                 self.entries[place] = min(entry, less, key=lambda each: each.contents_tokens)
 
-    def _put_together(self, items: Sequence[Item], price: float) -> None:
+    def _put_together(self, items: Sequence[Item], price: float = 0.0) -> None:
         directory = self._directory(items, price)
         grouped = [item.index for item in items]
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
@@ -216,9 +221,9 @@ class Shrinking:
             pages=sum(item.pages for item in items),
             archived_turn=max(item.archived_turn for item in items),
             last_recall_turn=max(recalls, default=None),
-            price=price,
-            first_at=items[0].first_at,
-            last_at=items[-1].last_at,
+            price=max([price, *(item.price for item in items if isinstance(item, Directory))]),
+            first_at=min(item.first_at for item in items),
+            last_at=max(item.last_at for item in items),
         )
         return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
 

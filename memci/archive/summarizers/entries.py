@@ -21,6 +21,7 @@ _IMAGE_WORTH = 0.3
 _UNNAMED = re.compile("[^\\w.:/-]+")
 _LONGEST_PAIR = 60
 _DEEPEST = 32
+COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")  # and other codes for terminals (ECMA-48)
 _NAMES = {None: "null", True: "true", False: "false"}
 
 
@@ -90,7 +91,7 @@ def clean_name(name: str) -> str:
 def flat(text: str, equals: str = ": ") -> FlatText:
     """Write JSON of at most 32 levels as ``key: value, key: value``, numbers as written; any other text is left as it is."""
     if len(text) > SCANNED_CHARACTERS or text.lstrip()[:1] not in ("{", "["):
-        return FlatText(text)
+        return FlatText(COLOURS.sub("", text) if "\x1b" in text else text)
     pairs: list[tuple[int, int]] = []
     try:
         written = _written(json.loads(text, parse_float=str, parse_int=str), equals, 0, pairs)

@@ -102,8 +102,9 @@ def _in_states(state: State, wanted: Collection[PageState]) -> Callable[[str], b
 
 
 def visible(state: State) -> frozenset[str]:
-    """Return the indexes of the pages whose messages stand in the window. O(those)."""
-    return frozenset(page.index for chapter in state.verbatim() for page in chapter.pages())
+    """Return the indexes of the pages whose messages stand in the window, none of them in part. O(those)."""
+    found = (page for chapter in state.verbatim() for page in chapter.pages())
+    return frozenset(page.index for page in found if not any(node.trimmed for node in page.nodes()))
 
 
 def _several(values: object, path: str) -> list[str]:

@@ -13,7 +13,7 @@ from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbe
 
 # With ``low_water`` and ``contents.max_tokens`` at ``auto``: what verbatim pages have on average of the budget, and by which
 # share of that they are more before a fold and less after it; of short pages, as in talk, and of long ones, as of agents.
-VERBATIM_SHARES, SWING_SHARES = (0.38, 0.475), (0.3, 0.45)
+VERBATIM_SHARES, SWING_SHARES = (0.385, 0.475), (0.3, 0.45)
 SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
 LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the contents page may take in any case
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
@@ -52,7 +52,7 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
         return FoldPlan(pages=(), reason="marks")
     most = active.min_pages if over_pages else len(state.active)
     goal = low_mark(state, config, layout, budget) if is_over else math.inf
-    layout = _trimmed(state, layout, goal, budget)
+    layout = _trimmed(state, config, layout, goal, budget)
     return _planned(layout, _oldest(state, config, layout, goal, most), reason="marks")
 
 
@@ -64,7 +64,7 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None, la
     layout = lay(state, state.settled)
     low = low_mark(state, config, layout, config.budget.tokens)
     most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
-    layout = _trimmed(state, layout, low, config.budget.tokens)
+    layout = _trimmed(state, config, layout, low, config.budget.tokens)
     return _planned(layout, _oldest(state, config, layout, low, most), reason="command")
 
 
@@ -82,7 +82,7 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
         contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
         spared = math.floor((now - contents) * state.scale)
         goal = budget * (1 - config.recall.max_share) + spared
-    layout = _trimmed(state, layout, goal, budget)
+    layout = _trimmed(state, config, layout, goal, budget)
     folded = set(_oldest(state, config, layout, goal, len(state.active)))
     left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.page(index) for index in folded)
     for page in state.active.pages():
@@ -180,23 +180,24 @@ def _planned(layout: Layout, folded: Iterable[str], *, reason: str) -> FoldPlan:
 
 
 def long_results(state: State, page: Page) -> Iterator[tuple[int, MessageNode]]:
-    """Yield the results in a page that can be trimmed, each with its position. O(entries)."""
+    """Yield the results in a page that can be trimmed, long ones that have their message, each with its position. O(entries)."""
     stubs = state.settled.stubs if state.settled is not None else ()
     for position, node in enumerate(page.nodes(), start=1):
-        is_whole = not node.trimmed and node.seq not in stubs
+        is_whole = not node.trimmed and node.seq not in stubs and len(node.message.answers) == 1
         if node.message.speaker in _RESULTS and is_whole and 0 < LONG_FACTOR * node.stub_tokens <= node.tokens:
             yield position, node
 
 
-def _trimmed(state: State, layout: Layout, goal: float, budget: int) -> Layout:
+def _trimmed(state: State, config: Config, layout: Layout, goal: float, budget: int) -> Layout:
     """Return about what is left when complete pages are trimmed, the oldest first, until *goal* tokens are. O(visible).
 
-    Where all of them would bring too little, none is. Trimming costs nothing beside the folds that it is done in the place of:
-    window and cache go down to the same mark.
+    The last n pages are not, and where all others would bring too little, none is. Trimming costs nothing beside the folds that
+    it is done in the place of: window and cache go down to the same mark.
     """
     over = own_tokens(state, layout) - goal
     spared = dict[str, int]()
-    for page in state.active.pages() if over > 0 else ():
+    most = max(len(state.active) - config.active.min_pages, 0) if over > 0 else 0
+    for page in islice(state.active.pages(), most):
         if _is_complete(state, page):
             tokens = sum(node.tokens - node.stub_tokens for _, node in long_results(state, page))
             spared[page.index] = math.floor(tokens * state.scale)

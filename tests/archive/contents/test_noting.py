@@ -118,3 +118,9 @@ def test_nothing_stored_begins_a_line() -> None:
     )
     assert {Kind.RULE, Kind.COMMAND} == {note.kind for note in notes}
     assert all(len(note.text.splitlines()) == 1 for note in notes)
+
+
+def test_colours_of_a_terminal_are_no_words() -> None:
+    """Codes for terminals in a command's result leave nothing behind."""
+    result = {"role": "tool", "tool_call_id": "c1", "content": "\x1b[31m1 failed\x1b[0m, 3 passed"}
+    assert ["pytest → 1 failed, 3 passed"] == texts(Kind.COMMAND, call({"command": "pytest"}), result)[-1:]

@@ -235,6 +235,15 @@ def test_the_price_only_rises() -> None:
     assert "grey9" not in again.entries[-1].render()
 
 
+def test_rows_of_like_pages_do_not_go_at_once() -> None:
+    """Where all pages are worth the same, the oldest rows make room, and those of newer pages stay."""
+    pages: list[Item] = [told_of(number, (f"kite{number}", 1.0, " "), (f"boat{number}", 1.0, " ")) for number in range(1, 81)]
+    left = shrunk(120, pages).entries
+    listed = [number for entry in left if isinstance(entry, Directory) for number in entry.listed]
+    assert 80 in listed
+    assert 16 <= len(listed) < 80
+
+
 def test_a_page_that_was_recalled_twice_leaves_its_directory() -> None:
     """It keeps an entry of its own, as long as such entries take no more than a quarter of the room."""
     pages = [told_of(number, (f"kite{number}", 1.0, " ")) for number in range(1, 9)]

@@ -88,7 +88,7 @@ def test_the_gap_between_auto_marks_is_the_cheapest_one() -> None:
 
 def test_the_gap_is_no_wider_than_verbatim_pages_may_swing() -> None:
     """However dear writes are, verbatim pages swing by 30% of their share where pages are short, by 45% where they are long."""
-    for words, share, swing in ((10, 0.38, 0.3), (400, 0.475, 0.45)):
+    for words, share, swing in ((10, 0.385, 0.3), (400, 0.475, 0.45)):
         session = open_session(prices={"write": 100, "read": 0.1})
         talk(session, 30, words=words)
         shown = lay_out(session._core.state, session._core.state.settled)
@@ -103,7 +103,7 @@ def test_contents_get_what_verbatim_pages_leave() -> None:
         session = open_session(recall={"protocol": "none"})
         talk(session, 10, words=words)
         limits.append(planner.contents_limit(session._core.state, session._core.config, 10_000))
-    assert [int(10_000 - 1.3 * 0.38 * 10_000), int(10_000 - 1.45 * 0.475 * 10_000)] == [limits[0], limits[2]]
+    assert [int(10_000 - 1.3 * 0.385 * 10_000), int(10_000 - 1.45 * 0.475 * 10_000)] == [limits[0], limits[2]]
     assert limits[2] < limits[1] < limits[0]
     session.set_system([system("be brief " * 3_000)])
     room = 10_000 - session._core.state.system.tokens

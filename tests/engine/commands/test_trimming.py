@@ -101,6 +101,22 @@ def test_a_trimmed_result_is_read_whole() -> None:
     assert looked(1)[2] == codec.decode(read.encode())
 
 
+def test_what_is_shown_in_part_is_found() -> None:
+    """A search finds what a trim leaves out of the window, though its page stands there; it passes pages over that are whole."""
+    session = trimmed_session()
+    assert "row1x40" not in shown(session, "c1")
+    assert ["usr-1"] == [hit.index for hit in session.search("row1x40")]
+    assert [] == session.search("row7x40")
+
+
+def test_the_newest_pages_are_not_trimmed() -> None:
+    """The last ``active.min_pages`` pages are shown whole as long as the window holds them, like those that marks never fold."""
+    session = open_session(**{**SMALL, "active": {"low_water": 0.3, "min_pages": 3}})
+    look(session, 7)
+    session.window()
+    assert [number for number in range(5, 8) if shown(session, f"c{number}") == report(number)] == [5, 6, 7]
+
+
 def test_windows_before_a_trim_render_again_as_they_were() -> None:
     """The trim is an event: what was sent before it is rendered with the results whole, and what came after as trimmed."""
     session = open_session(**SMALL)
