@@ -328,7 +328,7 @@ def test_a_receipt_names_what_left_for_the_page() -> None:
 def test_a_receipt_names_the_pages_that_fold_for_it() -> None:
     """A page that stood where it was said, and folds as another one is recalled, is named by the receipt of that one."""
     session = open_session(budget={"window": 4_000, "reserve": 0})
-    for number in range(1, 72):
+    for number in range(1, 67):
         session.append(turn(number, 12)[0])
         session.window()
         session.append(turn(number, 12)[1])
