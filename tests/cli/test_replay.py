@@ -102,9 +102,11 @@ def test_nothing_is_measured_before_the_history_outgrows_the_budget() -> None:
 def test_verbatim_tokens_are_a_share_of_the_budget() -> None:
     """Once the history is larger than the budget, the mean of what is shown word for word is within it."""
     found = measured(chat(40))
-    assert found.sent.verbatim_tokens is not None
-    assert found.sent.verbatim_share == pytest.approx(found.sent.verbatim_tokens / 700)
-    assert 0 < found.sent.verbatim_share < 1
+    tokens, share = found.sent.verbatim_tokens, found.sent.verbatim_share
+    assert tokens is not None
+    assert share is not None
+    assert pytest.approx(tokens / 700) == share
+    assert 0 < share < 1
 
 
 def test_cost_follows_its_formula() -> None:
