@@ -154,10 +154,6 @@ class Directory:
         rows = (row(number, list(said)) for number, said in groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0)))
         return "\n".join([heading + unlisted, *rows])
 
-    def line(self, number: int) -> str:
-        """Return the row of the page of a number, a line that begins with it; empty where it has none."""
-        return row(number, [span for span in self.spans if span[0] == number])
-
     def to_mapping(self) -> dict[str, Any]:
         """Return the directory as a JSON value."""
         return attrs.asdict(self, recurse=False)
@@ -194,9 +190,7 @@ def _said(first_at: str, last_at: str) -> str:
 
 
 def row(number: int, spans: Sequence[Span]) -> str:
-    """Return the row of a page in a directory: its number and these words; empty for none."""
-    if not spans:
-        return ""
+    """Return the row of a page in a directory: its number and these words, one at least."""
     first, *others = spans
     said = "".join([first[1], *(lead + text for _, text, _, lead in others)])
     return one_line(f"{number}{OTHERS if first[3] == OTHERS else ' '}{said}")

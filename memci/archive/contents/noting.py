@@ -29,22 +29,12 @@ _CODED = re.compile(r"(?=[A-Z]*[0-9])(?=[0-9]*[A-Z])(?![0-9]+T[0-9]+$)[A-Z0-9]{5
 _EDGE = ".,-@+%~"
 
 _COMMAND_KEYS = frozenset({"command", "commands", "cmd", "code", "script"})
-_DONE = frozenset(
-    (
-        "done",
-        "completed",
-        "complete",
-        "closed",
-        "cancelled",
-        "canceled",
-        "finished",
-        "resolved",
-        "skipped",
-        "abandoned",
-        "deleted",
-    )
-)
+_DONE = frozenset({
+    *("done", "completed", "complete", "closed", "cancelled", "canceled"),
+    *("finished", "resolved", "skipped", "abandoned", "deleted"),
+})  # fmt: skip
 _OPEN = frozenset(("pending", "in_progress", "in-progress", "todo", "to_do", "open", "not_started", "new", "active", "blocked"))
+_STATUSES = _DONE | _OPEN
 _FAILED = re.compile(
     r"\b(?:errors?|fail(?:ed|ures?|s)?|exception|traceback|panic|fatal|denied|not found|exit (?:code|status):? [1-9])\b",
     re.IGNORECASE,
@@ -85,7 +75,7 @@ def _touched(arguments: Any) -> dict[tuple[Kind, str], float]:  # noqa: ANN401 (
     names: dict[tuple[Kind, str], float] = {}
     for value in _texts(arguments):
         weight = 1.0 if len(value) <= _LONG_VALUE else _TEXT_WEIGHT
-        for name in _names(value, said=False) if value not in _OPEN | _DONE else ():
+        for name in _names(value, said=False) if value not in _STATUSES else ():
             names[name] = max(names.get(name, 0.0), weight)
     return names
 
@@ -126,11 +116,8 @@ def _names(text: str, *, said: bool) -> Iterator[tuple[Kind, str]]:
                 yield Kind.URL, url
         text = URL.sub(" ", text)
     for match in _PIECE.finditer(text):
-        piece, before, after = (
-            match.group().strip(_EDGE),
-            text[match.start() - 1 : match.start()],
-            text[match.end() : match.end() + 1],
-        )
+        piece = match.group().strip(_EDGE)
+        before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         last = piece.rstrip("/").rpartition("/")[2]
         if after != "(" and _is_file(piece, last):
             if len(last) <= _LONGEST_NAME:
@@ -185,7 +172,7 @@ def _items(arguments: Any) -> list[str] | None:  # noqa: ANN401 (JSON)
 def _item(value: Any) -> str | None:  # noqa: ANN401 (JSON)
     """Return an open item in one line; empty for one that is done, ``None`` for what is no item of such a list."""
     texts = {key: text for key, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
-    status = next((key for key, text in texts.items() if text.lower() in _DONE or text.lower() in _OPEN), None)
+    status = next((key for key, text in texts.items() if text.lower() in _STATUSES), None)
     said = max((text for key, text in texts.items() if key != status), key=len, default="")
     if status is None or not said:
         return None

@@ -110,10 +110,11 @@ class Shrinking:
         kept = self._kept()
         price = next((entry.price for entry in reversed(self.entries) if isinstance(entry, Directory)), 0.0) or LOWEST_PRICE
         loose = [entry for entry in self.entries if entry.index not in kept]
+        spans = {each.index: each.spans if isinstance(each, Directory) else self._priced(each.spans, price) for each in loose}
         packs: list[list[Item]] = []
         rows, end = 0, 0
         for item in loose:
-            new = len(item.listed) if isinstance(item, Directory) else bool(self._priced(item.spans, price))
+            new = len({number for number, *_ in spans[item.index]})
             goes_on = packs and not isinstance(item, Directory) and rows + new <= MOST_ROWS
             if packs and (goes_on or item.covers[0][0] < end):
                 packs[-1].append(item)
@@ -124,7 +125,7 @@ class Shrinking:
             end = max(end, item.covers[-1][1])
         for pack in packs:
             if len(pack) >= _FEWEST_PAGES:
-                self._put_together(pack, price)
+                self._put_together(pack, [span for item in pack for span in spans[item.index]], price)
 
     def _kept(self) -> set[str]:
         """Return what no directory takes: pinned entries, and those of pages that are recalled again, or were restored."""
@@ -188,7 +189,7 @@ class Shrinking:
                 pack.append(directory)
                 continue
             if len(pack) >= _FEWEST_PAGES:
-                self._put_together(pack)
+                self._put_together(pack, [span for directory in pack for span in directory.spans])
             pack = [] if directory is None else [directory]
 
     def strip(self, limit: float, detail: Detail) -> None:
@@ -200,20 +201,17 @@ class Shrinking:
                 less = attrs.evolve(entry, detail=detail)
                 self.entries[place] = min(entry, less, key=lambda each: each.contents_tokens)
 
-    def _put_together(self, items: Sequence[Item], price: float = 0.0) -> None:
-        directory = self._directory(items, price)
+    def _put_together(self, items: Sequence[Item], spans: Iterable[Span], price: float = 0.0) -> None:
+        directory = self._directory(items, spans, price)
         grouped = [item.index for item in items]
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
         rest = [entry for entry in self.entries if entry.index not in grouped]
         self.entries = sorted([*rest, directory], key=lambda entry: page_number(entry.index))
 
-    def _directory(self, items: Sequence[Item], price: float) -> Directory:
-        """Make one directory of items, oldest first, with rows for its new pages at a price. O(their words)."""
+    def _directory(self, items: Sequence[Item], spans: Iterable[Span], price: float) -> Directory:
+        """Make one directory of items, oldest first, with these words, those of new pages at a price. O(the words)."""
         covers = self._joined(each for item in items for each in item.covers)
         recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
-        spans = [
-            span for item in items for span in (item.spans if isinstance(item, Directory) else self._priced(item.spans, price))
-        ]
         directory = Directory(
             index=range_index(segment_of(items[0].index), covers[0][0], covers[-1][1]),
             spans=tuple(sorted(spans, key=itemgetter(0))),

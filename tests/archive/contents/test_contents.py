@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Detail, Directory, one_line, tokens_text
+from tests.archive.contents.rows import row_of
 
 texts = st.text(st.characters(exclude_categories=()), max_size=40)
 lines = st.lists(texts, max_size=4).map(tuple)
@@ -44,6 +45,7 @@ directories = st.builds(
     last_recall_turn=st.none() | st.integers(1, 99),
     shown_tokens=st.integers(1, 99),
 )
+
 
 EXPORT = ContentsEntry(
     index="usr-12",
@@ -127,7 +129,7 @@ def test_a_directory_says_what_it_groups() -> None:
         archived_turn=9,
     )
     assert "[usr-1..6] 5 pages\n2 parcel 7\n4 invoice → 412 rows\n6 → sent" == directory.render()
-    assert ("2 parcel 7", "") == (directory.line(2), directory.line(3))
+    assert ("2 parcel 7", "") == (row_of(directory, 2), row_of(directory, 3))
     assert [False, True, True, False, True, False] == [directory.holds(number) for number in (0, 1, 4, 5, 6, 7)]
     assert not directory.pinned
     unlisted = attrs.evolve(directory, spans=(), price=0.3)

@@ -15,6 +15,7 @@ from memci.engine.engine import Engine
 from memci.engine.reading.pages import MOST_LINES
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, PageNotFoundError
+from tests.archive.contents.rows import row_of
 from tests.word_counter import WordCounter
 
 TURNS = 300
@@ -85,7 +86,7 @@ def test_directories_group_neighbours_of_a_bounded_number() -> None:
         assert all(first.covers[-1][1] < second.covers[0][0] for first, second in pairwise(found))
         for directory in found:
             numbers = [page_number(index) for index in listed(session, directory)]
-            told = [any(f"{end}{number - 1}" in directory.line(number) for end in "dr") for number in numbers]
+            told = [any(f"{end}{number - 1}" in row_of(directory, number) for end in "dr") for number in numbers]
             assert len(numbers) / 2 < sum(told)
             assert len(numbers) == directory.pages
 
@@ -212,7 +213,7 @@ def test_all_pages_pay_the_same_price_for_a_token() -> None:
         assert isinstance(directory, Directory)
         sizes.append(directory.contents_tokens)
         assert directory.contents_tokens <= limit
-        assert "invoice" in directory.line(6) or not directory.listed
+        assert "invoice" in row_of(directory, 6) or not directory.listed
     assert sizes == sorted(sizes, reverse=True)
 
 
@@ -257,7 +258,7 @@ def test_words_that_are_left_out_leave_no_gap() -> None:
     page = told_of(1, ("kite", 2.0, " "), ("grey", 0.1, " "), ("ok", 0.1, " → "), ("sky", 0.1, " "), ("Ada", 2.0, " "))
     (directory,) = shrunk(12, [page, told_of(2, ("boat", 2.0, " → "))]).entries
     assert isinstance(directory, Directory)
-    assert ("1 kite → Ada", "2 → boat") == (directory.line(1), directory.line(2))
+    assert ("1 kite → Ada", "2 → boat") == (row_of(directory, 1), row_of(directory, 2))
 
 
 def test_a_rewind_into_a_directory_counts_what_is_left(session: Session) -> None:
