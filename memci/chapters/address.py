@@ -1,5 +1,7 @@
 """What an index says: ``usr-12`` is page 12 of its segment, ``usr-12..15`` are its pages from 12 to 15, ``usr-0`` is its root."""
 
+from collections.abc import Iterable
+
 
 def page_number(index: str) -> int:
     """Return the number in an index such as ``usr-12``, the first one in a range such as ``usr-12..15``."""
@@ -29,3 +31,15 @@ def is_root(index: str) -> bool:
 def is_range(index: str) -> bool:
     """Return whether an index stands for several pages: that of a directory, or of any part of the conversation."""
     return ".." in index
+
+
+def runs(indexes: Iterable[str]) -> list[str]:
+    """Return indexes of pages, in order, with one range for those that follow each other."""
+    found: list[str] = []
+    for index in indexes:
+        number = page_number(index)
+        if found and last_number(found[-1]) == number - 1:
+            found[-1] = range_index(segment_of(index), page_number(found[-1]), number)
+        else:
+            found.append(index)
+    return found

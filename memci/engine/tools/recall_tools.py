@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
-from memci.chapters.address import is_root, segment_of
+from memci.chapters.address import is_root, runs, segment_of
 from memci.chapters.dates import dates, moment
 from memci.chapters.page import MessageNode, Page
 from memci.engine.commands.recalling import next_steps, recall
@@ -193,14 +193,14 @@ class RecallToolbox(Toolbox):
         Example:
             recall_page("usr-12")
         """
-        before, folding = list(self._core.state.recalled.attachments), next_steps(self._core)[0]
+        before = list(self._core.state.recalled.attachments)
         name = pages.page_index(_index(index))
         page = pages.read(self._core, name) if is_root(name) else recall(self._core, name)
         where = _stands(self._core, page)
         if gone := [each for each in before if each not in self._core.state.recalled]:
             where += f"; {', '.join(gone)} left the window for it"
-        if gone := [each for each in next_steps(self._core)[0] if each not in folding]:
-            where += f"; {', '.join(gone)} may leave the window for it"
+        if folding := next_steps(self._core)[0]:
+            where += f"; {', '.join(runs(folding))} may leave the window with this answer"
         facts = pages.read_facts(self._core, page.index)
         title = pages.shown_title(facts.title, _TITLE_CHARACTERS)
         return Receipt(index=page.index, title=title, tokens=facts.tokens if is_root(page.index) else page.tokens, stands=where)
