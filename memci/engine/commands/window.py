@@ -27,8 +27,8 @@ class Window:
     """What a call sends: ``messages`` as dicts in the session's wire format, the caller's own.
 
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
-    ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``breakdown`` has
-    them by part (``system, tools, contents, recalled, active, open, reply``) and adds up to it; ``zone`` is how full it is.
+    ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``zone`` is how
+    full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 

@@ -154,6 +154,24 @@ def test_what_is_left_keeps_its_shape(tmp_path: Path) -> None:
     assert f"{index}/5" == entry.address
 
 
+def test_what_erasing_leaves(tmp_path: Path) -> None:
+    """Ids of calls, names of tools, idempotency keys and labels of checkpoints stay; names of users and pages do not."""
+    session = open_on(tmp_path)
+    index = session.begin_page("gonePage")
+    call = {"id": "staysId", "type": "function", "function": {"name": "staysTool", "arguments": '{"goneKey": "goneValue"}'}}
+    session.append({"role": "user", "name": "goneUser", "content": "goneWord", "goneExtra": 1}, key="staysKey")
+    session.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    session.append({"role": "tool", "tool_call_id": "staysId", "name": "staysTool", "content": "goneResult"})
+    talk(session, 3)
+    session.checkpoint("staysLabel")
+    session.fold("all")
+    session.erase(index)
+    session.close()
+    left = b" ".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert all(name in left for name in (b"staysId", b"staysTool", b"staysKey", b"staysLabel"))
+    assert b"gone" not in left
+
+
 def test_an_erased_page_can_be_recalled(tmp_path: Path) -> None:
     """The page keeps its index and its place in the contents page, and comes back saying that it was erased."""
     session = open_on(tmp_path, contents={"max_tokens": 8_000})
