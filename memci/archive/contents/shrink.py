@@ -15,10 +15,11 @@ from memci.archive.summarizers.summary import OTHERS, PASSAGE
 from memci.archive.summarizers.words import estimate, words
 from memci.chapters.address import page_number, range_index, segment_of
 
-MOST_ROWS = 16  # of one directory
+MOST_ROWS, ROWS_SHARE = 16, 1 / 30  # of one directory; of all pages, where that is more
 ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a token: its number, and a place in the list
 WORD_TOKENS = 0.3  # what a word takes beside its own tokens
 RARER = 0.35  # the worth of a word that n pages say is divided by n to this power
+FEW_PAGES, MANY_TOKENS = 500, 45_000  # a word is worth half after MANY_TOKENS / (pages - FEW_PAGES) tokens of better ones
 FEWEST_TOKENS = 2.5  # for each page, to which rows are brought down at least where nothing may be lost for one window
 LOWEST_PRICE, PRICE_STEP, _MOST_STEPS = 0.1, 1.05, 200
 SHORT_PAGE = 3  # times the size of its entry; where most are shorter, rows say the same for less
@@ -92,6 +93,9 @@ class Shrinking:
         self._has_pages = has_pages
         said = {(span[0], word) for entry in entries for span in entry.spans for word in _told(span[1])[0]}
         self._pages = Counter([word for _, word in said])  # how many say a word
+        pages = sum(entry.pages for entry in entries)
+        self._terse = max(0, pages - FEW_PAGES) / MANY_TOKENS  # rows of many pages are short, so that more have one
+        self._most_rows = max(MOST_ROWS, round(ROWS_SHARE * pages))
 
     @property
     def total(self) -> int:
@@ -115,7 +119,7 @@ class Shrinking:
         rows, end = 0, 0
         for item in loose:
             new = len({number for number, *_ in spans[item.index]})
-            goes_on = packs and not isinstance(item, Directory) and rows + new <= MOST_ROWS
+            goes_on = packs and not isinstance(item, Directory) and rows + new <= self._most_rows
             if packs and (goes_on or item.covers[0][0] < end):
                 packs[-1].append(item)
                 rows += new
@@ -171,7 +175,7 @@ class Shrinking:
                 forms, cost = _told(span[1])
                 pages = min([self._pages[form] for form in forms], default=1)
                 page.append((span, span[2] / pages**RARER if pages > 1 else span[2], cost))
-            yield page
+            yield _tersely(page, self._terse) if self._terse else page
 
     def _priced(self, spans: Iterable[Span], price: float) -> tuple[Span, ...]:
         """Return the words that are worth a price, of pages whose row is worth it."""
@@ -185,7 +189,7 @@ class Shrinking:
         """Put neighbouring directories together that have few rows."""
         pack: list[Directory] = []
         for directory in [*self._directories(), None]:
-            if directory is not None and sum(len(each.listed) for each in (*pack, directory)) <= MOST_ROWS:
+            if directory is not None and sum(len(each.listed) for each in (*pack, directory)) <= self._most_rows:
                 pack.append(directory)
                 continue
             if len(pack) >= _FEWEST_PAGES:
@@ -241,6 +245,17 @@ def _told(text: str) -> tuple[Sequence[str], float]:
     """Return by what it is known whether pages say a word, and its tokens: a value by all of it, as 4.5 is not 4.6."""
     forms = [text] if any(map(str.isdigit, text)) else words(text)
     return forms, estimate(text) + WORD_TOKENS
+
+
+def _tersely(page: _Weighed, factor: float) -> _Weighed:
+    """Return the words of a page, each worth less the more tokens those have that tell more for each of theirs."""
+    said = 0.0
+    left: dict[int, float] = {}
+    for place in sorted(range(len(page)), key=lambda place: -page[place][1] / page[place][2]):
+        _, worth, cost = page[place]
+        left[place] = worth / (1 + factor * said)
+        said += cost
+    return [(span, left[place], cost) for place, (span, _, cost) in enumerate(page)]
 
 
 def _worth_it(page: _Weighed, price: float) -> _Weighed:

@@ -245,6 +245,21 @@ def test_rows_of_like_pages_do_not_go_at_once() -> None:
     assert 16 <= len(listed) < 80
 
 
+def test_the_more_pages_the_shorter_their_rows() -> None:
+    """With as much room for each, more of many pages have a row than of few, and it says less."""
+    listed = {}
+    for many in (200, 6_000):
+        words = {
+            number: [(f"{word}{number}", 2.0 - number % 2, " ") for word in ("kite", "boat", "sky", "dog")]
+            for number in range(many)
+        }
+        left = shrunk(2 * many, [told_of(number + 1, *told) for number, told in words.items()]).entries
+        spans = [entry.spans for entry in left if isinstance(entry, Directory)]
+        listed[many] = len({number for of_one in spans for number, *_ in of_one}) / many
+        assert sum(entry.contents_tokens for entry in left) <= 2 * many
+    assert 0.2 < listed[200] < 0.7 * listed[6_000]
+
+
 def test_a_page_that_was_recalled_twice_leaves_its_directory() -> None:
     """It keeps an entry of its own, as long as such entries take no more than a quarter of the room."""
     pages = [told_of(number, (f"kite{number}", 1.0, " ")) for number in range(1, 9)]
