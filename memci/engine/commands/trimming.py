@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from memci.engine.core.core import Core
+from memci.engine.history import blocks
 from memci.engine.history.events import ResultsTrimmed
 from memci.engine.view import planner
-from memci.messages.parts import text_of
+from memci.messages.message import Message
 
 TRIMMED_BYTES = 600  # what is shown of a result, about
 _ERRORS_SHARE = 0.4  # of that, at most: lines that tell an error
@@ -17,11 +18,20 @@ def trims(core: Core, indexes: Iterable[str]) -> list[ResultsTrimmed]:
     results: dict[str, dict[str, list[int]]] = {}
     for page in filter(None, map(core.state.active.find_page, indexes)):
         for position, node in planner.long_results(core.state, page):
-            bounds = stretches(text_of(node.message.value()))
+            bounds = _bounds(node.message)
             tokens = core.count_trimmed(page.index, position, node.message, node.tokens, bounds)
             if tokens < node.tokens:
                 results.setdefault(page.index, {})[str(node.seq)] = [tokens, *bounds]
     return [ResultsTrimmed(results=results)] if results else []
+
+
+def _bounds(message: Message) -> list[int]:
+    """Return the bounds of what is shown of each text of a message, as if they were one text."""
+    bounds, place = list[int](), 0
+    for text, _ in blocks.words(message).values():
+        bounds += [place + min(bound, len(text)) for bound in stretches(text)]
+        place += len(text)
+    return bounds
 
 
 def stretches(text: str) -> list[int]:

@@ -11,12 +11,12 @@ from memci.chapters.recalled import Attachment
 from memci.engine.commands import folding, quoting
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Zone, zone
-from memci.engine.history.blocks import STUB_CHARACTERS
+from memci.engine.history.blocks import OLDEST_RENDERER, RENDERER, STUB_CHARACTERS
 from memci.engine.history.events import PagesFaded, WindowSettled
 from memci.engine.history.state import State
 from memci.engine.settings.config import MOST
 from memci.engine.view import planner
-from memci.engine.view.layout import RENDERER, Layout, lay_out, lay_out_least, open_entries, stubbed
+from memci.engine.view.layout import Layout, lay_out, lay_out_least, open_entries, stubbed
 from memci.errors import BudgetError, ConfigError, InvalidMessageError, StoreError, shown
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
@@ -73,8 +73,8 @@ def render_at(core: Core, seq: int) -> Window:
     """Return the window as it was after the event *seq*. Costs a snapshot and the events after it."""
     state = core.state if seq == core.state.seq else core.state_at(seq)
     settled = state.settled
-    if settled is not None and settled.renderer != RENDERER:
-        message = f"the window was laid out by renderer {settled.renderer}, and this memci has renderer {RENDERER} only"
+    if settled is not None and not OLDEST_RENDERER <= settled.renderer <= RENDERER:
+        message = f"the window was laid out by renderer {settled.renderer}; this memci has {OLDEST_RENDERER} to {RENDERER}"
         raise StoreError(message)
     return _rendered(state, lay_out(state, settled), planner.next_budget(state, state.config), seq)
 

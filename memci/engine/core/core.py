@@ -370,13 +370,16 @@ class Core:
         """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
         if tokens <= blocks.STUB_MIN_TOKENS:
             return 0
-        text = blocks.stub_text(f"{index}/{position}", message, tokens, offered=True, characters=characters)
-        return self.count(self.state.wire.shortened(message, text)) + _STUB_SLACK
+        stub = blocks.Stub(address=f"{index}/{position}", tokens=tokens, offered=True, characters=characters)
+        return self._count_shown(message, stub)
 
     def count_trimmed(self, index: str, position: int, message: Message, tokens: int, bounds: Sequence[int]) -> int:
         """Return at most how many tokens a result has that is trimmed to these stretches of its text."""
-        text = blocks.trimmed_text(f"{index}/{position}", message, tokens, bounds, offered=True)
-        return self.count(self.state.wire.shortened(message, text)) + _STUB_SLACK
+        stub = blocks.Stub(address=f"{index}/{position}", tokens=tokens, offered=True, bounds=tuple(bounds))
+        return self._count_shown(message, stub)
+
+    def _count_shown(self, message: Message, stub: blocks.Stub) -> int:
+        return self.count(stub.of(message, self.state.wire)) + _STUB_SLACK * max(len(message.answers), 1)
 
     def _recounted(self) -> dict[str, object]:
         """Return what ``SessionConfigured.counted`` holds: tokens and stub tokens of all that the state shows. O(visible)."""
@@ -458,7 +461,8 @@ class Core:
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
         state, known, given = self.state, self.state.config.format, self.config.format
-        if state.configured == self.policy and state.instructions == self.instructions:
+        is_current = state.renderer == blocks.RENDERER
+        if is_current and state.configured == self.policy and state.instructions == self.instructions:
             return []
         if known != given:
             message = (
@@ -475,8 +479,9 @@ class Core:
             config=self.policy,
             instructions=said,
             instruction_tokens=self.count(state.wire.facts({"role": "system", "content": said})) if said else 0,
-            scale=self.counter.margin,
-            counted=self._recounted() if changed else None,
+            scale=state.scale if state.configured and not changed else self.counter.margin,
+            counted=self._recounted() if changed or (state.configured and not is_current) else None,
+            renderer=blocks.RENDERER,
         )
         return [event]
 

@@ -228,6 +228,7 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
     state.config = Config.from_stored(event.config)
     state.wire = formats.get(state.config.format)
     state.configured = event.config
+    state.renderer = event.renderer
     state.instructions = event.instructions
     state.instruction_tokens = event.instruction_tokens
     counted = event.counted

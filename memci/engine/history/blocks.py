@@ -3,15 +3,21 @@
 Stored text has a mark in front of each line there, so that no line of it can be taken for the end of its block or for another.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import attrs
 
 from memci.chapters.page import Page
 from memci.messages.base64_runs import data_of, described, description
 from memci.messages.formats.format import Format
 from memci.messages.message import Call, Message
-from memci.messages.parts import Part, PartKind, parts, text_of
+from memci.messages.parts import Part, PartKind, flat, parts, text_of
 from memci.messages.tokens.message_tokens import media_tokens_of
+
+RENDERER = 3  # version of the texts here, and of the layout of a window
+OLDEST_RENDERER = 2  # whose windows can be rendered again
 
 NO_RESULT = "[no result: the call was not answered before the conversation went on]"
 
@@ -63,27 +69,92 @@ def passages_block(passages: Sequence[Mapping[str, str]], wire: Format) -> Messa
     return wire.block("\n".join([*lines, "[end of passages]"]))
 
 
-def stub_text(address: str, message: Message, tokens: int, *, offered: bool, characters: int = STUB_CHARACTERS) -> str:
-    """Return what stands for a large entry: its size, how it begins and ends, and the tool that reads it if that is *offered*."""
-    text = text_of(message.value())
-    text = " ".join(text.split()) if characters == STUB_CHARACTERS else described(text, address)
-    note = _note(address, tokens, offered=offered)
-    head, tail = _fitting(text, characters * 2 // 3), _fitting(text[::-1], characters // 3)[::-1]
-    if len(text) <= len(head) + len(tail):
-        return f"{note} {text}".rstrip()
-    return f"{note} {head} […] {tail}"
+@attrs.frozen(kw_only=True)
+class Stub:
+    """What stands for a large entry: its size, a part of its text, and the tool that reads it if that is *offered*.
+
+    Attributes:
+        bounds: Of the stretches that are shown of the texts that ``words`` gives, one after the other; empty for as many
+            *characters* of each, of its beginning and its end.
+    """
+
+    address: str
+    tokens: int
+    offered: bool
+    characters: int = STUB_CHARACTERS
+    bounds: tuple[int, ...] = ()
+    renderer: int = RENDERER
+
+    def of(self, message: Message, wire: Format) -> Message:
+        """Return the message that stands in the place of another: each result in it has a text of its own. O(its size)."""
+        read = f"; read it whole with read_page({self.address!r})" if self.offered else ""
+        if self.renderer == OLDEST_RENDERER:
+            return wire.shortened(message, self._older(message, read.replace(" whole", "")))
+        found, texts, place = words(message), dict[str, str](), 0
+        together = f" in {len(message.answers)} results" if len(message.answers) > 1 else ""
+        for answered, (text, media) in found.items():
+            shown = self._shown(text, place)
+            place += len(text)
+            left_out = f", {media} left out" if media else ""
+            note = f"[{self.address}: shortened from {self.tokens:,} tokens{together}{left_out}{read}]"
+            is_whole = len(found) > 1 and not media and shown == text and (text or answered)
+            texts[answered] = text if is_whole else f"{note} {shown}" if shown else note
+        return wire.shortened(message, texts.pop("", ""), texts)
+
+    def _shown(self, text: str, place: int) -> str:
+        """Return what is shown of a text that begins at a *place* of all texts."""
+        if self.bounds:
+            is_whole = any(start <= place and place + len(text) <= end for start, end in _pairs(self.bounds))
+            return text if is_whole else self._stretches(text, place)
+        shown = self._ends(text)
+        return shown if shown == text else self._ends(self._plain(text))
+
+    def _stretches(self, text: str, place: int) -> str:
+        pairs = ((start - place, end - place) for start, end in _pairs(self.bounds))
+        return " […] ".join(" ".join(text[max(start, 0) : end].split()) for start, end in pairs if start < len(text) and end > 0)
+
+    def _ends(self, text: str) -> str:
+        head, tail = _fitting(text, self.characters * 2 // 3), _fitting(text[::-1], self.characters // 3)[::-1]
+        return text if len(text) <= len(head) + len(tail) else f"{head} […] {tail}"
+
+    def _plain(self, text: str) -> str:
+        return " ".join(text.split()) if self.characters == STUB_CHARACTERS else text
+
+    def _older(self, message: Message, read: str) -> str:
+        """Return the text of all results of a message, as the oldest renderer had it. O(its size)."""
+        note, text = f"[{self.address}: {self.tokens:,} tokens, kept whole{read}]", text_of(message.value())
+        if self.bounds:
+            return f"{note} {self._stretches(text, 0)}".rstrip()
+        text = self._plain(text) if self.characters == STUB_CHARACTERS else described(text, self.address)
+        shown = self._ends(text)
+        return f"{note} {shown}" if shown != text else f"{note} {text}".rstrip()
 
 
-def trimmed_text(address: str, message: Message, tokens: int, bounds: Sequence[int], *, offered: bool) -> str:
-    """Return what stands for a trimmed result: what a stub says, and the stretches of its text between these bounds."""
-    text = text_of(message.value())
-    stretches = (" ".join(text[start:end].split()) for start, end in zip(bounds[::2], bounds[1::2], strict=True))
-    return f"{_note(address, tokens, offered=offered)} {' […] '.join(stretches)}".rstrip()
+def words(message: Message) -> dict[str, tuple[str, str]]:
+    """Return the texts of a message, each with what else there is, such as ``2 images``. O(its size).
+
+    Where it is made of blocks, each result has a text of its own, under the id of the call that it answers. What stands beside
+    results, and all of any other message, is under the empty id.
+    """
+    found = list(parts(message.value()))
+    apart = {part.answers: [part] for part in found if part.answers} if message.role == "user" else {}
+    beside = [part for part in found if not apart or part.answers is None]
+    runs = {**apart, "": beside} if beside or not apart else apart
+    return {answered: (_text(run), _media_names(run)) for answered, run in runs.items()}
 
 
-def _note(address: str, tokens: int, *, offered: bool) -> str:
-    read = f"; read it with read_page({address!r})" if offered else ""
-    return f"[{address}: {tokens:,} tokens, kept whole{read}]"
+def _text(found: Iterable[Part]) -> str:
+    return "\n".join(filter(None, (described(part.text) for part in found if part.kind in (PartKind.TEXT, PartKind.RESULT))))
+
+
+def _media_names(found: Iterable[Part]) -> str:
+    media = (part for part in flat(found) if part.kind is PartKind.IMAGE or (part.kind is PartKind.OTHER and not part.inner))
+    kinds = Counter(_kind(part) or "file" for part in media if media_tokens_of(part) or _kind(part))
+    return ", ".join(f"{count} {kind}{'s' * (count > 1)}" for kind, count in kinds.items())
+
+
+def _pairs(bounds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return zip(bounds[::2], bounds[1::2], strict=True)
 
 
 def _fitting(text: str, room: int) -> str:
@@ -140,7 +211,11 @@ def _media(part: Part, wire: Format, address: str) -> Iterator[str | dict[str, A
     if carried is not None:
         yield carried
         return
-    kind = (
-        "image" if part.kind is PartKind.IMAGE else _KINDS.get(str(value.get("type")), "sound" if "transcript" in value else "")
-    )
-    yield description(kind, data_of(part.value), address)
+    yield description(_kind(part), data_of(part.value), address)
+
+
+def _kind(part: Part) -> str:
+    """Return what a picture, sound or file is called; empty where that is not known."""
+    value = part.value if isinstance(part.value, dict) else {}
+    known = _KINDS.get(str(value.get("type")), "sound" if "transcript" in value else "")
+    return "image" if part.kind is PartKind.IMAGE else known

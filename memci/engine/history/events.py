@@ -11,6 +11,7 @@ import attrs
 
 from memci.archive.stores.contract import NewRecord, Record
 from memci.chapters.page import Page
+from memci.engine.history.blocks import OLDEST_RENDERER
 from memci.errors import StoreError
 from memci.messages import codec
 from memci.messages.message import Message
@@ -30,8 +31,8 @@ class _Kind:
 class SessionConfigured(_Kind, kind="configured"):
     """The session was begun, or goes on with other settings.
 
-    ``counted`` has the sizes of all that is visible under a new counter: ``pages`` (index to pairs of tokens and stub tokens),
-    ``opening`` (pairs), ``blocks`` (index to tokens) and ``contents``.
+    ``counted`` has the sizes of all that is visible under a new counter or renderer: ``pages`` (index to pairs of tokens and stub
+    tokens), ``opening`` (pairs), ``blocks`` (index to tokens) and ``contents``.
     """
 
     memci: str
@@ -41,7 +42,8 @@ class SessionConfigured(_Kind, kind="configured"):
     instructions: str  # what tells the model how to recall, once there is a contents page; empty for nothing
     instruction_tokens: int  # of the message that holds them; 0 where there is none
     scale: float  # what counts are multiplied by under a new counter: its margin
-    counted: Mapping[str, Any] | None = None  # None where the counter is the one before
+    counted: Mapping[str, Any] | None = None  # None where the counter and the renderer are those before
+    renderer: int = OLDEST_RENDERER  # of windows from then on: older journals do not say it
 
 
 @attrs.frozen(kw_only=True)

@@ -12,6 +12,7 @@ from memci.archive.contents.contents_page import Item
 from memci.archive.contents.working_set import WorkingSet
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
+from memci.engine.history.blocks import OLDEST_RENDERER
 from memci.engine.history.events import WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
@@ -88,6 +89,7 @@ class State:
     instructions: str = ""  # what tells the model how to recall, once there is a contents page
     instruction_tokens: int = 0
     configured: Mapping[str, Any] = attrs.field(factory=dict)  # by the last configuration event; empty without records
+    renderer: int = OLDEST_RENDERER  # by the last configuration event
     next_checkpoint: int = 1
     detours: tuple[tuple[int, int], ...] = ()  # (checkpoint, restoring]: seqs of events not in the history, oldest first
     answers: tuple[str, ...] = ()  # SHA-256 of the texts of the latest answers of ATTP, oldest first

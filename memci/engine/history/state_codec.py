@@ -13,16 +13,16 @@ from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.working_set import WorkingSet, as_values, from_values
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
-from memci.engine.history.blocks import passages_block
+from memci.engine.history.blocks import OLDEST_RENDERER, passages_block
 from memci.engine.history.events import WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
 from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.message import Message
 
-VERSION = 8
+VERSION = 9
 
-_READ = (6, 7, VERSION)
+_READ = (6, 7, 8, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
@@ -55,7 +55,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
     ]
     return {
         "v": VERSION,
-        **{name: getattr(state, name) for name in (*_AS_THEY_ARE, *_COPIED)},
+        **{name: getattr(state, name) for name in (*_AS_THEY_ARE, *_COPIED, "renderer")},
         "config": state.configured,
         "system": [page(each) for each in state.system.pages()],
         "active": [page(each) for each in state.active.pages()],
@@ -90,6 +90,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         **{name: value[name] for name in _AS_THEY_ARE},
         config=Config.from_stored(value["config"]),
         configured=value["config"],
+        renderer=value.get("renderer", OLDEST_RENDERER),
         next_number=dict(value["next_number"]),
         pinned=set(value["pinned"]),
         recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()},

@@ -16,8 +16,6 @@ from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-RENDERER = 2  # version of the layout and of the texts in ``blocks``
-
 PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # the parts that a breakdown counts
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
@@ -208,12 +206,21 @@ class View:
         if not node.stub_tokens or not (node.trimmed or node.seq in self._stubs):  # what was erased since has none
             return node.message, node.tokens
         if node.trimmed:
-            tokens, *bounds = node.trimmed
-            text = blocks.trimmed_text(address, node.message, node.tokens, bounds, offered=self._reads)
+            (tokens, *bounds), characters = node.trimmed, blocks.STUB_CHARACTERS
         else:
+            bounds = []
             characters, tokens = self._excerpts.get(str(node.seq), (blocks.STUB_CHARACTERS, node.stub_tokens))
-            text = blocks.stub_text(address, node.message, node.tokens, offered=self._reads, characters=characters)
-        return self._state.wire.shortened(node.message, text), tokens
+        stub = blocks.Stub(
+            address=address,
+            tokens=node.tokens,
+            offered=self._reads,
+            characters=characters,
+            bounds=tuple(bounds),
+            renderer=self._state.renderer,
+        )
+        if node.stub is None or node.stub[0] != stub:
+            node.stub = (stub, stub.of(node.message, self._state.wire))
+        return node.stub[1], tokens
 
 
 Lay: TypeAlias = Callable[[State, WindowSettled | None], Layout]

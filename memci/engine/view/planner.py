@@ -183,7 +183,7 @@ def long_results(state: State, page: Page) -> Iterator[tuple[int, MessageNode]]:
     """Yield the results in a page that can be trimmed, long ones that have their message, each with its position. O(entries)."""
     stubs = state.settled.stubs if state.settled is not None else ()
     for position, node in enumerate(page.nodes(), start=1):
-        is_whole = not node.trimmed and node.seq not in stubs and len(node.message.answers) == 1
+        is_whole = not node.trimmed and node.seq not in stubs and bool(node.message.answers)
         if node.message.speaker in _RESULTS and is_whole and 0 < LONG_FACTOR * node.stub_tokens <= node.tokens:
             yield position, node
 

@@ -87,8 +87,13 @@ def result(call: Call, text: str) -> Message:
     return facts({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": text}]})
 
 
-def shortened(message: Message, text: str, *, keep_thinking: bool = True) -> Message:
-    """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*."""
+def shortened(
+    message: Message, text: str, results: Mapping[str, str] = reading.NO_TEXTS, *, keep_thinking: bool = True
+) -> Message:
+    """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*.
+
+    Blocks of *results*, by the id of their call, hold texts of their own.
+    """
     content = message.value()["content"]
     if isinstance(content, str):
         return facts({"role": message.role, "content": text})
@@ -100,7 +105,7 @@ def shortened(message: Message, text: str, *, keep_thinking: bool = True) -> Mes
         if (kind in THINKING and keep_thinking) or server_call(part) in open_calls:
             kept.append(part)
         elif kind in TOOL_BLOCKS:
-            rest: Block = {"input": {}} if kind == "tool_use" else {"content": text}
+            rest: Block = {"input": {}} if kind == "tool_use" else {"content": results.get(part["tool_use_id"], text)}
             kept.append({**{key: part[key] for key in _KEPT[kind] if key in part}, **rest})
     lead = len(kept)
     if message.role == "assistant":

@@ -23,7 +23,7 @@ class Format(Protocol):
     block: Callable[..., Message]
     media: Callable[[dict[str, Any]], dict[str, Any] | None]
     result: Callable[[Call, str], Message]
-    shortened: Callable[[Message, str], Message]
+    shortened: Callable[..., Message]
     erased: Callable[[Message], Message]
     opening: Callable[[Message], Message | None]  # what has to stand before a first message; ``None`` for nothing
     sent: Callable[[Message], Message]

@@ -1,6 +1,6 @@
 """OpenAI chat completions messages, as the reference of the Chat Completions API has its ``messages``."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from memci.errors import shown
@@ -78,8 +78,11 @@ def result(call: Call, text: str) -> Message:
     return facts({"role": "tool", "tool_call_id": call.id, "content": text})
 
 
-def shortened(message: Message, text: str) -> Message:
-    """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*."""
+def shortened(message: Message, text: str, results: Mapping[str, str] = reading.NO_TEXTS) -> Message:
+    """Make a message that stands where *message* does, makes and answers the same calls, and holds only *text*.
+
+    Blocks of *results*, by the id of their call, hold texts of their own.
+    """
     original = message.value()
     value: dict[str, Any] = {"role": message.role, "content": text}
     value |= {key: original[key] for key in ("name", "tool_call_id") if key in original}
@@ -88,7 +91,7 @@ def shortened(message: Message, text: str) -> Message:
     if isinstance(original.get("function_call"), dict):
         value["function_call"] = {"name": original["function_call"].get("name"), "arguments": "{}"}
     blocks = original["content"] if isinstance(original.get("content"), list) else ()
-    kept = [_shortened_block(part, text) for part in blocks if part["type"] in TOOL_BLOCKS]
+    kept = [_shortened_block(part, results.get(part.get("tool_use_id"), text)) for part in blocks if part["type"] in TOOL_BLOCKS]
     if kept:
         texts = [] if message.role == "user" and not message.from_user else [{"type": "text", "text": text}]
         value["content"] = [*kept, *texts] if message.role == "user" else [*texts, *kept]

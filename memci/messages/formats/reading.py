@@ -12,6 +12,7 @@ from memci.messages.parts import Part, PartKind, parts
 Value: TypeAlias = dict[str, Any]
 
 ATTP_ANSWER = "[tool_result]\nstatus = "  # how a user message begins that is an answer of ATTP: of a tool, not of the user
+NO_TEXTS: Mapping[str, str] = {}
 ERASED = "[erased]"  # what stands for content that was erased
 # The blocks of calls and results: the role in whose messages they stand, and the key of the call's id.
 TOOL_BLOCKS: Mapping[str, tuple[str, str]] = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}

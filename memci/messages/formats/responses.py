@@ -3,7 +3,7 @@
 Sources: ``ResponseInputItemParam`` of the openai package, OpenAI's guides on function calling, reasoning and conversation state.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -91,7 +91,7 @@ def result(call: Call, text: str) -> Message:
     return facts({"type": CALLS[call.kind], **held.get(call.kind, {"call_id": call.id, "output": text})})
 
 
-def shortened(message: Message, text: str) -> Message:
+def shortened(message: Message, text: str, _results: Mapping[str, str] = reading.NO_TEXTS) -> Message:
     """Make an item for *message* with the same calls and answers and only *text*; one that no text stands for is given back."""
     value = message.value()
     if not is_item(value):

@@ -86,7 +86,7 @@ def test_contents_recalled_pages_and_stubs_stand_in_the_format(wire: Wire) -> No
     text = window.to_json().decode()
     assert "Contents of earlier pages" in text
     assert "[recalled page usr-2" in text
-    assert "read it with read_page" in text
+    assert "read it whole with read_page" in text
     assert "word word word" not in text.replace("word " * 60, "") or len(text) < 6_000
     assert session.page(6).messages[-1] == wire.result("a", "word " * 2_000)
 

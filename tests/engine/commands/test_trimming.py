@@ -82,7 +82,7 @@ def test_a_trimmed_result_shows_beginning_errors_and_end() -> None:
     """It says how large it is, and where; its beginning, lines that tell an error, and its end are kept."""
     text = shown(trimmed_session(), "c1")
     assert text.startswith("[usr-1/3: ")
-    assert "kept whole] row1x0 was read" in text
+    assert " tokens] row1x0 was read" in text
     assert f" […] {FAILED} […] " in text
     assert text.endswith("done1")
     assert "row1x50" not in text
@@ -92,7 +92,7 @@ def test_a_trimmed_result_is_read_whole() -> None:
     """The page, and the tool that reads it by its address, give back what came in."""
     session = trimmed_session()
     session.window(tools=session.toolbox.openai())
-    assert "read it with read_page('usr-1/3')" in str(session.render(at=session.seq).messages)
+    assert "read it whole with read_page('usr-1/3')" in str(session.render(at=session.seq).messages)
     assert looked(1) == session.page("usr-1").messages
     read, start = "", 0
     while start >= 0:
@@ -249,5 +249,5 @@ def test_results_of_all_formats_are_trimmed(wire: Any) -> None:  # noqa: ANN401 
             [wire.user(f"look at {number}"), *wire.answer("", "", [f"c{number}"]), wire.result(f"c{number}", report(number))]
         )
     window = session.window()
-    assert "kept whole" in str(window.messages)
+    assert "shortened from" in str(window.messages)
     assert window.tokens <= BUDGET

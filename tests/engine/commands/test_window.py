@@ -282,7 +282,7 @@ def test_nothing_is_hidden_while_there_is_room(protocol: str) -> None:
 
 def test_a_stub_names_a_tool_that_is_offered() -> None:
     """How to read what a stub stands for is said where the window has the tool for it, or the system part tells of ATTP."""
-    said = "read it with read_page('usr-1/1')"
+    said = "read it whole with read_page('usr-1/1')"
     session = open_session(recall={"protocol": "none"})
     session.append(user("word " * 1_000))
     assert said not in session.window(500).to_json().decode()
@@ -296,7 +296,7 @@ def test_a_stub_names_a_tool_that_is_offered() -> None:
     talk(session, 2)
     session.fold("all")
     session.append(user("word " * 4_000))
-    assert "read it with read_page('usr-" in session.window(4_000).to_json().decode()
+    assert "read it whole with read_page('usr-" in session.window(4_000).to_json().decode()
 
 
 def test_zones_follow_the_share_of_the_budget() -> None:

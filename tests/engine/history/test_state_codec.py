@@ -26,8 +26,8 @@ CALLED = RESPONSES.answer("", "", ["a"])[0]
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes", "parsed": {"n": 1}}]}
 DECIDED = {"type": "mcp_approval_request", "id": "b", "name": "look", "arguments": "{}", "server_label": "tools"}
 
-LINKS = {"previous", "next", "chapter", "pages"}
-"""What is no part of a value: where a node or a page stands, and what only roots and ranges list."""
+LINKS = {"previous", "next", "chapter", "pages", "stub"}
+"""What is no part of a value: where a node or a page stands, what only roots and ranges list, and what was made of it."""
 
 
 def node(value: Value, seq: int) -> MessageNode:
@@ -140,6 +140,7 @@ def full_state() -> State:
         instructions="how to recall",
         instruction_tokens=15,
         configured=configured,
+        renderer=3,
         next_checkpoint=4,
         detours=((3, 9), (10, 14)),
     )
