@@ -127,7 +127,7 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
         format=core.config.format,
         tools_sha256=sha256,
         tools_tokens=tokens,
-        renderer=RENDERER,
+        renderer=core.state.renderer,
         stubs=known.stubs if known is not None else [],
         excerpts=known.excerpts if known is not None else {},
         reads=attp or any(_names_reader(tool) for tool in tools),

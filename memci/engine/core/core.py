@@ -461,7 +461,7 @@ class Core:
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
         state, known, given = self.state, self.state.config.format, self.config.format
-        is_current = state.renderer == blocks.RENDERER
+        is_current = state.renderer == blocks.RENDERER or self.read_only
         if is_current and state.configured == self.policy and state.instructions == self.instructions:
             return []
         if known != given:

@@ -8,6 +8,7 @@ import pytest
 from memci.archive.stores.contract import NewRecord
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.commands.window import Window
+from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import StoreError
 from memci.messages import codec
@@ -16,7 +17,7 @@ from memci.messages.tokens.message_tokens import count_message
 from memci.messages.validation import validate
 from tests.engine.core.test_short_ways import called
 from tests.engine.pictures import png
-from tests.engine.sessions import open_session
+from tests.engine.sessions import config_of, open_session
 from tests.engine.wire import Value, user
 
 BUDGET = 6_000
@@ -199,6 +200,16 @@ def test_what_was_trimmed_before_any_window_is_rendered_as_it_was() -> None:
     assert "shortened from" in shown(session.render(at=seq), "c1x0")
     again = open_session(as_before(session, kinds=["settled"]), **SMALL, format="anthropic")
     assert " tokens, kept whole] apple 0 was read" in shown(again.render(at=again.seq), "c1x0")
+
+
+def test_who_only_reads_sees_the_window_of_before() -> None:
+    """Nothing is written to show a window that an earlier version asked for."""
+    session = open_session(**SMALL, format="anthropic")
+    look(session, 8, report("apple"))
+    session.window()
+    with Engine(as_before(session), config_of(**SMALL, format="anthropic"), read_only=True) as engine:
+        reading = engine.session("chat")
+        assert "kept whole" in shown(reading.window(), "c1x0")
 
 
 def test_what_a_provider_counted_is_known_after_an_upgrade() -> None:
