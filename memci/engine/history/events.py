@@ -41,7 +41,7 @@ class SessionConfigured(_Kind, kind="configured"):
     config: Mapping[str, Any]  # the settings that decide what a window holds
     instructions: str  # what tells the model how to recall, once there is a contents page; empty for nothing
     instruction_tokens: int  # of the message that holds them; 0 where there is none
-    scale: float  # what counts are multiplied by under a new counter: its margin
+    scale: float  # what counts are multiplied by where they are made anew: under a new counter its margin
     counted: Mapping[str, Any] | None = None  # None where the counter and the renderer are those before
     renderer: int = OLDEST_RENDERER  # of windows from then on: older journals do not say it
 
