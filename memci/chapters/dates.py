@@ -1,8 +1,15 @@
 """Dates as the model reads them: short, in UTC, made of the times that entries have, which are ISO 8601 or empty."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from memci.errors import InvalidMessageError, shown
+
+
+def span(times: Iterable[str]) -> tuple[str, str]:
+    """Return the earliest and the latest of times in any order; empty ones do not count, and of none both are empty."""
+    known = [at for at in times if at] or [""]
+    return min(known), max(known)
 
 
 def dates(first: str, last: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from memci.chapters.dates import dates
+from memci.chapters.dates import span
 from memci.messages.message import Call, Message
 
 
@@ -157,9 +157,9 @@ class Page(Run):
         return [node.message.value() for node in self.nodes()]
 
     @property
-    def dates(self) -> str:
-        """The days on which it was said, such as ``2023-05-08..09``; empty where its entries have no time. O(1)."""
-        return dates(self.head.at, self.tail.at) if self.head is not None and self.tail is not None else ""
+    def times(self) -> tuple[str, str]:
+        """The earliest and the latest time of its entries, in whatever order they stand; empty for none. O(entries)."""
+        return span(node.at for node in self.nodes())
 
     @property
     def only_user(self) -> bool:

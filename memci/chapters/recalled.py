@@ -19,7 +19,7 @@ class Attachment:
     prefetched: int = 0  # of older journals: seq of the user's message for which it came unasked, and with which it goes
     used_seq: int = 0  # of the event that attached it, or renewed it last: the least recently used one fades first
     media: bool = False  # whether the block carries the pictures, sound and files of the page
-    dated: bool = False  # whether the block says when the page was said
+    dated: int = 0  # whether the block says when the page was said, and of which entries it takes that
 
 
 @attrs.frozen(kw_only=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memci.chapters.dates import dates, moment
+from memci.chapters.dates import dates, moment, span
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,9 @@ def test_dates_say_once_what_both_days_share(expected: str, first: str, last: st
 def test_a_moment_is_a_day_and_a_minute() -> None:
     """A time is cut to the minute; one that is missing gives nothing."""
     assert ("2023-05-08 13:56", "") == (moment("2023-05-08T13:56:59.5+00:00"), moment(""))
+
+
+def test_a_span_goes_from_the_earliest_to_the_latest() -> None:
+    """Times may come in any order; those that are missing do not count, and nothing has no span."""
+    assert ("2023-05-08", "2024-01-02") == span(["2023-06-01", "", "2024-01-02", "2023-05-08"])
+    assert ("", "") == span([])

@@ -14,7 +14,9 @@ from memci.errors import CorruptError, UnavailableError
 with loading("sqlite3"):
     import sqlite3
 
-SCHEMA_VERSION = 9  # raise it with every change of the tables, of ``words``, ``search.page_text`` or ``projection.entry_text``
+SCHEMA_VERSION = (
+    10  # raise it with every change of the tables, or of what they hold: ``search.page_text``, ``indexing.entry_text``
+)
 
 _SCHEMA = """
 CREATE TABLE meta (

@@ -37,8 +37,8 @@ class PageFacts:
     parent: str | None = None  # index of the contents page that lists it; None for a root
     first_seq: int = 0  # sequence number of its first entry
     last_seq: int = 0
-    first_at: str = ""  # when its first entry was said, in UTC, as ISO 8601; empty for a page without entries
-    last_at: str = ""
+    first_at: str = ""  # the earliest time of its entries, in UTC, as ISO 8601; empty for a page without entries
+    last_at: str = ""  # the latest
 
 
 class CheckpointKind(StrEnum):

@@ -315,8 +315,8 @@ class IndexWriter:
 
     def index_page(self, index: str, *, entry: str | None = None) -> None:
         """Make a page searchable, with its contents entry, as it is when the transaction ends; ``None`` keeps the entry."""
-        times = [at for (at,) in self._db.run("SELECT at FROM entry WHERE page = ? ORDER BY position", index)]
-        self.change_page(index, first_at=times[0] if times else "", last_at=times[-1] if times else "")
+        first_at, last_at = self._db.one("SELECT min(at), max(at) FROM entry WHERE page = ?", index)
+        self.change_page(index, first_at=first_at or "", last_at=last_at or "")
         self._waiting[index] = self._waiting.get(index) if entry is None else entry
 
     def finish(self) -> None:

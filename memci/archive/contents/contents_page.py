@@ -53,8 +53,8 @@ class ContentsEntry:
     sha256: str = ""  # of the page file, in hex
     first_seq: int = 0  # of its first entry
     last_seq: int = 0
-    first_at: str = ""  # when its first entry was said, in UTC, as ISO 8601; empty in older journals
-    last_at: str = ""
+    first_at: str = ""  # the earliest time of its entries, in UTC, as ISO 8601; empty in older journals
+    last_at: str = ""  # the latest
     detail: Detail = Detail.FULL
     shown_tokens: Mapping[Detail, int] = attrs.field(factory=dict)  # size of render() by detail
     pages: ClassVar[int] = 1
@@ -110,8 +110,8 @@ class Directory:
     archived_turn: int  # the latest of its pages
     last_recall_turn: int | None = None  # the latest of its pages
     price: float = 0.0  # worth that a token of its rows has at least; 0 in older journals
-    first_at: str = ""  # when its first page was said, in ISO 8601; empty in older journals
-    last_at: str = ""
+    first_at: str = ""  # the earliest time of its pages, in ISO 8601; empty in older journals
+    last_at: str = ""  # the latest
     shown_tokens: int = 0  # size of render()
     pinned: ClassVar[bool] = False  # a directory holds no pinned page
 

@@ -167,6 +167,7 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
     messages = [node.message for node in page.nodes()]
     summary = _summary(core, page, messages, planner.entry_room(limit, page.tokens))
     head, tail = page.head, page.tail
+    first_at, last_at = page.times
     if page.name:
         name = one_line(page.name)[:NAME_CHARACTERS]
         summary = attrs.evolve(summary, title=name, words=((name, NAME_WORTH, ""), *summary.words))
@@ -184,8 +185,8 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
         sha256=sha256,
         first_seq=head.seq if head else 0,
         last_seq=tail.seq if tail else 0,
-        first_at=head.at if head else "",
-        last_at=tail.at if tail else "",
+        first_at=first_at,
+        last_at=last_at,
     )
     shown = {detail: core.counter.count(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
     smaller = (detail for detail in Detail if shown[detail] < page.tokens)

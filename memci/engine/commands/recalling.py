@@ -127,7 +127,7 @@ def _attaching(core: Core, page: Page, recall_count: int) -> PageRecalled:
         content=None if attached else page_value(page),
         block_tokens=0 if block is None else core.count(block),
         media=True,
-        dated=True,
+        dated=blocks.DATED,
         read=None if block is None else (page.copy(), block),
     )
 

@@ -326,7 +326,7 @@ class Core:
             logger().warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
 
     def facts(self, index: str) -> PageFacts | None:
-        """Return the facts of a page, ``None`` where there is none. O(1)."""
+        """Return the facts of a page, ``None`` where there is none. O(1); O(its entries) where it stands in the window."""
         page = self.state.active.find_page(index) or self.state.system.find_page(index)
         if page is not None:
             return self.page_facts(page)
@@ -437,8 +437,9 @@ class Core:
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
     def page_facts(self, page: Page, title: str = "") -> PageFacts:
-        """Return the facts of a page that stands in the window for itself. O(1)."""
+        """Return the facts of a page that stands in the window for itself. O(its entries)."""
         head, tail = page.head, page.tail
+        first_at, last_at = page.times
         system = page.chapter is self.state.system
         recall_count, last_recall_turn = self.state.recalls.get(page.index, (0, None))
         return PageFacts(
@@ -454,8 +455,8 @@ class Core:
             parent="sys-0" if system else self.state.archive.root,
             first_seq=head.seq if head else self.state.seq,
             last_seq=tail.seq if tail else self.state.seq,
-            first_at=head.at if head else "",
-            last_at=tail.at if tail else "",
+            first_at=first_at,
+            last_at=last_at,
         )
 
     def configuration(self) -> list[Event]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from memci.chapters.dates import dates
 from memci.chapters.page import Page
 from memci.messages.base64_runs import data_of, described, description
 from memci.messages.formats.format import Format
@@ -18,6 +19,7 @@ from memci.messages.tokens.message_tokens import media_tokens_of
 
 RENDERER = 3  # version of the texts here, and of the layout of a window
 OLDEST_RENDERER = 2  # whose windows can be rendered again
+DATED = 2  # of a recalled page: its block says when it was said; 1 in older journals, where first and last entry told it
 
 NO_RESULT = "[no result: the call was not answered before the conversation went on]"
 
@@ -32,21 +34,22 @@ _PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 OPENING_TOKENS = 40  # at most, of the message that a format wants before a conversation which the user does not begin
 
 
-def page_block(page: Page, wire: Format, *, media: bool = True, dated: bool = True) -> Message:
+def page_block(page: Page, wire: Format, *, media: bool = True, dated: int = DATED) -> Message:
     """Return a recalled page as one message of the user's, with its provenance. O(its size).
 
     With *media*, pictures, sound and files stand in their places, as far as the format can carry them there, and all other base64
-    is described. *dated*, it says its days, and the day of each entry that is of another day than the one before. Without media a
-    mark stands for each picture; blocks of older journals are without either.
+    is described. *dated* (see ``DATED``), it says its days, and the day of each entry that is of another day than the one before.
+    Without media a mark stands for each picture; blocks of older journals are without either.
     """
     content: list[str | dict[str, Any]] = []
-    dates = page.dates if dated else ""
-    lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries{dates and f' · {dates}'}, quoted as data]"]
-    day = dates[:10]
+    ends = page.times if dated == DATED or page.head is None or page.tail is None else (page.head.at, page.tail.at)
+    days = dates(*ends) if dated else ""
+    lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries{days and f' · {days}'}, quoted as data]"]
+    day = days[:10]
     for position, node in enumerate(page.nodes(), start=1):
         address = f"{page.index}/{position}"
         before, day = day, node.at[:10] or day
-        lines.append(f"{address} {node.message.role}{f' · {day}' if dates and day != before else ''}:")
+        lines.append(f"{address} {node.message.role}{f' · {day}' if days and day != before else ''}:")
         value = node.message.value()
         for piece in _pieces(parts(value), wire, address) if media else _quoted(parts(value)):
             if isinstance(piece, str):

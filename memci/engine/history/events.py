@@ -133,7 +133,7 @@ class PageRecalled(_Kind, kind="recalled"):
     block_tokens: int
     prefetched: int = 0  # in older journals: seq of the user's message that it matched, where nobody asked for it
     media: bool = False  # whether the block carries pictures, sound and files
-    dated: bool = False  # whether the block says when the page was said
+    dated: int = 0  # whether the block says when the page was said, see ``blocks.DATED``
     read: tuple[Page, Message] | None = attrs.field(default=None, eq=False, repr=False)  # page and block; not in the record
 
 

@@ -11,7 +11,7 @@ import attrs
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
-from memci.chapters.dates import dates
+from memci.chapters.dates import dates, span
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import PageRebuilt, logger
@@ -122,7 +122,8 @@ def read_facts(core: Core, index: str) -> PageFacts:
     state = PageState.ATTACHED if index in core.state.recalled else PageState.ACTIVE if in_window else PageState.ARCHIVED
     first, last = page.pages[0], page.pages[-1]
     facts = attrs.evolve(facts, state=state, parent=f"{segment_of(index)}-0", first_seq=first.first_seq, last_seq=last.last_seq)
-    return attrs.evolve(facts, first_at=first.first_at, last_at=last.last_at)
+    first_at, last_at = span(at for each in page.pages for at in (each.first_at, each.last_at))
+    return attrs.evolve(facts, first_at=first_at, last_at=last_at)
 
 
 def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int]:
@@ -258,11 +259,12 @@ class _Line:
     pages: int
     tokens: int
     titles: tuple[str, ...]
+    times: tuple[str, str]  # the earliest and the latest
 
     @property
     def dates(self) -> str:
         """The days on which its pages were said."""
-        return dates(self.first.first_at, self.last.last_at)
+        return dates(*self.times)
 
     def text(self, said: str) -> str:
         """Return the line as the list has it, with when its pages were *said*; empty for what needs no word."""
@@ -344,10 +346,11 @@ def _line(core: Core, known: PageFacts) -> _Line:
     page = core.state.active.find_page(known.index)
     facts = known if page is None else core.page_facts(page, known.title)
     title = shown_title(facts.title)
-    return _Line(facts, facts, 1, facts.tokens, (title,) if title else ())
+    return _Line(facts, facts, 1, facts.tokens, (title,) if title else (), (facts.first_at, facts.last_at))
 
 
 def _joined(lines: Sequence[_Line]) -> _Line:
     titles = tuple(title for line in lines for title in line.titles)[:_TITLES]
     pages, tokens = sum(line.pages for line in lines), sum(line.tokens for line in lines)
-    return _Line(lines[0].first, lines[-1].last, pages, tokens, titles)
+    times = span(at for line in lines for at in line.times)
+    return _Line(lines[0].first, lines[-1].last, pages, tokens, titles, times)

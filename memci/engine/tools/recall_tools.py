@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
 from memci.chapters.address import is_root, runs, segment_of
-from memci.chapters.dates import dates, moment
+from memci.chapters.dates import dates, moment, span
 from memci.chapters.page import MessageNode, Page
 from memci.engine.commands.recalling import next_steps, recall
 from memci.engine.history.state import USER
@@ -223,8 +223,8 @@ class RecallToolbox(Toolbox):
         """
         entries = _entries(self._core, index)
         text = "".join(text for _, text in entries) or "[]"
-        said = [node.at for node, _ in entries] or [""]
-        at = dates(said[0], said[-1]) if said[1:] else moment(said[0])
+        said = span(node.at for node, _ in entries)
+        at = dates(*said) if entries[1:] else moment(said[0])
         if start < 0 or not 0 < limit <= _MOST_CHARACTERS:
             message = f"start is from 0, limit from 1 to {_MOST_CHARACTERS}"
             raise ConfigError(message)

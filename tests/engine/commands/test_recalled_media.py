@@ -167,6 +167,30 @@ def test_a_recall_of_the_time_before_renders_as_it_did() -> None:
     assert "> look\n> [image]\nusr-1/2 assistant:" in block["content"]
 
 
+@pytest.mark.parametrize(("dated", "days"), [(None, "2023-05-08..09-03"), (True, "2023-05-08..06-01")])
+def test_the_days_of_a_recalled_page_are_as_they_were_counted(dated: bool | None, days: str) -> None:  # noqa: FBT001 (as stored)
+    """A block says the earliest and the latest day of its page; where an older event is ``dated``, those of both ends."""
+    store = MemoryStore()
+    session = open_session(store, active={"min_pages": 1})
+    for message, day in ((user("look"), "2023-06-01"), (assistant("seen"), "2023-09-03"), (assistant("again"), "2023-05-08")):
+        session.append(message, at=day)
+    talk(session, 2, first=2)
+    session.fold("all")
+    session.recall(1)
+    seq = session.seq
+    session.close()
+    if dated is not None:
+        opened = store.open("default", "chat")
+        last = next(opened.journal.read(seq - 1, seq))
+        opened.journal.append(seq, [NewRecord("faded", 1, codec.encode({"pages": ["usr-1"], "reason": "command"}))])
+        event = codec.decode(last.body) | {"dated": dated}
+        opened.journal.append(seq + 1, [NewRecord(last.kind, last.version, codec.encode(event))])
+    again = open_session(store, active={"min_pages": 1})
+    block = next(value for value in again.window().messages if "[recalled page" in str(value["content"]))
+    assert f"[recalled page usr-1, turn 1: 3 entries · {days}, quoted as data]" == block["content"].splitlines()[0]
+    assert again.verify().ok
+
+
 def test_an_opened_snapshot_keeps_the_pictures(tmp_path: Path) -> None:
     """A session that is loaded from a snapshot renders the same window."""
     session = open_session(FileStore(tmp_path, "flush"), active={"min_pages": 1}, snapshot_every=1)

@@ -51,6 +51,38 @@ def test_facts_tell_when_a_page_was_said() -> None:
     assert (times[2], times[2]) == (session.facts("usr-2").first_at, session.facts("usr-2").last_at)
 
 
+def test_facts_of_messages_out_of_order_span_all_of_them() -> None:
+    """A page was said from its earliest to its latest message, and a range from its earliest to its latest page, in any order."""
+    session = open_session(active={"min_pages": 1})
+    for middle in ("2024", "2019", "2022"):
+        for message, year in ((user("and so?"), "2021"), (assistant("yes"), middle), (assistant("and no"), "2020")):
+            session.append(message, at=f"{year}-01-01")
+    years = [("2020", "2024"), ("2019", "2021"), ("2020", "2022")]
+    assert years == [(facts.first_at[:4], facts.last_at[:4]) for facts in session.pages()]
+    session.fold(["usr-1", "usr-2"])
+    assert years == [(facts.first_at[:4], facts.last_at[:4]) for facts in session.pages()]
+    assert years[:2] == [(entry.first_at[:4], entry.last_at[:4]) for entry in session.contents.entries]
+    assert ("2019", "2024") == (session.facts("usr-1..2").first_at[:4], session.facts("usr-1..2").last_at[:4])
+    shown = [line.rpartition(" · ")[2] for line in lines(session, "usr-1..3")]
+    assert ["2020-01-01..2024-01-01", "2019-01-01..2021-01-01", "2020-01-01..2022-01-01"] == shown
+
+
+def test_a_page_is_found_by_the_days_of_all_its_messages() -> None:
+    """``since`` and ``until`` find a page whose messages came out of order by the days of any of them, and by no others."""
+    session = open_session(active={"min_pages": 1})
+    for message, day in (
+        (user("the lighthouse?"), "2024-05-05"),
+        (assistant("tall"), "2024-06-06"),
+        (assistant("yes"), "2024-03-03"),
+    ):
+        session.append(message, at=day)
+    session.append(user("and now?"), at="2025-01-01")
+    session.fold("all")
+    spans = [("2024-03-03", "2024-03-03"), ("2024-06-06", None), (None, "2024-03-02"), ("2024-06-07", None)]
+    found = [[hit.index for hit in session.search("lighthouse", since=since, until=until)] for since, until in spans]
+    assert [["usr-1"], ["usr-1"], [], []] == found
+
+
 def test_an_answer_of_an_index_that_is_made_again_is_whole() -> None:
     """A question is asked again where another process emptied the index meanwhile, to make it again."""
     session = open_session()

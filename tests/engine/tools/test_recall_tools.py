@@ -182,6 +182,14 @@ def test_answers_tell_when_it_was_said() -> None:
     assert "2023-05-08 13:56" == openai(session, "search_pages", query="question1")[0]["at"]
 
 
+def test_a_reading_gives_the_days_of_all_it_reads() -> None:
+    """Where messages came out of order, the days of a reading are the earliest and the latest of them."""
+    session = open_session()
+    for at, message in zip(["2023-05-08", "2023-05-10", "2023-05-07", "2023-05-09"], [*turn(1), *turn(2)[1:] * 2], strict=True):
+        session.append(message, at=at)
+    assert "2023-05-07..10" == openai(session, "read_page", index="usr-1")["at"]
+
+
 def test_the_system_part_teaches_attp() -> None:
     """With the protocol attp, the prompt stands in the window as soon as there is a contents page."""
     session = open_session(active={"min_pages": 1}, recall={"protocol": "attp"})
