@@ -10,6 +10,7 @@ from memci.archive.contents.working_set import Kind, Note
 from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
+from memci.archive.summarizers.words import CJK
 from memci.messages.base64_runs import described_value
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
@@ -17,17 +18,30 @@ from memci.messages.parts import PartKind, parts
 _MOST_SCANNED = 20_000  # characters of one argument or text
 _TEXT_WEIGHT = 0.3  # of a name that stands in what is said, beside one that a call touched
 _LONGEST_NAME, _LONGEST_LINE = 80, 160
+_SHORT_WAY = 3  # parts of an absolute way that is shown whole, the root among them
 _LONG_VALUE = 200  # characters of an argument: what is longer is a text or code, and what it names counts as said
 
 _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)|<(\w{1,20})>\s*\n(.{1,2000}?)</\2>|`([^`\n]{2,120})`", re.DOTALL)
-_PIECE = re.compile(r"[A-Za-z0-9_.@+%~/\u00c0-\u024f-]{3,240}")
+_PIECE = re.compile(f"[\\w{CJK}\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff.@+%~/-]{{3,240}}")  # with marks, no letters
+_NARROW = re.compile(r"[A-Za-z0-9_.@+%~/\u00c0-\u024f-]{3,240}")  # of a piece where words stand side by side without spaces
+_SOLID = re.compile(f"[{CJK}]")
+_BESIDE = re.compile(f"[{CJK}][A-Za-z]|[A-Za-z][{CJK}]")
+_SPACED = re.compile(  # what may be a way with spaces: in quotes, or with a backslash before each
+    r"""(["'])([^"'\n]{3,240})\1|(?<![^\s"'=])[^\s"'\\]{0,120}(?:\\ [^\s"'\\]{1,120}){1,20}"""
+)
+_START = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:[\\/])(?!/)")
+_URL_STOP = re.compile(",(?=[A-Za-z][A-Za-z0-9+.-]*://)|[…】〉〕］｝]")
+_URL_EDGE = ".,:;!?*'"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _NUMBERED = r"[A-Z]{2,8}[0-9]{0,4}(?:-[A-Z0-9]{0,11}[0-9])+"  # such as HAT-136, INV-2026-0318
 _WORD = re.compile(rf"{_NUMBERED}\b|[A-Za-z0-9_]{{4,80}}")
 _HASH = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}")
 _CODED = re.compile(r"(?=[A-Z]*[0-9])(?=[0-9]*[A-Z])(?![0-9]+T[0-9]+$)[A-Z0-9]{5,20}|" + _NUMBERED)
 _EDGE = ".,-@+%~"
+_VARIABLE = re.compile(r"(?:[})\]*?$]|\w>)\Z")  # what a slash follows that does not begin a way
+_DEVICES = ("/dev/", "/proc/", "/sys/")
 
+_PATH_KEY = re.compile(r"(?:(?:\b|_)(?:path|file)|Path|File)(?:_?name|Name)?s?$")
 _COMMAND_KEYS = frozenset({"command", "commands", "cmd", "code", "script"})
 _DONE = frozenset({
     *("done", "completed", "complete", "closed", "cancelled", "canceled"),
@@ -73,9 +87,11 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
 def _touched(arguments: Any) -> dict[tuple[Kind, str], float]:  # noqa: ANN401 (JSON)
     """Return what the arguments of a call name, with what each counts for."""
     names: dict[tuple[Kind, str], float] = {}
-    for value in _texts(arguments):
+    for key, value in _texts(arguments):
         weight = 1.0 if len(value) <= _LONG_VALUE else _TEXT_WEIGHT
-        for name in _names(value, said=False) if value not in _STATUSES else ():
+        is_way = key.lower() not in _COMMAND_KEYS and _is_way(value, named=bool(_PATH_KEY.search(key)))
+        found = [(Kind.FILE, _shown(value))] if is_way else _names(value, said=False) if value not in _STATUSES else ()
+        for name in found:
             names[name] = max(names.get(name, 0.0), weight)
     return names
 
@@ -94,46 +110,107 @@ def _read(arguments: str) -> Any:  # noqa: ANN401 (JSON)
         return arguments
 
 
-def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
-    """Yield the texts in a JSON value, its keys left out, in order."""
-    waiting = [value]
+def _texts(value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 (JSON)
+    """Yield the texts in a JSON value in order, each with the nearest key that it stands under; empty for none."""
+    waiting = [("", value)]
     while waiting:
         match waiting.pop():
-            case str(text):
-                yield text
-            case dict() as held:
-                waiting += reversed(held.values())
-            case list() as held:
-                waiting += reversed(held)
+            case key, str(text):
+                yield key, text
+            case _, dict() as held:
+                waiting += reversed(held.items())
+            case key, list() as held:
+                waiting += ((key, each) for each in reversed(held))
 
 
 def _names(text: str, *, said: bool) -> Iterator[tuple[Kind, str]]:
     """Yield files, URLs and identifiers; of what is *said*, words with capitals inside them are no identifiers."""
-    text = text[:_MOST_SCANNED]
-    if "://" in text:
-        for match in URL.finditer(text):
-            if len(url := match.group().rstrip(".,:;!?*'\")]")) <= 2 * _LONGEST_NAME:
-                yield Kind.URL, url
-        text = URL.sub(" ", text)
-    for match in _PIECE.finditer(text):
-        piece = match.group().strip(_EDGE)
-        before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
-        last = piece.rstrip("/").rpartition("/")[2]
-        if after != "(" and _is_file(piece, last):
-            if len(last) <= _LONGEST_NAME:
-                yield Kind.FILE, "/".join(piece.rstrip("/").split("/")[-2:]).lstrip("/")
+    text, at = text[:_MOST_SCANNED], 0
+    while "://" in text and (match := URL.search(text, at)):
+        url = _alone(match.group())
+        if len(shown := url.rstrip(_URL_EDGE)) <= 2 * _LONGEST_NAME:
+            yield Kind.URL, shown
+        at = match.start() + 1
+        text = f"{text[: at - 1]} {text[at - 1 + len(url) :]}"
+    ways = [(way, match) for match in _SPACED.finditer(text) if " " in match[0] and (way := _spaced(match))]
+    yield from ((Kind.FILE, _shown(way)) for way, _ in ways)
+    for _, match in reversed(ways):
+        text = f"{text[: match.start()]} {text[match.end() :]}"
+    for match in _pieces(text):
+        whole = match.group().rstrip(_EDGE)
+        piece = whole.lstrip(_EDGE)
+        before, after = text[max(match.start() - 2, 0) : match.start()], text[match.end() : match.end() + 1]
+        if after != "(" and _is_file(piece):
+            way = whole if whole[:2] == "~/" else piece if piece == whole and not _VARIABLE.search(before) else piece.lstrip("/")
+            if len(way.rstrip("/").rpartition("/")[2]) <= _LONGEST_NAME:
+                yield Kind.FILE, _shown(way)
         elif _UUID.fullmatch(piece):
             yield Kind.NAME, piece
         else:
-            piece = piece[1:] if before == "\\" and piece[:1] in "nrt" else piece  # a line break that is written in code
+            piece = piece[1:] if before[-1:] == "\\" and piece[:1] in "nrt" else piece  # a line break that is written in code
             yield from ((Kind.NAME, word) for word in _WORD.findall(piece) if _is_identifier(word, said=said))
 
 
-def _is_file(piece: str, last: str) -> bool:
-    """Return whether it is a file's name, or a way to one; branches and packages have slashes too."""
-    stem, _, extension = last.rpartition(".")
-    is_way = piece[:1] in ("/", "~", ".") and not piece.startswith("//") and "/" in piece[1:-1]
-    return bool(stem and extension in EXTENSIONS) or (is_way and bool(last) and not stem)
+def _alone(url: str) -> str:
+    """Return a URL up to what is no part of it: a bracket that closes what was opened before it, or another URL."""
+    opened = 0
+    for place, sign in enumerate(url):
+        opened += (sign in "([") - (sign in ")]")
+        if opened < 0:
+            url = url[:place]
+            break
+    return _URL_STOP.split(url, maxsplit=1)[0]
+
+
+def _pieces(text: str) -> Iterator[re.Match[str]]:
+    """Yield what may be names; in a script without spaces between words, a file's name goes on where other words begin."""
+    solid = _SOLID.search(text) is not None
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        if solid and _SOLID.search(piece) and (_BESIDE.search(piece) or not _is_file(piece.strip(_EDGE))):
+            yield from _NARROW.finditer(text, match.start(), match.end())
+        else:
+            yield match
+
+
+def _is_file(piece: str) -> bool:
+    """Return whether it is a file's name, or a way to one; branches and packages have slashes too, and devices are no files."""
+    last = piece.rstrip("/").rpartition("/")[2]
+    if _has_extension(last):
+        return True
+    is_way = piece[:1] in ("/", "~", ".") and "/" in piece[1:-1] and not piece.startswith(("//", *_DEVICES))
+    return is_way and bool(last) and not last.rpartition(".")[0]
+
+
+def _has_extension(name: str) -> bool:
+    stem, _, extension = name.rpartition(".")
+    return bool(stem and extension in EXTENSIONS)
+
+
+def _is_way(text: str, *, named: bool) -> bool:
+    """Return whether a text of several words is one way to a file, and no command or sentence; *named* where its key tells so.
+
+    A word of a script beyond ASCII is one too, where it is named.
+    """
+    *words, last = text.split(" ")
+    if len(text) > 2 * _LONGEST_NAME or not text.isprintable() or any(word[:1] == "-" or _has_extension(word) for word in words):
+        return False
+    if named:
+        return bool(words or not text.isascii()) and _is_file(text)
+    first = words[0] if words and "/bin/" not in words[0] else ""
+    return bool(first and _START.match(first)) and (_has_extension(last) or ("/" in first[1:] and first[0] != "."))
+
+
+def _spaced(match: re.Match[str]) -> str:
+    """Return the way that a match is; empty where it is none."""
+    way = match[2] or match[0].replace("\\ ", " ")
+    return way if _is_way(way, named=not match[2]) else ""
+
+
+def _shown(way: str) -> str:
+    """Return a way to a file by its last two parts."""
+    parts = way.rpartition("\\")[2].removeprefix("./").rstrip("/").split("/")
+    return "/".join(parts if parts[0] == "" and len(parts) <= _SHORT_WAY else parts[-2:])
 
 
 def _is_identifier(word: str, *, said: bool) -> bool:

@@ -64,6 +64,77 @@ def test_urls_are_kept_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "urls"),
+    [
+        ("[https://x.org/a](https://x.org/b)", ["https://x.org/a", "https://x.org/b"]),
+        ("(https://x.org/a),b", ["https://x.org/a"]),
+        ("see [https://x.org/a], or", ["https://x.org/a"]),
+        ("https://x.org/a,https://x.org/b,", ["https://x.org/a", "https://x.org/b"]),
+        ("【https://x.org/a】", ["https://x.org/a"]),
+        ("https://x.org/Foo_(bar)?a=[1],c", ["https://x.org/Foo_(bar)?a=[1],c"]),
+    ],
+)
+def test_a_url_ends_where_the_text_around_it_goes_on(said: str, urls: list[str]) -> None:
+    """A URL ends before a bracket that was opened before it, and before another URL; brackets and commas of its own stay."""
+    assert urls == texts(Kind.URL, call({"u": said})) == texts(Kind.URL, {"role": "user", "content": said})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "files"),
+    [
+        ("x", "/srv/My Documents/annual report.docx", ["My Documents/annual report.docx"]),
+        ("file_path", "annual report.docx", ["annual report.docx"]),
+        ("filePath", "C:\\My Docs\\main file.cs", ["main file.cs"]),
+        ("paths", ["docs/a b.md", "c.md"], ["docs/a b.md", "c.md"]),
+        ("command", "cat '/srv/My Documents/a b.md' docs/c\\ d.md", ["My Documents/a b.md", "docs/c d.md"]),
+        ("command", 'cd "/srv/My Documents"', ["/srv/My Documents"]),
+        ("file_path", "src/a.py src/b.py", ["src/a.py", "src/b.py"]),
+        ("command", "./gradlew build.sh", ["build.sh"]),
+        ("x", "'/usr/bin/python a.py'", ["bin/python", "a.py"]),
+        ("x", '"/a\r[usr-0] b/c d.py"', ["d.py"]),
+        ("profile", "I like app.py", ["app.py"]),
+    ],
+)
+def test_files_may_have_spaces(key: str, value: object, files: list[str]) -> None:
+    """A file's name keeps its spaces where it is a whole argument, in quotes or has backslashes; commands and lists are none."""
+    assert files == texts(Kind.FILE, call({key: value}))
+
+
+@pytest.mark.parametrize(
+    ("value", "files"),
+    [
+        ("отчёты/план.pdf", ["отчёты/план.pdf"]),
+        ("रिपोर्ट/सूची.csv", ["रिपोर्ट/सूची.csv"]),
+        ("รายงาน/ปี.pdf", ["รายงาน/ปี.pdf"]),
+        ("re\u0301sume\u0301/cafe\u0301.txt", ["re\u0301sume\u0301/cafe\u0301.txt"]),
+        ("python 数据/报告_最终.py 月报2024.xlsx", ["数据/报告_最终.py", "月报2024.xlsx"]),
+        ("请看src/app.py文件", ["src/app.py"]),
+    ],
+)
+def test_files_are_named_in_every_script(value: str, files: list[str]) -> None:
+    """A file's name is whole in every script; where words stand side by side without spaces, it ends at the other script."""
+    assert files == texts(Kind.FILE, call({"x": value})) == texts(Kind.FILE, {"role": "user", "content": f"{value}, ok"})
+
+
+def test_a_named_file_may_mix_scripts() -> None:
+    """An argument whose key says that it is a file is one name, whatever scripts are in it."""
+    assert ["数据/报告final.xlsx"] == texts(Kind.FILE, call({"path": "数据/报告final.xlsx"}))
+
+
+def test_absolute_ways_begin_with_a_slash() -> None:
+    """A way of one or two parts that begins at the root, or at home, says so; one that follows a variable or a dot does not."""
+    said = "/etc/passwd /top.py ~/notes.md ./run.py ${DIR}/x.py <id>/data/y.json */z.py /srv/app/pay/total.py"
+    files = ["/etc/passwd", "/top.py", "~/notes.md", "run.py", "x.py", "data/y.json", "z.py", "pay/total.py"]
+    assert files == texts(Kind.FILE, call({"command": said}))
+
+
+def test_devices_are_no_files() -> None:
+    """What lies under ``/dev``, ``/proc`` and ``/sys`` is no file of the work, unless its name says what it is."""
+    said = "make >/dev/null 2>&1 < /dev/tty; cat /proc/cpuinfo /sys/class/net src/dev/null.py /dev/shm/out.json"
+    assert ["dev/null.py", "shm/out.json"] == texts(Kind.FILE, call({"command": said}))
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("openai", call({"file_path": "src/app.py"})),
