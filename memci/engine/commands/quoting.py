@@ -1,7 +1,8 @@
 """Passages that stand beside a message before it is answered, without being asked for: short quotes of earlier pages."""
 
 import math
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from memci.chapters.page import MessageNode, Page
@@ -24,6 +25,9 @@ _MOST_VALUES = 4  # that passages are looked for beside one result
 _MOST_LOOKED_UP = 16  # of values that may be rare
 _MOST_READ = 20_000  # characters of a result that are searched for an error
 _USER_SHARE = 2 / 3  # of the tokens of a turn's passages, where tools are offered: the rest is for what these name
+
+_SHORT = 40  # characters of a passage that says little without the one before it
+_MARK = re.compile("^> ?", re.MULTILINE)
 
 Passage: TypeAlias = dict[str, str]
 
@@ -113,15 +117,39 @@ def _quoted(core: Core, budget: int, beside: MessageNode, hits: list[Hit]) -> li
         others = {seq: quotes for seq, quotes in others.items() if seq in open_seqs}
     room -= sum(each.tokens for each in others.values()) * state.scale
     most = math.floor(min(most, room) / state.scale)
-    known = {(each["address"], each["text"]) for quotes in others.values() for each in quotes.passages}
+    standing = _standing(core, (each for quotes in others.values() for each in quotes.passages)) if hits else ""
     event = PassagesQuoted(beside=beside.seq, passages=[], tokens=0)
     for hit in hits:
-        new = [each for each in _passages(core, hit) if (each["address"], each["text"]) not in known]
+        new = _new(_passages(core, hit), standing)
         more = _event(core, beside.seq, [*event.passages, *new])
         if new and more.tokens <= most:
             event = more
-            known.update((each["address"], each["text"]) for each in new)
+            standing = "\n".join([standing, *map(_told, new)])
     return dropped(left) + ([event] if event.passages else [])
+
+
+def _new(passages: Iterable[Passage], standing: str) -> list[Passage]:
+    """Return the passages of a page that do not stand in the window, with short ones beside them, such as an answer."""
+    left = [each for each in passages if _told(each) not in standing]
+    new = [each for each in left if _words(each["text"]) not in standing]
+    return [each for each in left if each in new or len(each["text"]) < _SHORT] if new else []
+
+
+def _standing(core: Core, quoted: Iterable[Mapping[str, str]]) -> str:
+    """Return the words that stand in the window, with those of passages that stay: one of them brings nothing. O(window)."""
+    passing = {quotes.block.raw for quotes in core.state.recalled.quotes.values()}
+    shown = core.lay_out(core.state, core.state.settled).view.messages
+    texts = [_words(entry_text(message)) for message in shown if message.raw not in passing]
+    return "\n".join([*texts, *map(_told, quoted)])
+
+
+def _told(passage: Mapping[str, str]) -> str:
+    return f"{passage['address']} {_words(passage['text'])}"
+
+
+def _words(text: str) -> str:
+    """Return the words of a text between single spaces, without the marks in front of quoted lines."""
+    return " ".join(_MARK.sub("", text).split())
 
 
 def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:

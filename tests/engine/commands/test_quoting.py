@@ -75,6 +75,46 @@ def test_a_passage_goes_when_its_page_is_recalled() -> None:
     assert not {"usr-3/1", "usr-3/2"} & set(quoted(session))
 
 
+SAID = "The ferry to the lighthouse leaves at nine from the northern pier, and comes back at four."
+
+
+def told_twice() -> Session:
+    """Return a session where two archived pages say the same, and others say something else."""
+    session = open_session(recall={"passages_tokens": 500})
+    for number in range(1, 9):
+        session.extend([user(f"question {number} asks"), assistant(SAID if number in (2, 4) else f"answer {number} says little")])
+    session.fold([f"usr-{number}" for number in range(1, 8)])
+    return session
+
+
+@pytest.mark.parametrize(("recalled", "times"), [(None, 1), (2, 0)])
+def test_what_two_pages_say_is_quoted_once(recalled: int | None, times: int) -> None:
+    """A passage of another page that is the same word for word is left out, and so is one that a recalled page shows."""
+    session = told_twice()
+    if recalled is not None:
+        session.recall(recalled)
+    session.append(user("ferry lighthouse northern pier?"))
+    assert times == "\n".join(blocks(session)).count(SAID)
+
+
+def test_what_the_open_page_says_is_not_quoted() -> None:
+    """A passage that stands in a message of the window, over several lines there, is left out."""
+    session = told_twice()
+    first, second = SAID.split(", ")
+    session.append(user(f"You said:\n> {first},\n> {second}\nIs the ferry to the lighthouse still so?"))
+    assert not any(SAID in block for block in blocks(session))
+
+
+def test_a_short_answer_is_quoted_with_its_question() -> None:
+    """A short passage stays beside one that brings something, though its words stand in the window elsewhere."""
+    session = open_session(recall={"passages_tokens": 500})
+    session.extend([user("Which pier does the lighthouse ferry leave from on Sundays?"), assistant("The northern pier.")])
+    talk(session, 6, first=2)
+    session.fold([f"usr-{number}" for number in range(1, 6)])
+    session.extend([assistant("The northern pier."), user("lighthouse ferry Sundays pier?")])
+    assert ["usr-1/1", "usr-1/2"] == quoted(session)[:2]
+
+
 def test_all_passages_go_where_the_share_has_no_room_for_them() -> None:
     """A recalled page is worth more than passages, where both are more than the share of recalled pages."""
     session = asked("say3x4 say3x5 say5x2 say5x3")
