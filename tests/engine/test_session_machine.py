@@ -20,12 +20,14 @@ from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.chapters.address import page_number
+from memci.engine.core.indexing import entry_text
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, Notice, Recall
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.events import from_record
 from memci.engine.history.state import State
+from memci.engine.reading.mentions import values as literal_values
 from memci.engine.settings.config import Config
 from memci.engine.view.layout import lay_out
 from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
@@ -145,6 +147,17 @@ class SessionMachine(RuleBasedStateMachine):
         newest = self.model.pages[-1].messages if self.model.pages else []
         return sum(count_message(value, self.core.counter) for value in newest) * scale >= cut
 
+    def renew(self, values: Sequence[Value]) -> None:
+        """Tell the model of recalled pages that stay because new messages named them: by index, or by a literal value."""
+        texts = [entry_text(openai.facts(value)) for value in values]
+        for index, attachment in self.core.state.recalled.attachments.items():
+            turn, opened = self.attached[index]
+            if attachment.turn > turn:
+                pages = [page for page in self.model.pages if page.index == index]
+                held = "\n".join(entry_text(openai.facts(value)) for page in pages for value in page.messages)
+                assert any(index in text or any(each in held for each in literal_values(text)) for text in texts)
+                self.attached[index] = attachment.turn, opened
+
     def took(self, value: Value, address: str, scale: float) -> None:
         """Tell the model of a message; *scale* is that before the command, which may have changed it."""
         before = self.model.turn
@@ -155,7 +168,9 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(value=spoken)
     def append(self, value: Value) -> None:
         scale = self.scale()
-        self.took(value, self.session.append(value).address, scale)
+        address = self.session.append(value).address
+        self.renew([value])
+        self.took(value, address, scale)
 
     @rule(text=texts)
     def append_system(self, text: str) -> None:
@@ -182,6 +197,7 @@ class SessionMachine(RuleBasedStateMachine):
         scale = self.scale()
         for value, entry in zip(values, self.session.extend(values), strict=True):
             assert value == entry.message
+        self.renew(values)
         pages = {facts.index: self.session.page(facts.index) for facts in self.session.pages()}
         # Positions may have moved on within the command, so that the addresses are read from the pages, in the order of events.
         addresses = sorted(
@@ -207,6 +223,7 @@ class SessionMachine(RuleBasedStateMachine):
         key = f"key-{next(self.numbers)}"
         scale = self.scale()
         address = self.session.append(value, key=key).address
+        self.renew([value])
         self.took(value, address, scale)
         self.keys[key] = (value, address)
 

@@ -110,6 +110,7 @@ class Directory:
     archived_turn: int  # the latest of its pages
     last_recall_turn: int | None = None  # the latest of its pages
     price: float = 0.0  # worth that a token of its rows has at least; 0 in older journals
+    unlisted: bool = False  # it says that none of its pages has a row
     first_at: str = ""  # the earliest time of its pages, in ISO 8601; empty in older journals
     last_at: str = ""  # the latest
     shown_tokens: int = 0  # size of render()
@@ -150,7 +151,7 @@ class Directory:
     def render(self) -> str:
         """Return it as the model reads it: a line that begins with the index, then the rows of its pages."""
         heading = f"[{self.index}] {self.pages} {'page' if self.pages == 1 else 'pages'}{_said(self.first_at, self.last_at)}"
-        unlisted = " · not listed, search_pages finds them" if self.price and not self.spans else ""
+        unlisted = " · not listed, search_pages finds them" if self.unlisted else ""
         rows = (row(number, list(said)) for number, said in groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0)))
         return "\n".join([heading + unlisted, *rows])
 

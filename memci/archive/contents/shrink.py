@@ -182,7 +182,8 @@ class Shrinking:
         return tuple(span for page in self._weighed(spans) for span in _led(page, _worth_it(page, price)))
 
     def _at(self, price: float, directory: Directory) -> Directory:
-        directory = attrs.evolve(directory, spans=self._priced(directory.spans, price), price=price)
+        spans = self._priced(directory.spans, price)
+        directory = attrs.evolve(directory, spans=spans, price=price, unlisted=not spans)
         return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
 
     def _merge(self) -> None:
@@ -207,7 +208,7 @@ class Shrinking:
 
     def _put_together(self, items: Sequence[Item], spans: Iterable[Span], price: float = 0.0) -> None:
         directory = self._directory(items, spans, price)
-        grouped = [item.index for item in items]
+        grouped = dict.fromkeys(item.index for item in items)
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
         rest = [entry for entry in self.entries if entry.index not in grouped]
         self.entries = sorted([*rest, directory], key=lambda entry: page_number(entry.index))
@@ -216,14 +217,16 @@ class Shrinking:
         """Make one directory of items, oldest first, with these words, those of new pages at a price. O(the words)."""
         covers = self._joined(each for item in items for each in item.covers)
         recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
+        said = tuple(sorted(spans, key=itemgetter(0)))
         directory = Directory(
             index=range_index(segment_of(items[0].index), covers[0][0], covers[-1][1]),
-            spans=tuple(sorted(spans, key=itemgetter(0))),
+            spans=said,
             covers=covers,
             pages=sum(item.pages for item in items),
             archived_turn=max(item.archived_turn for item in items),
             last_recall_turn=max(recalls, default=None),
             price=max([price, *(item.price for item in items if isinstance(item, Directory))]),
+            unlisted=not said,
             first_at=min(item.first_at for item in items),
             last_at=max(item.last_at for item in items),
         )

@@ -132,7 +132,7 @@ def test_a_directory_says_what_it_groups() -> None:
     assert ("2 parcel 7", "") == (row_of(directory, 2), row_of(directory, 3))
     assert [False, True, True, False, True, False] == [directory.holds(number) for number in (0, 1, 4, 5, 6, 7)]
     assert not directory.pinned
-    unlisted = attrs.evolve(directory, spans=(), price=0.3)
+    unlisted = attrs.evolve(directory, spans=(), unlisted=True)
     assert "[usr-1..6] 5 pages · not listed, search_pages finds them" == unlisted.render()
 
 

@@ -245,6 +245,18 @@ def test_rows_of_like_pages_do_not_go_at_once() -> None:
     assert 16 <= len(listed) < 80
 
 
+def test_what_is_taken_out_of_a_directory_makes_it_no_longer() -> None:
+    """Only a price that leaves no row is told in the heading: without its one row, as that of an erased page, it is shorter."""
+    (priced,) = shrunk(14, [told_of(number, (f"kite{number}", 1.0, " ")) for number in range(1, 20)]).entries
+    assert isinstance(priced, Directory)
+    assert "not listed" in priced.render()
+    directory = attrs.evolve(priced, spans=((2, "kite", 9.0, " "),), unlisted=False)
+    assert "not listed" not in attrs.evolve(directory, spans=()).render()
+    left = directory.without(2)
+    assert left is not None
+    assert len(left.render()) < len(directory.render())
+
+
 def test_the_more_pages_the_shorter_their_rows() -> None:
     """With as much room for each, more of many pages have a row than of few, and it says less."""
     listed = {}

@@ -85,6 +85,7 @@ def directory(first: int, last: int) -> Directory:
         index=f"usr-{first}..{last}",
         spans=((first, "a word", 1.5, " → "),),
         price=0.2,
+        unlisted=True,
         covers=((first, last),),
         pages=last - first + 1,
         archived_turn=4,
