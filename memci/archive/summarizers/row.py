@@ -1,14 +1,19 @@
 """The words of a page that its row in a directory is made of."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atom
 from memci.archive.summarizers.selection import Passage, shown
 from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word
+from memci.archive.summarizers.words import CJK
 
 _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
+_UNSPACED = re.compile(f"[{CJK}]")
+_UNSPACED_SHARE = 0.3  # of the tokens, from which on a page is one in a script without spaces
+_UNSPACED_WORTH = 2.0  # of a word there: for a token such words tell half as much by the measures of words
 _RESULT_WORTH = 0.6  # what a word of a result is worth, where those of the dialogue have 1
 _LONG_TOKENS = 250  # of a page of which the user's first words say most
 _BEGINNING_WORDS, _BEGINNING_WORTH = 16, 0.5  # how many, and what each is worth at least for a token
@@ -27,6 +32,7 @@ def row_words(passages: Sequence[Passage]) -> tuple[Word, ...]:
     What stands together in a script without spaces is one word, and so is a value with the word before it.
     """
     words: list[Word] = []
+    factor = _UNSPACED_WORTH if _is_unspaced(passages) else 1.0
     before, end = -1, 0
     for number, first, last, worth in _joined(passages):
         passage = passages[number]
@@ -38,9 +44,15 @@ def row_words(passages: Sequence[Passage]) -> tuple[Word, ...]:
             lead = passage.atoms[first].gap or ""
         text = shown(passage, [(first, last)])
         if len(text) > 1:
-            words.append((text, round(worth, 3), lead))
+            words.append((text, round(factor * worth, 3), lead))
             before, end = number, last
     return tuple(words)
+
+
+def _is_unspaced(passages: Sequence[Passage]) -> bool:
+    atoms = [(passage.text, atom) for passage in passages for atom in passage.atoms]
+    unspaced = sum(atom.cost for text, atom in atoms if _UNSPACED.match(text, atom.start))
+    return unspaced > _UNSPACED_SHARE * sum(atom.cost for _, atom in atoms)
 
 
 def _joined(passages: Sequence[Passage]) -> Iterator[_Run]:

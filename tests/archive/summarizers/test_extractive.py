@@ -225,3 +225,18 @@ def test_state_changes_are_the_calls_that_write() -> None:
 def test_importance_grows_with_what_cannot_be_said_again() -> None:
     """A page of values and changes is more important than small talk."""
     assert summarize([user("hello there"), assistant("hi, how are you?")]).importance < summarize(INVOICES).importance <= 1.0
+
+
+def worth_of_a_token(*said: str) -> float:
+    summary = summarize([user(said[0]), assistant(said[1])])
+    return sum(worth for _, worth, _ in summary.words) / sum(estimate(text) for text, *_ in summary.words)
+
+
+def test_pages_of_any_script_have_the_same_chance_of_a_row() -> None:
+    """The words of the same talk are worth about as much for a token in a script without spaces, at the one price of all rows."""
+    english = worth_of_a_token(
+        "How long should we stay in the museum, and is the entrance free?",
+        "The National Museum takes about three hours; tickets are free on weekdays.",
+    )
+    chinese = worth_of_a_token("博物馆要逛多久，门票免费吗？", "国家博物馆大概要逛三个小时，工作日门票免费。")
+    assert 0.6 < chinese / english < 1.4
