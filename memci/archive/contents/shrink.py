@@ -15,7 +15,7 @@ from memci.archive.summarizers.summary import OTHERS, PASSAGE
 from memci.archive.summarizers.words import estimate, words
 from memci.chapters.address import page_number, range_index, segment_of
 
-MOST_ROWS, ROWS_SHARE = 16, 1 / 30  # of one directory; of all pages, where that is more
+MOST_ROWS, LARGEST, ROWS_SHARE = 16, 64, 1 / 30  # of one directory; a share of all pages, up to the largest, where that is more
 ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a token: its number, and a place in the list
 WORD_TOKENS = 0.3  # what a word takes beside its own tokens
 RARER = 0.35  # the worth of a word that n pages say is divided by n to this power
@@ -95,7 +95,7 @@ class Shrinking:
         self._pages = Counter([word for _, word in said])  # how many say a word
         pages = sum(entry.pages for entry in entries)
         self._terse = max(0, pages - FEW_PAGES) / MANY_TOKENS  # rows of many pages are short, so that more have one
-        self._most_rows = max(MOST_ROWS, round(ROWS_SHARE * pages))
+        self._most_rows = max(MOST_ROWS, min(round(ROWS_SHARE * pages), LARGEST))
 
     @property
     def total(self) -> int:
