@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from memci.chapters.page import MessageNode, Page
 from memci.engine.core.core import Core
-from memci.engine.core.indexing import entry_text
+from memci.engine.core.indexing import entry_text, indexed_text
 from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
@@ -139,7 +139,7 @@ def _standing(core: Core, quoted: Iterable[Mapping[str, str]]) -> str:
     """Return the words that stand in the window, with those of passages that stay: one of them brings nothing. O(window)."""
     passing = {quotes.block.raw for quotes in core.state.recalled.quotes.values()}
     shown = core.lay_out(core.state, core.state.settled).view.messages
-    texts = [_words(entry_text(message)) for message in shown if message.raw not in passing]
+    texts = [_words(indexed_text(message)) for message in shown if message.raw not in passing]
     return "\n".join([*texts, *map(_told, quoted)])
 
 
@@ -163,12 +163,14 @@ def _passages(core: Core, hit: Hit) -> Iterator[Passage]:
     opening = core.state.opening
     shown = opening.length if opening is not None and opening.index == hit.index else 0
     nodes = dict(enumerate(page.nodes(), start=1))
-    texts = {position: entry_text(node.message) for position, node in nodes.items()}
+    near = sorted(nodes, key=lambda position: (abs(position - best), position < best))
+    texts = {position: indexed_text(nodes[position].message) for position in near}
+    whole = {position: {line.strip() for line in text.split("\n")} for position, text in texts.items()}
     places: dict[int, list[str]] = {}
-    for line in hit.snippet.split("\n"):
-        near = sorted(texts, key=lambda position: (abs(position - best), position < best))
-        place = next((position for position in near if line in texts[position]), best)
-        places.setdefault(place, []).append(line)
+    for line in filter(str.strip, hit.snippet.split("\n")):
+        said = [position for position in near if line.strip() in whole[position]]  # a short answer may be a part of any word
+        said += [position for position in near if line in texts[position]]
+        places.setdefault([*said, best][0], []).append(line)
     for place, lines in places.items():
         if place > shown:
             role, at = nodes[place].message.speaker, nodes[place].at

@@ -1,5 +1,7 @@
 """Passages of earlier pages that stand beside a message without being asked for, since they match it."""
 
+import re
+
 import pytest
 
 from memci.archive.catalogue.page_facts import PageState
@@ -95,6 +97,45 @@ def test_what_two_pages_say_is_quoted_once(recalled: int | None, times: int) -> 
         session.recall(recalled)
     session.append(user("ferry lighthouse northern pier?"))
     assert times == "\n".join(blocks(session)).count(SAID)
+
+
+def test_what_speakers_with_names_say_stands_under_their_own_entries() -> None:
+    """A line of somebody with a name begins with it, and stands under the entry of who said it."""
+    session = named_twice()
+    session.fold([f"usr-{number}" for number in range(1, 5)])
+    session.append(user("lighthouse ferry northern pier?"))
+    heads = ["user", "> Ann: When does the lighthouse ferry leave?", "assistant:", "> Bob: From the northern pier, at ten."]
+    lines = [line for block in blocks(session) for line in block.split("\n")]
+    assert heads == [re.sub(r"^usr-\S+ |, .{10}:$", "", line) for line in lines[1:5]]
+
+
+def test_what_speakers_with_names_say_in_view_is_not_quoted() -> None:
+    """A passage that the same speaker says in a message of the window is left out."""
+    session = named_twice()
+    session.fold([f"usr-{number}" for number in range(1, 4)])
+    session.append(user("lighthouse ferry northern pier?"))
+    assert [] == blocks(session)
+
+
+def named_twice() -> Session:
+    """Return a session whose first and fourth page say the same, by speakers with names; others say something else."""
+    session = open_session(recall={"passages_tokens": 500})
+    for number in range(1, 6):
+        asked, answered = (
+            ("When does the lighthouse ferry leave?", "From the northern pier, at ten.") if number in (1, 4) else ("x", "y")
+        )
+        session.extend([user(asked) | {"name": "Ann"}, assistant(answered) | {"name": "Bob"}])
+    return session
+
+
+def test_a_short_answer_stands_under_its_own_entry() -> None:
+    """An answer whose words are a part of the question's stands under the entry that has it as a line."""
+    session = open_session(recall={"passages_tokens": 500})
+    session.extend([user("Is there Nothing left of the lighthouse ferry?"), assistant("No")])
+    talk(session, 6, first=2)
+    session.fold([f"usr-{number}" for number in range(1, 6)])
+    session.append(user("lighthouse ferry?"))
+    assert ["usr-1/1", "usr-1/2"] == quoted(session)
 
 
 def test_what_the_open_page_says_is_not_quoted() -> None:
