@@ -133,16 +133,24 @@ class RecallToolbox(Toolbox):
     def pictures(self, tool: str, text: str) -> list[dict[str, Any]]:
         """Return the pictures of what ``read_page`` answered, as the session's messages have them; none for any other tool.
 
-        An entry's pictures go with the range in which it ends. Those for which the answer has no room are left out.
+        A picture goes with the range in which ends what stands for it. Those for which the answer has no room are left out.
         """
         if tool != "read_page":
             return []
         reading = codec.decode(text.encode())
-        found, stop = [], -reading["start"]
-        for node, added in self._ask(lambda core: _entries(core, reading["index"])):
-            stop += len(added)
-            if 0 < stop <= len(reading["text"]):
-                found += [part.value for part in flat(parts(node.message.value())) if part.kind is PartKind.IMAGE]
+        name, _, position = _index(reading["index"]).partition("/")
+        found, start = [], -reading["start"]
+        for number, (node, added) in enumerate(
+            self._ask(lambda core: _entries(core, reading["index"])), start=int(position or 1)
+        ):
+            stop = 0
+            for part in flat(parts(node.message.value())):
+                if part.kind is PartKind.IMAGE:
+                    stand_in = codec.encode(described_value(part.value, f"{name}/{number}")).decode()
+                    place = added.find(stand_in, stop)
+                    stop = place + len(stand_in) if place >= 0 else len(added)
+                    found += [part.value] if 0 < start + stop <= len(reading["text"]) else []
+            start += len(added)
         room = answer_tokens(self._core) - self._core.counter.count(text)
         sizes = accumulate(map(image_tokens, found))
         return [picture for picture, tokens in zip(found, sizes, strict=True) if tokens <= room]

@@ -67,7 +67,7 @@ def test_a_picture_of_a_tool_is_read(wire: str) -> None:
     assert [] == validate(window.messages, wire)
 
 
-def test_a_picture_goes_with_the_end_of_its_entry() -> None:
+def test_a_picture_goes_with_what_stands_for_it() -> None:
     """Read in ranges, each picture comes once; read as an entry, only its own."""
     parts = [picture("responses", png(number)) for number in (1, 2)]
     session = folded("responses", shown("responses", "one", parts[0]), shown("responses", "two", parts[1]), assistant("seen"))
@@ -160,3 +160,17 @@ def test_a_stub_holds_no_base64() -> None:
     stub = session.window().messages[-1]["content"]
     assert "[image, 700×500, 3 kB]" in stub
     assert png()[:99] not in stub
+
+
+@pytest.mark.parametrize("wire", ["responses", "anthropic"])
+def test_each_picture_of_an_entry_comes_with_its_range(wire: str) -> None:
+    """Of several pictures for which one answer has no room, each comes with the range in which what stands for it ends."""
+    parts = [picture(wire, png(number, (1_000, 1_000))) for number in range(4)]
+    session = folded(wire, shown(wire, "look", *parts), assistant("seen"), budget={"window": 7_000, "reserve": 0})
+    found, start = [], 0
+    while start >= 0:
+        reading, carried = read(session, wire, "usr-1/1", start=start, limit=60)
+        assert len(carried) <= 1
+        found += carried
+        start = reading["next"]
+    assert parts == found
