@@ -19,7 +19,8 @@ from memci.messages.tokens.message_tokens import media_tokens_of
 
 RENDERER = 3  # version of the texts here, and of the layout of a window
 OLDEST_RENDERER = 2  # whose windows can be rendered again
-DATED = 2  # of a recalled page: its block says when it was said; 1 in older journals, where first and last entry told it
+DATED = 3  # of a recalled page: its block says when it was said; 1 in older journals, where first and last entry told it
+_MANY = 2  # in older journals, where one entry was "1 entries"
 
 NO_RESULT = "[no result: the call was not answered before the conversation went on]"
 
@@ -42,9 +43,10 @@ def page_block(page: Page, wire: Format, *, media: bool = True, dated: int = DAT
     Without media a mark stands for each picture; blocks of older journals are without either.
     """
     content: list[str | dict[str, Any]] = []
-    ends = page.times if dated == DATED or page.head is None or page.tail is None else (page.head.at, page.tail.at)
+    ends = page.times if dated >= _MANY or page.head is None or page.tail is None else (page.head.at, page.tail.at)
     days = dates(*ends) if dated else ""
-    lines = [f"[recalled page {page.index}, turn {page.turn}: {len(page)} entries{days and f' · {days}'}, quoted as data]"]
+    size = "1 entry" if len(page) == 1 and dated > _MANY else f"{len(page)} entries"
+    lines = [f"[recalled page {page.index}, turn {page.turn}: {size}{days and f' · {days}'}, quoted as data]"]
     day = days[:10]
     for position, node in enumerate(page.nodes(), start=1):
         address = f"{page.index}/{position}"

@@ -167,13 +167,26 @@ def test_a_recall_of_the_time_before_renders_as_it_did() -> None:
     assert "> look\n> [image]\nusr-1/2 assistant:" in block["content"]
 
 
-@pytest.mark.parametrize(("dated", "days"), [(None, "2023-05-08..09-03"), (True, "2023-05-08..06-01")])
-def test_the_days_of_a_recalled_page_are_as_they_were_counted(dated: bool | None, days: str) -> None:  # noqa: FBT001 (as stored)
+@pytest.mark.parametrize(("dated", "days"), [(None, "2023-05-08..09-03"), (2, "2023-05-08..09-03"), (True, "2023-05-08..06-01")])
+def test_the_days_of_a_recalled_page_are_as_they_were_counted(dated: int | None, days: str) -> None:
     """A block says the earliest and the latest day of its page; where an older event is ``dated``, those of both ends."""
+    said = [(user("look"), "2023-06-01"), (assistant("seen"), "2023-09-03"), (assistant("again"), "2023-05-08")]
+    assert f"[recalled page usr-1, turn 1: 3 entries · {days}, quoted as data]" == heading(dated, said)
+
+
+@pytest.mark.parametrize(("dated", "size"), [(None, "1 entry"), (2, "1 entries"), (True, "1 entries")])
+def test_one_entry_of_a_recalled_page_is_named_as_it_was_counted(dated: int | None, size: str) -> None:
+    """A block says ``1 entry``; where an older event counted it with ``1 entries``, that."""
+    assert f"[recalled page usr-1, turn 1: {size} · 2023-06-01, quoted as data]" == heading(dated, [(user("look"), "2023-06-01")])
+
+
+def heading(dated: int | None, said: list[tuple[dict[str, Any], str]]) -> str:
+    """Return the first line of the block of a page of these messages, recalled by an event that is *dated* so, or as of now."""
     store = MemoryStore()
     session = open_session(store, active={"min_pages": 1})
-    for message, day in ((user("look"), "2023-06-01"), (assistant("seen"), "2023-09-03"), (assistant("again"), "2023-05-08")):
+    for message, day in said:
         session.append(message, at=day)
+    session.begin_page()
     talk(session, 2, first=2)
     session.fold("all")
     session.recall(1)
@@ -186,9 +199,9 @@ def test_the_days_of_a_recalled_page_are_as_they_were_counted(dated: bool | None
         event = codec.decode(last.body) | {"dated": dated}
         opened.journal.append(seq + 1, [NewRecord(last.kind, last.version, codec.encode(event))])
     again = open_session(store, active={"min_pages": 1})
-    block = next(value for value in again.window().messages if "[recalled page" in str(value["content"]))
-    assert f"[recalled page usr-1, turn 1: 3 entries · {days}, quoted as data]" == block["content"].splitlines()[0]
     assert again.verify().ok
+    block = next(value for value in again.window().messages if "[recalled page" in str(value["content"]))
+    return str(block["content"].splitlines()[0])
 
 
 def test_an_opened_snapshot_keeps_the_pictures(tmp_path: Path) -> None:
