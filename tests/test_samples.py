@@ -27,6 +27,18 @@ def test_the_sample_of_replay_is_what_it_prints() -> None:
     assert shown == output("-m", "memci", *command.split()[2:])[: len(shown)]
 
 
+def test_the_samples_of_the_contents_page_are_what_the_demo_prints(tmp_path: Path) -> None:
+    """The contents page that the reference shows, and the row in the concepts, are those of the example, but for what is cut."""
+    kept = "--store", f"file:{tmp_path}", "--session", "support"
+    output("-m", "memci", "replay", "examples/support.json", "--budget", "2000", *kept)
+    printed = output("-m", "memci", "contents", *kept)
+    sample = text("docs/reference.md").partition("[usr-0] Contents")[2].partition("```")[0].splitlines()
+    row = re.search(r"a row in a directory of its neighbours, `(.+?)`", text("docs/concepts.md"))
+    assert row is not None
+    shown = [f"[usr-0] Contents{sample[0]}", *(re.split(r"(?<=\S) {3,}", line)[0] for line in sample[1:]), row[1]]
+    assert [] == [line for line in shown if line not in printed]
+
+
 def test_the_commands_are_those_that_there_are() -> None:
     """The table of commands lists each command of ``memci --help`` once, and no other."""
     listed = re.findall(r"^\| \[?`(\w+)", text("docs/cli.md").partition("## ")[0], re.MULTILINE)

@@ -193,10 +193,11 @@ class Session(AbstractContextManager["Session"]):
 
         Any text in any language is a query, none of it syntax. Pages that stand in the window are left out, unless
         *include_visible* or *states* names them. *turns* are the first and the last in which a page was opened, *roles* who said
-        it, such as ``"user"`` or ``["assistant", "tool"]``. *since* and *until* are the first and the last day or time at which
-        something was said in a page: ISO 8601, a date or a datetime, in UTC where they name no zone. With ``search.vectors`` in
-        the config, pages with a similar meaning are found too; then a search also makes vectors that are missing, of 256 pages
-        at most. ``ConfigError`` where an argument cannot be used: no text, no such role, no turn in the range, no time.
+        it, such as ``"user"`` or ``["assistant", "tool"]``. *since* and *until* are a first and a last day or time that
+        the time of a page, from its earliest message to its latest, has to touch: ISO 8601, a date or a datetime, in UTC where
+        they name no zone. With ``search.vectors`` in the config, pages with a similar meaning are found too; then a search also
+        makes vectors that are missing, of 256 pages at most. ``ConfigError`` where an argument cannot be used: no text, no such
+        role, no turn in the range, no time.
         """
 
         def command(core: Core) -> list[Hit]:

@@ -31,8 +31,9 @@ class Hit:
 
     *snippet* is the entry's best passage, and where that is short or a question, what stands beside it in the page, such as the
     answer: up to 200 characters, what is of another entry on a line of its own. *at* is when the entry was said, in UTC, as ISO
-    8601; ``None`` where nothing tells. *why* has the query's words that the page holds, the rarest first, in about 60 characters:
-    ``support group, lgbtq``; ``beside: …`` where only pages beside it hold them, ``by meaning`` where vectors found it alike.
+    8601; ``None`` where nothing tells. *why* has the query's words that the page holds, in some form, the rarest first, in about
+    60 characters: ``support group, lgbtq``; ``beside: …`` where only pages beside it hold them, ``by meaning`` where vectors
+    found it alike.
     """
 
     index: str
