@@ -18,13 +18,13 @@ from memci.quality.catalogue import memci_spec
 from memci.quality.conversation import Conversation, full_text, read_set
 from memci.quality.playing import COUNTER
 
-_FILES = re.compile(r"^\s*files: (.+)$", re.MULTILINE)
+_FILES = re.compile(r"^\s*files(?: below …/)?: (.+)$", re.MULTILINE)
 
 
 def listed_files(window: Iterable[Mapping[str, Any]], conversation: Conversation) -> tuple[str, ...]:
     """Return the files that a window lists, in messages that are none of the conversation's."""
-    shown = ((value, _FILES.search(full_text(dict(value)))) for value in window)
-    lists = (match[1].split(", ") for value, match in shown if match is not None and value not in conversation.messages)
+    blocks = (full_text(dict(value)) for value in window if value not in conversation.messages)
+    lists = (line.split(", ") for block in blocks for line in _FILES.findall(block))
     return tuple(name for files in lists for name in files)
 
 

@@ -41,5 +41,5 @@ def test_no_message_is_said_twice() -> None:
 def test_files_are_read_from_what_the_window_lists() -> None:
     """A line of files counts in a block of the engine, and not in what somebody said."""
     said = user("files: mine.py")
-    window = [SYSTEM, said, user("In use\nfiles: a.py, src/b.go\nurls: none")]
+    window = [SYSTEM, said, user("In use\nfiles: a.py\nfiles below …/: src/b.go\nurls: none")]
     assert ("a.py", "src/b.go") == listed_files(window, conversation(messages=[*MESSAGES, said]))

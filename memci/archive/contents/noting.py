@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from posixpath import normpath
 from typing import Any
 
 from memci.archive.contents.standing import standing
-from memci.archive.contents.working_set import Kind, Note
+from memci.archive.contents.working_set import CUT, Kind, Note
 from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
@@ -17,32 +18,40 @@ from memci.messages.parts import PartKind, parts
 
 _MOST_SCANNED = 20_000  # characters of one argument or text
 _TEXT_WEIGHT = 0.3  # of a name that stands in what is said, beside one that a call touched
-_LONGEST_NAME, _LONGEST_LINE = 80, 160
+_SHORTEST_NAME, _LONGEST_NAME, _LONGEST_LINE = 4, 80, 160
 _SHORT_WAY = 3  # parts of an absolute way that is shown whole, the root among them
+_MOST_WORDS = 2  # before the last, of a relative way whose key does not tell that it is one
 _LONG_VALUE = 200  # characters of an argument: what is longer is a text or code, and what it names counts as said
 
 _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)|<(\w{1,20})>\s*\n(.{1,2000}?)</\2>|`([^`\n]{2,120})`", re.DOTALL)
-_PIECE = re.compile(f"[\\w{CJK}\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff.@+%~/-]{{3,240}}")  # with marks, no letters
+_OF_PIECE = f"[\\w{CJK}\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff.@+%~/-]"  # with marks, which are no letters
+_PIECE = re.compile(f"(?<!{_OF_PIECE})(?![A-Z]?[a-z]{{1,80}}[.-]?(?!{_OF_PIECE})){_OF_PIECE}{{3,240}}")  # no plain words
 _NARROW = re.compile(r"[A-Za-z0-9_.@+%~/\u00c0-\u024f-]{3,240}")  # of a piece where words stand side by side without spaces
 _SOLID = re.compile(f"[{CJK}]")
 _BESIDE = re.compile(f"[{CJK}][A-Za-z]|[A-Za-z][{CJK}]")
 _SPACED = re.compile(  # what may be a way with spaces: in quotes, or with a backslash before each
     r"""(["'])([^"'\n]{3,240})\1|(?<![^\s"'=])[^\s"'\\]{0,120}(?:\\ [^\s"'\\]{1,120}){1,20}"""
 )
+_QUOTED = re.compile(_SPACED.pattern.partition("|")[0])
+_LISTED = re.compile("[ ,]")
 _START = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:[\\/])(?!/)")
 _URL_STOP = re.compile(",(?=[A-Za-z][A-Za-z0-9+.-]*://)|[…】〉〕］｝]")
 _URL_EDGE = ".,:;!?*'"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_NUMBERED = r"[A-Z]{2,8}[0-9]{0,4}(?:-[A-Z0-9]{0,11}[0-9])+"  # such as HAT-136, INV-2026-0318
-_WORD = re.compile(rf"{_NUMBERED}\b|[A-Za-z0-9_]{{4,80}}")
+_WORD = re.compile(r"[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*")
 _HASH = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}")
-_CODED = re.compile(r"(?=[A-Z]*[0-9])(?=[0-9]*[A-Z])(?![0-9]+T[0-9]+$)[A-Z0-9]{5,20}|" + _NUMBERED)
+_CODED = re.compile(  # HAT136; HAT-136, MARE-15-SPRING
+    r"(?=[A-Z]*[0-9])(?=[0-9]*[A-Z])(?![0-9]+T[0-9]+$)[A-Z0-9]{5,20}|(?=[A-Z-]+[0-9])[A-Z][A-Z0-9]{1,11}(?:-[A-Z0-9]{1,12}){1,8}"
+)
 _EDGE = ".,-@+%~"
 _VARIABLE = re.compile(r"(?:[})\]*?$]|\w>)\Z")  # what a slash follows that does not begin a way
 _DEVICES = ("/dev/", "/proc/", "/sys/")
 
 _PATH_KEY = re.compile(r"(?:(?:\b|_)(?:path|file)|Path|File)(?:_?name|Name)?s?$")
+_BARE = re.compile(r"[\w./,'+@~-]*[^\W\d][\w./,'+@~-]*")  # what may be a file's name where nothing but its key tells so
 _COMMAND_KEYS = frozenset({"command", "commands", "cmd", "code", "script"})
+_CODE_KEYS = frozenset({"code", "script"})  # which may hold a one-time code as well
+_COMMANDING = re.compile(r"[\n`=(){}\[\]<>|&;:$\"'/*]|[a-z]\s+\S")
 _DONE = frozenset({
     *("done", "completed", "complete", "closed", "cancelled", "canceled"),
     *("finished", "resolved", "skipped", "abandoned", "deleted"),
@@ -50,7 +59,7 @@ _DONE = frozenset({
 _OPEN = frozenset(("pending", "in_progress", "in-progress", "todo", "to_do", "open", "not_started", "new", "active", "blocked"))
 _STATUSES = _DONE | _OPEN
 _FAILED = re.compile(
-    r"\b(?:errors?|fail(?:ed|ures?|s)?|exception|traceback|panic|fatal|denied|not found|exit (?:code|status):? [1-9])\b",
+    r"(?:errors?|exception|\b(?:fail(?:ed|ures?|s)?|panic|fatal|denied|not found|exit (?:code|status):? [1-9]))\b(?!.*:\s*\Z)",
     re.IGNORECASE,
 )
 
@@ -132,22 +141,26 @@ def _names(text: str, *, said: bool) -> Iterator[tuple[Kind, str]]:
             yield Kind.URL, shown
         at = match.start() + 1
         text = f"{text[: at - 1]} {text[at - 1 + len(url) :]}"
-    ways = [(way, match) for match in _SPACED.finditer(text) if " " in match[0] and (way := _spaced(match))]
+    spaced = _SPACED if "\\ " in text else _QUOTED
+    ways = [(way, match) for match in spaced.finditer(text) if " " in match[0] and (way := _spaced(match))]
     yield from ((Kind.FILE, _shown(way)) for way, _ in ways)
     for _, match in reversed(ways):
         text = f"{text[: match.start()]} {text[match.end() :]}"
     for match in _pieces(text):
         whole = match.group().rstrip(_EDGE)
+        if said and whole.isalpha():
+            continue
         piece = whole.lstrip(_EDGE)
-        before, after = text[max(match.start() - 2, 0) : match.start()], text[match.end() : match.end() + 1]
-        if after != "(" and _is_file(piece):
+        if _is_file(piece) and text[match.end() : match.end() + 1] != "(":
+            before = text[max(match.start() - 2, 0) : match.start()]
             way = whole if whole[:2] == "~/" else piece if piece == whole and not _VARIABLE.search(before) else piece.lstrip("/")
             if len(way.rstrip("/").rpartition("/")[2]) <= _LONGEST_NAME:
                 yield Kind.FILE, _shown(way)
         elif _UUID.fullmatch(piece):
             yield Kind.NAME, piece
         else:
-            piece = piece[1:] if before[-1:] == "\\" and piece[:1] in "nrt" else piece  # a line break that is written in code
+            if piece[:1] in "nrt" and text[match.start() - 1 : match.start()] == "\\":  # a line break that is written in code
+                piece = piece[1:]
             yield from ((Kind.NAME, word) for word in _WORD.findall(piece) if _is_identifier(word, said=said))
 
 
@@ -164,10 +177,12 @@ def _alone(url: str) -> str:
 
 def _pieces(text: str) -> Iterator[re.Match[str]]:
     """Yield what may be names; in a script without spaces between words, a file's name goes on where other words begin."""
-    solid = _SOLID.search(text) is not None
+    if _SOLID.search(text) is None:
+        yield from _PIECE.finditer(text)
+        return
     for match in _PIECE.finditer(text):
         piece = match.group()
-        if solid and _SOLID.search(piece) and (_BESIDE.search(piece) or not _is_file(piece.strip(_EDGE))):
+        if _SOLID.search(piece) and (_BESIDE.search(piece) or not _is_file(piece.strip(_EDGE))):
             yield from _NARROW.finditer(text, match.start(), match.end())
         else:
             yield match
@@ -188,17 +203,23 @@ def _has_extension(name: str) -> bool:
 
 
 def _is_way(text: str, *, named: bool) -> bool:
-    """Return whether a text of several words is one way to a file, and no command or sentence; *named* where its key tells so.
-
-    A word of a script beyond ASCII is one too, where it is named.
-    """
-    *words, last = text.split(" ")
+    """Return whether a whole text is one way to a file, and no command, list or sentence; *named* where its key tells so."""
+    *words, last = _LISTED.split(text) if named else text.split(" ")
     if len(text) > 2 * _LONGEST_NAME or not text.isprintable() or any(word[:1] == "-" or _has_extension(word) for word in words):
         return False
     if named:
-        return bool(words or not text.isascii()) and _is_file(text)
+        return _is_file(text) if " " in text or not text.isascii() else _is_bare(text)
     first = words[0] if words and "/bin/" not in words[0] else ""
-    return bool(first and _START.match(first)) and (_has_extension(last) or ("/" in first[1:] and first[0] != "."))
+    is_start = _START.match(first) is not None
+    if _has_extension(last):
+        return is_start or (len(words) <= _MOST_WORDS and "/" in first and ":" not in first and "/" not in last)
+    return is_start and "/" in first[1:] and first[0] != "."
+
+
+def _is_bare(text: str) -> bool:
+    last = text.rpartition("/")[2]
+    is_file = "." in last or last[:1].isupper() or _is_file(text)  # and no folder
+    return is_file and _BARE.fullmatch(text) is not None and not text.startswith(_DEVICES)
 
 
 def _spaced(match: re.Match[str]) -> str:
@@ -208,14 +229,21 @@ def _spaced(match: re.Match[str]) -> str:
 
 
 def _shown(way: str) -> str:
-    """Return a way to a file by its last two parts."""
-    parts = way.rpartition("\\")[2].removeprefix("./").rstrip("/").split("/")
-    return "/".join(parts if parts[0] == "" and len(parts) <= _SHORT_WAY else parts[-2:])
+    """Return a way to a file by its last two parts, with a mark where more of it is left out."""
+    parts = normpath(way.replace("\\", "/")).split("/")
+    is_short = len(parts) <= (_SHORT_WAY if parts[0] in ("", "~", "..") else 2)
+    return "/".join(parts) if is_short else CUT + "/".join(parts[-2:])
 
 
 def _is_identifier(word: str, *, said: bool) -> bool:
+    if not _SHORTEST_NAME <= len(word) <= _LONGEST_NAME:
+        return False
+    return ("-" in word and _CODED.fullmatch(word) is not None) or any(_is_named(part, said=said) for part in word.split("-"))
+
+
+def _is_named(word: str, *, said: bool) -> bool:
     inner = word.strip("_")
-    if "_" in inner or _HASH.fullmatch(word) or _CODED.fullmatch(word):
+    if "_" in inner or (not inner.isalpha() and (_HASH.fullmatch(word) or _CODED.fullmatch(word))):
         return True
     return not said and inner[1:] != inner[1:].lower() and not inner.isupper() and not inner[0].isdigit()
 
@@ -224,10 +252,14 @@ def _command(arguments: Any) -> str:  # noqa: ANN401 (JSON)
     """Return the command in a call's arguments, in one line; empty where there is none."""
     held = arguments if isinstance(arguments, dict) else {}
     inner = next((each for each in held.values() if isinstance(each, dict)), {})
-    for key, value in (*held.items(), *inner.items()):
+    given = {**held, **inner}
+    for key, value in given.items():
         words = value if isinstance(value, list) else [value]
         if key.lower() in _COMMAND_KEYS and words and all(isinstance(word, str) for word in words):
-            return _short(one_line(" ".join(words)))
+            command = " ".join(words)
+            is_word = key.lower() not in _CODE_KEYS and not any(map(_PATH_KEY.search, given))  # of an editor, it is an action
+            if is_word or _COMMANDING.search(command):
+                return _short(one_line(command))
     return ""
 
 
@@ -240,7 +272,7 @@ def _items(arguments: Any) -> list[str] | None:  # noqa: ANN401 (JSON)
             waiting += value.values()
         elif isinstance(value, list) and value:
             found = [_item(each) for each in value]
-            if None not in found:
+            if 2 * found.count(None) <= len(found):
                 return [text for text in found if text]
             waiting += value
     return None

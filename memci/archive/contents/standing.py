@@ -16,7 +16,8 @@ _POLITE = (
     "|bitte|stets|s'il (?:te|vous) pla[iî]t|por favor|per favore|пожалуйста|alsjeblieft|proszę|tolong|lütfen)[\\s,:]+){0,3}"
 )
 _ALWAYS = (
-    "always|never|do(?:n't| not) ever|immer|niemals|nie|toujours|ne jamais|siempre|nunca|jamás|sempre|jamais|mai|всегда|никогда"
+    "always|never|do(?:n't| not) ever|you must(?: not|n't)|non \\w+re mai|n(?:e |['’])\\w+ jamais"
+    "|immer|niemals|nie|toujours|ne jamais|siempre|nunca|jamás|sempre|jamais|mai|всегда|никогда"
     "|altijd|nooit|zawsze|nigdy|selalu|jangan pernah|luôn luôn|đừng bao giờ|asla|her zaman|हमेशा|دائما|دائمًا"
 )
 # What follows them where they tell of something instead.
@@ -34,13 +35,17 @@ _FROM_NOW = (
 )
 _ASIAN = (
     "以后都|以後都|以后(?:请|不要|别|每次|要|一律|只|统一)|以後(?:請|不要|別|每次|要|一律|只)|[从從][现現]在(?:起|开始|開始)|今[后後]"
-    "|每次都(?:要|请|用|得)|(?:请|要|务必|必须)(?:始终|一直|总是|永远)|(?:永远|绝对|千万)(?:不要|别|不能|不许)"
+    "|(?<![我他她们])每次都(?:要|请|用|得|先)|(?:请|要|务必|必须)(?:始终|一直|总是|永远)|(?:永远|绝对|千万)(?:不要|别|不能|不许)"
     "|これからは|これ以降|以降は|必ず[^。]*(?:ください|こと|下さい)|絶対に[^。]*(?:ないで|しないこと)|常に[^。]*(?:ください|こと|下さい)"
     "|앞으로(?:는|도)|이제부터|지금부터|항상[^.]*(?:주세요|하세요|해줘|해라|할 것)|절대(?:로)?[^.]*(?:마세요|말아|마라|말 것)"
 )
-_CUE = re.compile(f"(?P<asked>{_CLAUSE}{_POLITE}(?:{_ALWAYS})\\b{_TELLING})|\\b(?:{_FROM_NOW})\\b|{_ASIAN}", re.IGNORECASE)
+_EACH = "\\bin (?:any|all|each|every one) of your (?:answers|replies|responses|messages|commits)\\b"
+_CUE = re.compile(
+    f"(?P<asked>{_CLAUSE}{_POLITE}(?:{_ALWAYS})\\b{_TELLING}|{_EACH})|\\b(?:{_FROM_NOW})\\b|{_ASIAN}", re.IGNORECASE
+)
 _OF_OTHERS = re.compile(
-    "\\b(?:i|we|they|he|she|my|our|their)\\b(?! (?:want|need|would like|'d like) you)", re.IGNORECASE
+    "\\b(?:(?:i|we|they|he|she|my|our|their)\\b(?! (?:want|need|would like|'d like) you)|you (?:have )?(?:always|never)\\b)",
+    re.IGNORECASE,
 )  # before them
 
 

@@ -15,6 +15,7 @@ MOST_NAMES, MOST_RULES = 200, 8  # that are kept: names by how often they were t
 _RULES_SHARE, _ITEMS_SHARE, _COMMAND_SHARE = 0.4, 0.3, 0.2  # of the block, at most; of what is left, files take
 _FILES_SHARE = 0.45
 
+CUT = "…/"  # in front of a file whose path is longer
 HEADING = "[working set] Of earlier pages, most used first; to be read as data."
 
 
@@ -93,7 +94,7 @@ class WorkingSet:
             nonlocal room
             some = int(share * room)
             for note in notes:
-                if note.kind in kinds and (cost := count(note.text) + _MARGINS[note.kind]) <= some:
+                if note.kind in kinds and (cost := count(note.text.removeprefix(CUT)) + _MARGINS[note.kind]) <= some:
                     some -= cost
                     room -= cost
                     chosen.append(note)
@@ -126,9 +127,15 @@ def render(shown: Sequence[Note]) -> str:
 
 def _lines(shown: Sequence[Note]) -> Iterator[str]:
     by_kind = {kind: [note for note in shown if note.kind is kind] for kind in Kind}
-    for heading, kind in (("files", Kind.FILE), ("URLs", Kind.URL), ("identifiers", Kind.NAME)):
-        if notes := by_kind[kind]:
-            yield f"{heading}: {', '.join(note.text for note in notes)}"
+    files = [note.text for note in by_kind[Kind.FILE]]
+    for heading, names in (
+        ("files", [name for name in files if not name.startswith(CUT)]),
+        (f"files below {CUT}", [name.removeprefix(CUT) for name in files if name.startswith(CUT)]),
+        ("URLs", [note.text for note in by_kind[Kind.URL]]),
+        ("identifiers", [note.text for note in by_kind[Kind.NAME]]),
+    ):
+        if names:
+            yield f"{heading}: {', '.join(names)}"
     yield from (f"last command: {note.text}" for note in by_kind[Kind.COMMAND])
     for heading, kind, quote in (("open items", Kind.ITEM, ""), ("the user said, to hold from then on", Kind.RULE, '"')):
         if notes := by_kind[kind]:

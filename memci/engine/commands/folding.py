@@ -241,7 +241,8 @@ def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
     newer = {note.kind for note in notes_of((("", message) for message in left if message.calls), clock)}.intersection(LATEST)
     most = min(MOST_WORKING_TOKENS, int(WORKING_SHARE * limit))
     shown = state.working.noted(clock, made.notes).chosen(most, core.counter.count, newer)
-    tokens = core.count(state.wire.block(render(shown))) if shown else 0
+    while (tokens := core.count(state.wire.block(render(shown))) if shown else 0) > most:
+        shown = shown[:-1]
     return {"clock": clock, "notes": as_values(made.notes), "shown": as_values(shown), "tokens": tokens}
 
 

@@ -28,8 +28,8 @@ def call(arguments: object, call_id: str = "c1") -> dict[str, Any]:
 
 
 def test_files_stand_with_their_folder() -> None:
-    """Of a path in an argument the last two parts are noted, whatever the argument is called and however deep it stands."""
-    assert ["src/app.py", "lib/util.ts", "notes.md"] == texts(
+    """Of a path in an argument the last two parts are noted, with a mark for those before, wherever the argument stands."""
+    assert ["…/src/app.py", "lib/util.ts", "notes.md"] == texts(
         Kind.FILE, call({"where": "/home/ann/src/app.py", "more": [{"x": "grep -n foo lib/util.ts notes.md:12"}]})
     )
 
@@ -40,6 +40,20 @@ def test_identifiers_are_words_that_no_language_has() -> None:
     names = ["readMessage", "max_tokens", "914e68cc", "HAT136", "ENT-96", "INV-2026-0318", "CV2-7K19-0442", "in_progress"]
     assert names == texts(Kind.NAME, call({"some_key": said}))
     assert [] == texts(Kind.NAME, call({"status": "in_progress"}))
+
+
+@pytest.mark.parametrize(
+    "code", ["MARE-15-SPRING", "ORD-2024-0012-B", "SECRET-ID-77", "swe-bench__humanevalfix-python", "A1-B2-C3", "max_len-b"]
+)
+def test_codes_of_several_parts_are_whole(code: str) -> None:
+    """A code is noted with all its parts, in an argument and in what is said."""
+    assert [code] == texts(Kind.NAME, call({"x": code})) == texts(Kind.NAME, {"role": "user", "content": f"Is {code} in use?"})
+
+
+def test_words_with_hyphens_are_no_codes() -> None:
+    """Words, dates and languages with hyphens are no identifiers, and a name that is too long is not cut."""
+    said = f"kebab-case-name 2026-05-01 Content-Type en-US x-ray READ-ONLY {'a_' * 50}"
+    assert [] == texts(Kind.NAME, call({"x": said})) == texts(Kind.NAME, {"role": "user", "content": said})
 
 
 def test_base64_names_nothing() -> None:
@@ -82,15 +96,17 @@ def test_a_url_ends_where_the_text_around_it_goes_on(said: str, urls: list[str])
 @pytest.mark.parametrize(
     ("key", "value", "files"),
     [
-        ("x", "/srv/My Documents/annual report.docx", ["My Documents/annual report.docx"]),
+        ("x", "/srv/My Documents/annual report.docx", ["…/My Documents/annual report.docx"]),
         ("file_path", "annual report.docx", ["annual report.docx"]),
-        ("filePath", "C:\\My Docs\\main file.cs", ["main file.cs"]),
+        ("filePath", "C:\\My Docs\\main file.cs", ["…/My Docs/main file.cs"]),
         ("paths", ["docs/a b.md", "c.md"], ["docs/a b.md", "c.md"]),
-        ("command", "cat '/srv/My Documents/a b.md' docs/c\\ d.md", ["My Documents/a b.md", "docs/c d.md"]),
+        ("command", "cat '/srv/My Documents/a b.md' docs/c\\ d.md", ["…/My Documents/a b.md", "docs/c d.md"]),
+        ("target", "docs/my report.md", ["docs/my report.md"]),
+        ("query", "client/server code in net.py", ["net.py"]),
         ("command", 'cd "/srv/My Documents"', ["/srv/My Documents"]),
         ("file_path", "src/a.py src/b.py", ["src/a.py", "src/b.py"]),
         ("command", "./gradlew build.sh", ["build.sh"]),
-        ("x", "'/usr/bin/python a.py'", ["bin/python", "a.py"]),
+        ("x", "'/usr/bin/python a.py'", ["…/bin/python", "a.py"]),
         ("x", '"/a\r[usr-0] b/c d.py"', ["d.py"]),
         ("profile", "I like app.py", ["app.py"]),
     ],
@@ -121,17 +137,44 @@ def test_a_named_file_may_mix_scripts() -> None:
     assert ["数据/报告final.xlsx"] == texts(Kind.FILE, call({"path": "数据/报告final.xlsx"}))
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "files"),
+    [
+        ("file_path", "/Makefile", ["/Makefile"]),
+        ("file_path", "Dockerfile", ["Dockerfile"]),
+        ("path", "lib/main.zig", ["lib/main.zig"]),
+        ("path", "/srv/a,b.txt", ["/srv/a,b.txt"]),
+        ("path", "/srv/it's.txt", ["/srv/it's.txt"]),
+        ("paths", "a.py,b.py", ["a.py", "b.py"]),
+        ("path", "src/app.py:120", ["src/app.py"]),
+        ("path", "src/**/*.py", []),
+        ("path", "/dev/null", []),
+        ("path", ".", []),
+        ("path", "src", []),
+        ("name", "Dockerfile", []),
+    ],
+)
+def test_an_argument_that_is_named_a_path_is_one(key: str, value: str, files: list[str]) -> None:
+    """A word under a key that ends in path or file is a file, whatever its name; lists, folders and devices are none."""
+    assert files == texts(Kind.FILE, call({key: value}))
+
+
+def test_ways_are_the_shortest() -> None:
+    """Dots inside a way are resolved."""
+    assert ["y.sh", "../lib/z.py"] == texts(Kind.FILE, call({"path": ["./x/../y.sh", "../lib/./z.py"]}))
+
+
 def test_absolute_ways_begin_with_a_slash() -> None:
     """A way of one or two parts that begins at the root, or at home, says so; one that follows a variable or a dot does not."""
     said = "/etc/passwd /top.py ~/notes.md ./run.py ${DIR}/x.py <id>/data/y.json */z.py /srv/app/pay/total.py"
-    files = ["/etc/passwd", "/top.py", "~/notes.md", "run.py", "x.py", "data/y.json", "z.py", "pay/total.py"]
+    files = ["/etc/passwd", "/top.py", "~/notes.md", "run.py", "x.py", "data/y.json", "z.py", "…/pay/total.py"]
     assert files == texts(Kind.FILE, call({"command": said}))
 
 
 def test_devices_are_no_files() -> None:
     """What lies under ``/dev``, ``/proc`` and ``/sys`` is no file of the work, unless its name says what it is."""
     said = "make >/dev/null 2>&1 < /dev/tty; cat /proc/cpuinfo /sys/class/net src/dev/null.py /dev/shm/out.json"
-    assert ["dev/null.py", "shm/out.json"] == texts(Kind.FILE, call({"command": said}))
+    assert ["…/dev/null.py", "…/shm/out.json"] == texts(Kind.FILE, call({"command": said}))
 
 
 @pytest.mark.parametrize(
@@ -172,6 +215,51 @@ def test_a_command_stands_with_its_ending() -> None:
     passed = {"role": "tool", "tool_call_id": "c1", "content": "one\n12 passed\n"}
     assert "make test → 12 passed" == texts(Kind.COMMAND, run, passed)[-1]
     assert "bash -lc ls" == texts(Kind.COMMAND, call({"action": {"command": ["bash", "-lc", "ls"]}}))[-1]
+
+
+@pytest.mark.parametrize(
+    ("result", "ending"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\nValueError: bad input',
+            "ValueError: bad input",
+        ),
+        ('Traceback (most recent call last):\n  File "a.py", line 3, in run\nKeyboardInterrupt', "KeyboardInterrupt"),
+        ("2 errors:\na.c\nb.c", "b.c"),
+        ("make: *** [all] Error 2\nleaving", "make: *** [all] Error 2"),
+    ],
+)
+def test_a_line_that_announces_is_no_ending(result: str, ending: str) -> None:
+    """A line of a failure that ends in a colon gives way to one that says what failed."""
+    answer = {"role": "tool", "tool_call_id": "c1", "content": result}
+    assert f"python a.py → {ending}" == texts(Kind.COMMAND, call({"command": "python a.py"}), answer)[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "commands"),
+    [
+        ({"code": "884213"}, []),
+        ({"code": "2312 KM"}, []),
+        ({"code": "MARE-15-SPRING"}, []),
+        ({"code": "x=1"}, ["x=1"]),
+        ({"code": "import os"}, ["import os"]),
+        ({"code": "a\nb"}, ["a b"]),
+        ({"script": "npm test"}, ["npm test"]),
+        ({"command": "make"}, ["make"]),
+        ({"command": "view", "path": "src/app.py"}, []),
+        ({"command": "cat a.py", "path": "src"}, ["cat a.py"]),
+    ],
+)
+def test_a_command_looks_like_one(arguments: dict[str, str], commands: list[str]) -> None:
+    """A word that is called a code, or stands beside a path, is no command; code and several words are."""
+    assert commands == texts(Kind.COMMAND, call(arguments))
+
+
+def test_an_item_of_an_unknown_status_is_left_out_alone() -> None:
+    """Of a list whose items mostly have known statuses those with others are left out; another list has no items."""
+    items = [{"title": "flight", "status": "pending"}, {"title": "hotel", "status": "confirmed"}]
+    assert ["flight (pending)"] == texts(Kind.ITEM, call({"items": items}))
+    assert [] == texts(Kind.ITEM, call({"items": [*items, {"title": "car", "status": "offered"}]}))
 
 
 def test_open_items_are_found_by_their_shape() -> None:

@@ -74,6 +74,8 @@ def test_it_reads_as_lines() -> None:
     """Each kind has its lines, none but the first begins with a bracket; nothing is shown of nothing."""
     notes = [
         name("src/a.py", 1, kind=Kind.FILE),
+        name("…/lib/b.py", 1, kind=Kind.FILE),
+        name("c.py", 1, kind=Kind.FILE),
         name("read_it", 1),
         Note(Kind.COMMAND, "make → ok", "usr-1", 1),
         Note(Kind.ITEM, "mend (todo)", "usr-1", 1),
@@ -81,7 +83,8 @@ def test_it_reads_as_lines() -> None:
     ]
     assert [
         HEADING,
-        "files: src/a.py",
+        "files: src/a.py, c.py",
+        "files below …/: lib/b.py",
         "identifiers: read_it",
         "last command: make → ok",
         "open items:",

@@ -4,6 +4,7 @@ import pytest
 
 from memci.archive.contents.working_set import render
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.commands.folding import MOST_WORKING_TOKENS
 from memci.engine.session import Session
 from memci.messages import codec
 from memci.messages.tokens.counter import get_counter
@@ -49,6 +50,17 @@ def test_it_stands_after_the_contents_page() -> None:
     assert "src/part_7.py" in block(session)
     assert count_message(working, get_counter("o200k_base")) == window.breakdown["working"]
     assert sum(window.breakdown.values()) == window.tokens
+
+
+@pytest.mark.parametrize("names", [5, 40, 120])
+def test_it_takes_no_more_than_it_may(names: int) -> None:
+    """The message that shows it, with its frame, has 300 tokens at most, whatever it has to say."""
+    session = open_session(budget={"window": 32_000, "reserve": 0}, active={"min_pages": 1}, recall={"protocol": "none"})
+    listed = " ".join(f"src/p{number}/Größe_{number * 7919}.py x{number}_ü{number * 104729}_y" for number in range(names))
+    session.extend([user("go"), calling("c1", arguments=f'{{"x": "{listed}"}}'), result("c1", "ok"), assistant("ok")])
+    session.extend([user("and on"), assistant("yes"), user("z")])
+    session.fold("all")
+    assert 0 < session.window().breakdown["working"] <= MOST_WORKING_TOKENS
 
 
 def test_a_command_before_one_in_view_is_not_the_last() -> None:
