@@ -352,7 +352,8 @@ def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]
         pairs = len(found) > 1 and len(found) == end - start - 1  # one pair of characters begins at each but the last
         for offset, word in enumerate(found):
             name = term(word)
-            name = name if name in weights else roots.get(root(name), "")
+            if name not in weights:
+                name = roots[name[:_ROOT_LETTERS]] if name[:_ROOT_LETTERS] in roots and root(name) else ""
             if name:
                 marks.append((start + offset, start + offset + 2, name) if pairs else (start, end, name))
     return marks

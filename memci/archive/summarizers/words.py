@@ -15,6 +15,7 @@ _PAIRED = (
 _SIGNS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 _RUN = re.compile(f"([{_PAIRED}]+)|(?:[^\\W_{_PAIRED}]|[{_SIGNS}])+")
 _ASCII_RUN = re.compile("[a-z0-9]+")
+_NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
 
 # Tables of words, with a blank line between them: function words, common English ones, those of other languages, Chinese pairs.
 _FUNCTION, COMMON_WORDS, OTHER_WORDS, CHINESE_PAIRS = (
@@ -40,7 +41,7 @@ _OTHER_LETTER_TOKENS = 0.36
 
 def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield start and end in *text*, and words, of each unbroken run of letters and digits, in order. O(length of the text)."""
-    if text.isascii():
+    if _is_plain(text):
         for match in _ASCII_RUN.finditer(text.lower()):
             yield match.start(), match.end(), [match.group()]
         return
@@ -60,9 +61,14 @@ def words(text: str) -> list[str]:
     A run of a script without spaces gives its ``pairs``: ``北京站`` gives ``北京`` and ``京站``. Anything but letters and digits
     separates words: ``don't`` gives ``don`` and ``t``. Full-width and other compatibility forms become the plain ones.
     """
-    if text.isascii():
+    if _is_plain(text):
         return _ASCII_RUN.findall(text.lower())
     return [word for _, _, found in runs(text) for word in found]
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether all letters and digits of a text are ASCII; dashes, quotation marks and pictures may be there."""
+    return text.isascii() or _RUN.search("".join(_NOT_ASCII.findall(text))) is None
 
 
 def pairs(run: str) -> list[str]:
