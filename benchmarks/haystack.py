@@ -137,8 +137,6 @@ def _connect(root: Path) -> sqlite3.Connection:
 def _add(writer: IndexWriter, number: int, page: list[Entry]) -> None:
     name = f"usr-{number}"
     first = 10 * number
-    for position, (role, text) in enumerate(page, start=1):
-        writer.add_entry(seq=first + position, page=name, position=position, role=role, text=text, at="")
     facts = PageFacts(
         index=name,
         state=PageState.EVICTED,
@@ -149,4 +147,6 @@ def _add(writer: IndexWriter, number: int, page: list[Entry]) -> None:
         last_seq=first + len(page),
     )
     writer.put_page(facts)
+    for position, (role, text) in enumerate(page, start=1):
+        writer.add_entry(seq=first + position, page=name, position=position, role=role, text=text, at="")
     writer.index_page(name, entry=page[0][1])

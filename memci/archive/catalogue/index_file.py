@@ -1,63 +1,66 @@
 """The SQLite file of a page index: its tables, opening it, and what its errors mean."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+import attrs
+import orjson
+
 from memci.archive import disk
-from memci.archive.catalogue.page_facts import INDEX_PLACE
+from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
 from memci.archive.refusal import MORE_DESCRIPTORS, loading
 from memci.errors import CorruptError, UnavailableError
 
 with loading("sqlite3"):
     import sqlite3
 
-SCHEMA_VERSION = (
-    10  # raise it with every change of the tables, or of what they hold: ``search.page_text``, ``indexing.entry_text``
-)
+# Raise it with every change of the tables, or of what they hold: ``search.page_text``, ``indexing.entry_text``.
+SCHEMA_VERSION = 11
 
+# Texts are there once: the full-text index keeps none, and says which words stand where (in ``term``).
 _SCHEMA = """
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, mark TEXT NOT NULL,
-    pages INTEGER NOT NULL, entries INTEGER NOT NULL, terms INTEGER NOT NULL,  -- sums over the table text
+    pages INTEGER NOT NULL, entries INTEGER NOT NULL, terms INTEGER NOT NULL,  -- of searchable pages
     page_sum INTEGER NOT NULL,  -- sum of the column of this name in the table page
     model TEXT NOT NULL  -- what made the vectors
 ) STRICT;
 INSERT INTO meta VALUES (1, 0, '', 0, 0, 0, 0, '');
 CREATE TABLE page (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL, state TEXT NOT NULL, turn INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL, turn INTEGER NOT NULL,
     entries INTEGER NOT NULL, tokens INTEGER NOT NULL, title TEXT NOT NULL, recall_count INTEGER NOT NULL,
     last_recall_turn INTEGER, archived_turn INTEGER, pinned INTEGER NOT NULL, revision INTEGER NOT NULL, sha256 TEXT NOT NULL,
     parent TEXT, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, first_at TEXT NOT NULL, last_at TEXT NOT NULL,
     page_sum INTEGER NOT NULL DEFAULT 0  -- row_sum of the facts
 ) STRICT;
 CREATE INDEX page_by_age ON page (first_seq, number);
-CREATE INDEX page_by_number ON page (number);
-CREATE TABLE entry (
-    seq INTEGER PRIMARY KEY, page TEXT NOT NULL, position INTEGER NOT NULL, role TEXT NOT NULL, at TEXT NOT NULL, key TEXT,
-    text TEXT NOT NULL
+CREATE UNIQUE INDEX page_by_number ON page (number, name);
+CREATE TABLE said (  -- what is said in a page
+    id INTEGER PRIMARY KEY,
+    lines TEXT,  -- PageText.lines as JSON; NULL while the page is not searchable
+    entries BLOB NOT NULL  -- packed: the contents entry, and the entries in order
 ) STRICT;
-CREATE INDEX entry_by_page ON entry (page, position);
-CREATE INDEX entry_by_key ON entry (key) WHERE key IS NOT NULL;
-CREATE TABLE call (
-    id INTEGER PRIMARY KEY, call_id TEXT NOT NULL, seq INTEGER NOT NULL, page TEXT NOT NULL, answered INTEGER
+CREATE TABLE key (key TEXT, seq INTEGER, PRIMARY KEY (key, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE call (  -- those without an answer
+    call_id TEXT NOT NULL, seq INTEGER NOT NULL, page TEXT NOT NULL
 ) STRICT;
-CREATE INDEX call_by_call_id ON call (call_id, seq);
-CREATE INDEX call_by_seq ON call (seq);
-CREATE INDEX call_by_answer ON call (answered) WHERE answered IS NOT NULL;
-CREATE TABLE text (
-    id INTEGER PRIMARY KEY, entries INTEGER NOT NULL, terms INTEGER NOT NULL,
-    user TEXT NOT NULL, page TEXT NOT NULL, contents TEXT NOT NULL
-) STRICT;
+CREATE INDEX call_by_id ON call (call_id, seq);
 CREATE TABLE vector (id INTEGER PRIMARY KEY, scale REAL NOT NULL, codes BLOB NOT NULL) STRICT;
 CREATE TABLE checkpoint (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, label TEXT NOT NULL, kind TEXT NOT NULL, turn INTEGER NOT NULL,
     at TEXT NOT NULL
 ) STRICT;
-CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = 'text', content_rowid = 'id', tokenize = 'ascii');
+CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = '', tokenize = 'ascii');
+CREATE VIRTUAL TABLE term USING fts5vocab (search, instance);
 """
+FACTS = tuple(field.name for field in attrs.fields(PageFacts))
+COLUMNS = ", ".join(("name", *FACTS[1:]))
+PAGES = f"SELECT {COLUMNS}, page_sum FROM page"  # noqa: S608 names of columns
+_LISTED = "(SELECT value FROM json_each(?))"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC"
 _PASSING = frozenset({"BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM"})  # kinds of SQLite's errors
 
@@ -71,9 +74,13 @@ class Database:
 
     def run(self, sql: str, *values: object) -> list[Any]:
         """Run a statement and return its rows."""
-        stored = [value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value for value in values]
         with _mapped_errors():
-            return self.connection.execute(sql, stored).fetchall()
+            return self.connection.execute(sql, [storable(value) for value in values]).fetchall()
+
+    def run_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        """Run a statement for each of some rows, whose texts UTF-8 can encode."""
+        with _mapped_errors():
+            self.connection.executemany(sql, rows)
 
     def each(self, sql: str, *values: object) -> Iterator[Any]:
         """Yield the rows of a query as they are read; its values are no texts."""
@@ -85,10 +92,9 @@ class Database:
         rows = self.run(sql, *values)
         return rows[0] if rows else None
 
-    def chosen(self, sql: str, values: Sequence[object], order: str = "") -> list[Any]:
-        """Return the rows of a query that ends with ``IN``, for any number of values; an order holds within 500 of them."""
-        parts = [values[start : start + 500] for start in range(0, len(values), 500)]  # below the oldest limit on parameters, 999
-        return [row for part in parts for row in self.run(f"{sql} ({', '.join('?' * len(part))}) {order}", *part)]
+    def chosen(self, sql: str, values: Sequence[int], given: Sequence[object] = ()) -> list[Any]:
+        """Return the rows of a query that ends with ``IN``, for any number of values; *given* are those before."""
+        return self.run(f"{sql} {_LISTED}", *given, orjson.dumps(values).decode())
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -170,6 +176,33 @@ def remove(path: str) -> None:
 def row_sum(row: Sequence[object]) -> int:
     """Return a checksum of a row, of 40 bits: those of eight million pages can be added up in a column."""
     return int.from_bytes(hashlib.blake2b(repr(tuple(row)).encode(), digest_size=5).digest())
+
+
+def facts_of(row: Sequence[Any]) -> PageFacts:
+    """Make facts of a row of a page with its checksum; a damaged file may hold anything in any column."""
+    *facts, known = row
+    if row_sum(facts) != known:
+        refuse_damaged(f"the facts of {str(facts[0])[:40]!r} are not what was written")
+    return PageFacts(**dict(zip(FACTS, facts, strict=True)))
+
+
+def storable(value: object) -> Any:  # noqa: ANN401 (what it is given, or a text)
+    """Return a value as the database takes it: a lone surrogate of a text is written out in ASCII."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+def packed(contents: str, entries: Sequence[Sequence[object]]) -> bytes:
+    """Return the terms of a page's contents entry and its entries as the database holds them. O(their size)."""
+    return zlib.compress(orjson.dumps([contents, entries]), 1)
+
+
+def unpacked(data: Any) -> tuple[str, list[Any]]:  # noqa: ANN401 (a damaged file may hold anything)
+    """Return what ``packed`` was given."""
+    try:
+        contents, entries = orjson.loads(zlib.decompress(data))
+    except (TypeError, ValueError, zlib.error) as error:
+        refuse_damaged(error)
+    return contents, entries
 
 
 def _opened(path: str) -> Database:

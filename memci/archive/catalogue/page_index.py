@@ -6,14 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
+import orjson
 
 from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
-from memci.archive.catalogue.index_file import Database, refuse_damaged, row_sum
+from memci.archive.catalogue.index_file import (
+    COLUMNS,
+    FACTS,
+    PAGES,
+    Database,
+    facts_of,
+    packed,
+    refuse_damaged,
+    row_sum,
+    storable,
+    unpacked,
+)
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
 from memci.archive.catalogue.page_search import IndexHit, PageSearch
-from memci.archive.catalogue.search import ExtraPage, Filter, page_text, term_line
+from memci.archive.catalogue.search import ExtraPage, Filter, PageText, page_text, term_line
 from memci.chapters.address import page_number, segment_of
+from memci.chapters.dates import span
 from memci.errors import CorruptError, PageNotFoundError, PermissionDeniedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -21,23 +34,22 @@ if TYPE_CHECKING:
 
 _BATCH_PAGES = 256
 _CHECKPOINT = tuple(field.name for field in attrs.fields(Checkpoint))
-_FACTS = tuple(field.name for field in attrs.fields(PageFacts))
-_COLUMNS = ", ".join(("name", *_FACTS[1:]))
-_PUT_PAGE = (
-    f"INSERT INTO page ({_COLUMNS}, number) VALUES ({', '.join('?' * (len(_FACTS) + 1))}) ON CONFLICT (name) DO UPDATE SET "  # noqa: S608
-    + ", ".join(f"{name} = excluded.{name}" for name in _FACTS[1:])
-)
+_ADD_PAGE = f"INSERT INTO page ({COLUMNS}, page_sum, id, number) VALUES ({', '.join('?' * (len(FACTS) + 3))})"  # noqa: S608
+_CHANGE_PAGE = f"UPDATE page SET ({COLUMNS}, page_sum) = ({', '.join('?' * (len(FACTS) + 1))}) WHERE id = ?"  # noqa: S608
+_NAMED = "WHERE number = ? AND name = ?"
+_STORED = f"""SELECT {COLUMNS.replace(" entries", " page.entries")}, page_sum, page.id, lines, said.entries
+FROM page LEFT JOIN said USING (id) {_NAMED}"""  # noqa: S608
 _CHECKPOINTS = f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint"  # noqa: S608 names of columns
-_PAGES = f"SELECT {_COLUMNS}, page_sum FROM page"  # noqa: S608 names of columns
 _BY_AGE = "ORDER BY first_seq, number, name"
+# The newest page is searchable only once it is complete; until then its text may be of any time.
+_COMPLETE = "number < (SELECT max(number) FROM page)"
 _ALL_ROWS = (
-    f"SELECT {_COLUMNS} FROM page ORDER BY number, name",  # noqa: S608 names of columns
-    "SELECT seq, page, position, role, at, key, text FROM entry ORDER BY seq",
-    "SELECT call_id, seq, page, answered FROM call ORDER BY seq, id",
+    f"SELECT {COLUMNS} FROM page ORDER BY number, name",  # noqa: S608 names of columns
+    f"SELECT name, CASE WHEN {_COMPLETE} THEN lines END, said.entries FROM page JOIN said USING (id) ORDER BY number, name",  # noqa: S608
+    "SELECT key, seq FROM key ORDER BY key, seq",
+    "SELECT call_id, seq, page FROM call ORDER BY seq, call_id",
     f"{_CHECKPOINTS} ORDER BY seq",
-    # The newest page is searchable only once it is complete; until then its text may be of any time.
-    """SELECT name, text.user, text.page, text.contents FROM text JOIN page USING (id)
-    WHERE number < (SELECT max(number) FROM page) ORDER BY number, name""",
+    f"SELECT term, doc, col, offset FROM term WHERE doc IN (SELECT id FROM page WHERE {_COMPLETE})",  # noqa: S608 (text above)
 )
 _MOST = (1 << 63) - 1  # the largest integer that the database holds
 
@@ -117,10 +129,11 @@ class PageIndex:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield all that it holds, in an order that depends on nothing else: two indexes of one journal yield the same."""
         for sql in _ALL_ROWS:
-            yield from self._db().each(sql)
+            for row in self._db().each(sql):
+                yield (*row[:-1], unpacked(row[-1])) if isinstance(row[-1], bytes) else row
 
     def check(self) -> None:
-        """Raise ``CorruptError`` where the full-text index does not match the texts that it was made from. O(their size)."""
+        """Raise ``CorruptError`` where the full-text index is not one. O(its size)."""
         if not self._read_only:
             self._db().run("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
 
@@ -137,21 +150,21 @@ class PageIndex:
 
     def find_page(self, index: str) -> PageFacts | None:
         """Return the facts of a page, or ``None`` where there is none. O(1); O(pages) where there is none."""
-        found = self._facts("WHERE name = ?", index)
+        found = self._facts(_NAMED, page_number(index), index)
         if not found and any(facts.index == index for facts in self.all_pages()):
             refuse_damaged("a page is not found by its name")
         return found[0] if found else None
 
     def _facts(self, condition: str, *values: object) -> list[PageFacts]:
-        return [_checked(row) for row in self._db().run(f"{_PAGES} {condition}", *values)]
+        return [facts_of(row) for row in self._db().run(f"{PAGES} {condition}", *values)]
 
     def all_pages(self) -> list[PageFacts]:
         """Return the facts of all pages, oldest first: by first entry, then by number. O(pages)."""
         sums = "(SELECT page_sum FROM meta)"
-        rows = self._db().run(f"SELECT {_COLUMNS}, page_sum, {sums} FROM page {_BY_AGE}")  # noqa: S608 names of columns
+        rows = self._db().run(f"SELECT {COLUMNS}, page_sum, {sums} FROM page {_BY_AGE}")  # noqa: S608 names of columns
         if sum(row[-2] for row in rows) != (rows[0][-1] if rows else self._db().one("SELECT page_sum FROM meta")[0]):
             refuse_damaged("pages are missing, or there twice")
-        return [_checked(row[:-1]) for row in rows]
+        return [facts_of(row[:-1]) for row in rows]
 
     def pages(self, *, numbers: tuple[int, int] = (0, _MOST)) -> Iterator[PageFacts]:
         """Yield the facts of pages with these numbers, by age; the index may change meanwhile, what moves then may be missed."""
@@ -177,19 +190,16 @@ class PageIndex:
 
     def find_key(self, key: str) -> list[int]:
         """Return the sequence numbers of the entries that were appended under an idempotency key, in order."""
-        return [seq for (seq,) in self._db().run("SELECT seq FROM entry WHERE key = ? ORDER BY seq", key)]
+        return [seq for (seq,) in self._db().run("SELECT seq FROM key WHERE key = ? ORDER BY seq", key)]
 
     def entry_seqs(self, page: str) -> list[int]:
         """Return the sequence numbers of a page's entries, in the order of their positions."""
-        return [seq for (seq,) in self._db().run("SELECT seq FROM entry WHERE page = ? ORDER BY position", page)]
-
-    def find_entry(self, seq: int) -> tuple[str, int] | None:
-        """Return page and position of the entry that a journal record holds, or ``None``."""
-        return self._db().one("SELECT page, position FROM entry WHERE seq = ?", seq)  # type: ignore[no-any-return]
+        found = self._db().one(f"SELECT said.entries FROM page JOIN said USING (id) {_NAMED}", page_number(page), page)  # noqa: S608
+        return [entry[0] for entry in unpacked(found[0])[1]] if found else []
 
     def find_call(self, call_id: str, *, before: int = _MOST) -> tuple[str, int] | None:
         """Return page and sequence number of the latest call with this id and no answer, made before an event."""
-        sql = "SELECT page, seq FROM call WHERE call_id = ? AND seq < ? AND answered IS NULL ORDER BY seq DESC LIMIT 1"
+        sql = "SELECT page, seq FROM call WHERE call_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1"
         return self._db().one(sql, call_id, before)  # type: ignore[no-any-return]
 
     def checkpoints(self) -> list[Checkpoint]:
@@ -254,25 +264,48 @@ class PageIndex:
         return row  # type: ignore[no-any-return]  # the types were looked at
 
 
+@attrs.define(eq=False)
+class _Page:
+    """A page as a transaction leaves it."""
+
+    id: int
+    facts: dict[str, Any]
+    contents: str = ""  # terms of its contents entry
+    entries: list[list[Any]] = attrs.field(factory=list)  # seq, role, text, time, key, and the calls it answers: id, seq, page
+    stored: int | None = None  # sum of its facts as they were; None for a new one
+    former: tuple[str, list[list[Any]]] | None = None  # contents entry and entries as they are searched; None where they are not
+    searched: bool = False  # whether it is searchable
+    changed: bool = False
+    said: bool = False  # whether entries or what is searched of them changed
+
+
 class IndexWriter:
-    """Changes a page index, within the transaction of ``PageIndex.write``; *seq* is the last record in it as that began."""
+    """Changes a page index, within the transaction of ``PageIndex.write``; *seq* is the last record in it as that began.
+
+    Changes of pages are kept in memory, and written at the end.
+    """
 
     def __init__(self, database: Database) -> None:
         self._db = database
         row = database.one("SELECT seq FROM meta")
         self.seq: int = 0 if row is None else row[0]  # none in a damaged file, which can still be cleared
-        self._waiting: dict[str, str | None] = {}  # pages to be made searchable at the end, with their new contents entries
-        self._changed: set[str] = set()  # pages whose facts have another checksum at the end
+        self._pages: dict[str, _Page] = {}
+        self._position: tuple[int, str] | None = None
+        self._calls: list[tuple[str, int, str]] = []  # new ones without an answer: id, seq and page
+        self._answered: dict[int, list[list[Any]]] = {}  # calls by the new entries that answer them
+        self._sums = [0, 0, 0, 0]  # what pages, entries, terms and page_sum of the table meta change by
+        self._last: tuple[str | None, int] | None = None  # the page with the highest number, and the highest id
 
     def set_seq(self, seq: int, mark: str) -> None:
         """Note the last journal record in the index, and a text that tells its journal from others."""
-        self._db.run("UPDATE meta SET seq = ?, mark = ?", seq, mark)
+        self._position = seq, mark
 
     def clear(self) -> None:
         """Empty the index: it is as if it was new. The file keeps its size."""
         self._db.create()
-        self._waiting.clear()
-        self._changed.clear()
+        for kept in (self._pages, self._calls, self._answered):
+            kept.clear()
+        self._sums, self._last = [0, 0, 0, 0], None
 
     def add_checkpoint(self, checkpoint: Checkpoint, *, keep: int | None) -> None:
         """Add a checkpoint; of those of the kind ``auto`` only the newest *keep* are left, ``None`` for all."""
@@ -281,142 +314,191 @@ class IndexWriter:
             oldest = "SELECT seq FROM checkpoint WHERE kind = ? ORDER BY seq DESC LIMIT -1 OFFSET ?"
             self._db.run(f"DELETE FROM checkpoint WHERE seq IN ({oldest})", CheckpointKind.AUTO.value, keep)  # noqa: S608 (text above)
 
-    def add_entry(  # noqa: PLR0913 the columns of a row
-        self, *, seq: int, page: str, position: int, role: str, text: str, at: str, key: str | None = None
-    ) -> None:
-        """Add an entry of the record *seq*; those at *position* (from 1) and after it move on. *at* is ISO 8601 or any text."""
-        self._db.run("UPDATE entry SET position = position + 1 WHERE page = ? AND position >= ?", page, position)
-        put = "INSERT INTO entry (seq, page, position, role, at, key, text) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        self._db.run(put, seq, page, position, role, at, key, text)
-
-    def add_call(self, call_id: str, *, seq: int, page: str) -> None:
-        """Add a call that the entry *seq* makes and that has no answer yet."""
-        self._db.run("INSERT INTO call (call_id, seq, page) VALUES (?, ?, ?)", call_id, seq, page)
-
-    def answer_call(self, call_id: str, *, seq: int, call_seq: int) -> None:
-        """Note that the entry *seq* answers the call with this id that the entry *call_seq* made."""
-        self._db.run(
-            "UPDATE call SET answered = ? WHERE id = "
-            "(SELECT id FROM call WHERE call_id = ? AND seq = ? AND answered IS NULL ORDER BY id LIMIT 1)",
-            seq, call_id, call_seq,
-        )  # fmt: skip
-
     def put_page(self, facts: PageFacts) -> None:
         """Add a page, or replace the facts of one; a page added later counts as younger in search."""
-        self._changed.add(facts.index)
-        self._db.run(_PUT_PAGE, *attrs.astuple(facts, recurse=False), page_number(facts.index))
+        newest, youngest = self._ends()
+        is_newest = newest is None or page_number(facts.index) > page_number(newest)
+        page = None if is_newest else self._find(facts.index)
+        if page is None:
+            page = self._pages[facts.index] = _Page(youngest + 1, {}, said=True)
+            self._last = facts.index if is_newest else newest, page.id
+        page.facts, page.changed = {name: getattr(facts, name) for name in FACTS}, True
 
     def change_page(self, index: str, **changes: Any) -> None:  # noqa: ANN401 the attributes of PageFacts
         """Change one or more facts of a page, by the names of their attributes."""
-        assignments = ", ".join(f"{name} = ?" for name in changes)
-        put = f"UPDATE page SET {assignments} WHERE id = ?"  # noqa: S608 names of attributes
-        self._db.run(put, *changes.values(), self._page_id(index))
-        self._changed.add(index)
+        page = self._page(index)
+        page.facts |= changes
+        page.changed = True
+
+    def add_entry(  # noqa: PLR0913 the parts of an entry
+        self, *, seq: int, page: str, position: int, role: str, text: str, at: str, key: str | None = None
+    ) -> None:
+        """Add an entry of the record *seq* to a page; those at *position* (from 1) and after it move on. *at* is any text."""
+        answers = self._answered[seq] = []
+        found = self._page(page)
+        found.entries.insert(position - 1, [seq, *map(storable, (role, text, at, key)), answers])
+        found.said = True
+        if key is not None:
+            self.add_key(key, seq)
+
+    def add_key(self, key: str, seq: int) -> None:
+        """Note the idempotency key of the record *seq*."""
+        self._db.run("INSERT INTO key VALUES (?, ?)", key, seq)
+
+    def add_call(self, call_id: str, *, seq: int, page: str) -> None:
+        """Add a call that the entry *seq* makes and that has no answer yet."""
+        self._calls.append((storable(call_id), seq, page))
+
+    def answer_call(self, call_id: str, *, seq: int, call_seq: int) -> None:
+        """Note that the entry *seq* answers the call with this id that the entry *call_seq* made."""
+        asked = (storable(call_id), call_seq)
+        call = next((call for call in reversed(self._calls) if call[:2] == asked), None)
+        if call is not None:
+            self._calls.remove(call)
+        else:
+            one = "SELECT rowid FROM call WHERE call_id = ? AND seq = ? LIMIT 1"
+            call = self._db.one(f"DELETE FROM call WHERE rowid = ({one}) RETURNING *", *asked)  # noqa: S608 (text above)
+        if call is not None and seq in self._answered:
+            self._answered[seq].append(list(call))
 
     def index_page(self, index: str, *, entry: str | None = None) -> None:
         """Make a page searchable, with its contents entry, as it is when the transaction ends; ``None`` keeps the entry."""
-        first_at, last_at = self._db.one("SELECT min(at), max(at) FROM entry WHERE page = ?", index)
-        self.change_page(index, first_at=first_at or "", last_at=last_at or "")
-        self._waiting[index] = self._waiting.get(index) if entry is None else entry
-
-    def finish(self) -> None:
-        """Do what was left for the end of the transaction."""
-        for name in self._changed:
-            row = self._db.one(f"{_PAGES} WHERE name = ?", name)
-            if row is None:
-                refuse_damaged(f"page {name} is gone")
-            *facts, old = row
-            new = row_sum(facts)
-            self._db.run("UPDATE page SET page_sum = ? WHERE name = ?", new, name)
-            self._db.run("UPDATE meta SET page_sum = page_sum + ?", new - old)
-        for index, entry in self._waiting.items():
-            page_id = self._page_id(index)
-            contents = self._remove_text(page_id)
-            self._add_text(index, page_id, contents if entry is None else term_line(entry))
-
-    def put_vectors(self, model: str, vectors: Sequence[tuple[str, float, bytes]]) -> None:
-        """Keep vectors (page, scale, codes) until a page or its text changes. Those that another model made go."""
-        if self._db.one("SELECT model FROM meta") != (model,):
-            self._db.run("DELETE FROM vector")
-            self._db.run("UPDATE meta SET model = ?", model)
-        put = "INSERT OR IGNORE INTO vector SELECT text.id, ?, ? FROM page JOIN text USING (id) WHERE page.name = ?"
-        for index, scale, codes in vectors:
-            self._db.run(put, scale, codes, index)
+        page = self._page(index)
+        first_at, last_at = span(entry[3] for entry in page.entries)
+        self.change_page(index, first_at=first_at, last_at=last_at)
+        page.searched = page.said = True
+        if entry is not None:
+            page.contents = term_line(entry)
 
     def drop_page(self, index: str) -> None:
         """Remove a page, if it is there, with its entries, keys and calls. O(its size)."""
-        self._waiting.pop(index, None)
-        self._changed.discard(index)
-        page = self._db.one("SELECT id, page_sum FROM page WHERE name = ?", index)
-        if page is not None:
-            self._db.run("UPDATE meta SET page_sum = page_sum - ?", page[1])
-            self._remove_text(page[0])
-            self._db.run("DELETE FROM page WHERE id = ?", page[0])
-        self._drop_entries(index, 1)
+        if (page := self._find(index)) is not None:
+            self._drop_entries(page, 1)
+            del self._pages[index]
+            self._last = None
+            if page.stored is not None:
+                self._sums[3] -= page.stored
+                self._remove_text(page)
+                for table in ("page", "said"):
+                    self._db.run(f"DELETE FROM {table} WHERE id = ?", page.id)  # noqa: S608 (one of two)
 
     def newest_page(self) -> str | None:
         """Return the index of the page with the highest number, or ``None``."""
-        row = self._db.one("SELECT name FROM page ORDER BY number DESC LIMIT 1")
-        return None if row is None else row[0]
+        return self._ends()[0]
 
     def drop_from(self, index: str, position: int) -> None:
         """Go back to before an entry: it, the entries after it in its page, and all later pages go, with their keys and calls.
 
         Calls that they answered are open again. An emptied page goes; else facts, but for ``tokens``, and text are mended.
         """
-        for (later,) in self._db.run("SELECT name FROM page WHERE number > ?", page_number(index)):
-            if segment_of(later) == segment_of(index):
+        number = page_number(index)
+        stored = [name for (name,) in self._db.run("SELECT name FROM page WHERE number > ?", number)]
+        for later in dict.fromkeys((*stored, *self._pages)):
+            if segment_of(later) == segment_of(index) and page_number(later) > number:
                 self.drop_page(later)
-        self._drop_entries(index, position)
-        left, first, last = self._db.one("SELECT count(*), min(seq), max(seq) FROM entry WHERE page = ?", index)
-        if not left:
+        page = self._page(index)
+        self._drop_entries(page, position)
+        if not page.entries:
             self.drop_page(index)
             return
-        self.change_page(index, entries=left, first_seq=first, last_seq=last)
-        if index in self._waiting or self._db.one("SELECT 1 FROM text JOIN page USING (id) WHERE name = ?", index):
+        seqs = [entry[0] for entry in page.entries]
+        self.change_page(index, entries=len(seqs), first_seq=min(seqs), last_seq=max(seqs))
+        if page.searched:
             self.index_page(index)
 
-    def _page_id(self, index: str) -> int:
-        row = self._db.one("SELECT id FROM page WHERE name = ?", index)
-        if row is None:
+    def put_vectors(self, model: str, vectors: Sequence[tuple[str, float, bytes]]) -> None:
+        """Keep vectors (page, scale, codes) until a page or its text changes. Those that another model made go."""
+        if self._db.one("SELECT model FROM meta") != (model,):
+            self._db.run("DELETE FROM vector")
+            self._db.run("UPDATE meta SET model = ?", model)
+        put = f"INSERT OR IGNORE INTO vector SELECT id, ?, ? FROM page JOIN said USING (id) {_NAMED} AND lines IS NOT NULL"  # noqa: S608
+        self._db.run_many(put, [(scale, codes, page_number(index), index) for index, scale, codes in vectors])
+
+    def finish(self) -> None:
+        """Write the changes of pages."""
+        pages = [page for page in self._pages.values() if page.changed or page.said]
+        rows: dict[bool, list[Sequence[object]]] = {True: [], False: []}
+        for page in pages:
+            row = [int(value) if isinstance(value, bool) else storable(value) for value in page.facts.values()]
+            total = row_sum(row)
+            number = (page_number(page.facts["index"]),) if page.stored is None else ()
+            rows[page.stored is None].append((*row, total, page.id, *number))
+            self._sums[3] += total - (page.stored or 0)
+        self._db.run_many(_ADD_PAGE, rows[True])
+        self._db.run_many(_CHANGE_PAGE, rows[False])
+        said = [page for page in pages if page.said]
+        for page in said:
+            self._remove_text(page)
+        texts = [(page, _text(page.contents, page.entries) if page.searched else None) for page in said]
+        lines = ((page, None if text is None else orjson.dumps(text.lines).decode()) for page, text in texts)
+        put = "INSERT OR REPLACE INTO said VALUES (?, ?, ?)"
+        self._db.run_many(put, [(page.id, line, packed(page.contents, page.entries)) for page, line in lines])
+        found = [(page.id, text) for page, text in texts if text is not None]
+        for _, text in found:
+            self._count(text, 1)
+        put = "INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)"
+        self._db.run_many(put, [(place, text.user, text.page, text.contents) for place, text in found])
+        self._db.run_many("INSERT INTO call VALUES (?, ?, ?)", self._calls)
+        sums = "pages = pages + ?, entries = entries + ?, terms = terms + ?, page_sum = page_sum + ?"
+        self._db.run(f"UPDATE meta SET {sums}", *self._sums)  # noqa: S608 (text above)
+        if self._position is not None:
+            self._db.run("UPDATE meta SET seq = ?, mark = ?", *self._position)
+
+    def _find(self, index: str) -> _Page | None:
+        """Return a page, read where this transaction did not change it yet."""
+        if index not in self._pages:
+            row = self._db.one(_STORED, page_number(index), index)
+            if row is None:
+                return None
+            *facts, total, page_id, lines, entries = row
+            contents, said = unpacked(entries)
+            page = _Page(page_id, dict(zip(FACTS, facts, strict=True)), contents, said, total, searched=lines is not None)
+            page.former = (contents, list(said)) if page.searched else None
+            self._pages[index] = page
+        return self._pages[index]
+
+    def _page(self, index: str) -> _Page:
+        page = self._find(index)
+        if page is None:
             message = f"the index knows no page {index}"
             raise PageNotFoundError(message, index=index)
-        return int(row[0])
+        return page
 
-    def _drop_entries(self, page: str, position: int) -> None:
-        gone = "IN (SELECT seq FROM entry WHERE page = ? AND position >= ?)"
-        for sql in (
-            "UPDATE call SET answered = NULL WHERE answered",
-            "DELETE FROM call WHERE seq",
-            "DELETE FROM entry WHERE seq",
-        ):
-            self._db.run(f"{sql} {gone}", page, position)
+    def _ends(self) -> tuple[str | None, int]:
+        """Return the index of the page with the highest number, and the highest id."""
+        if self._last is None:
+            newest, youngest = self._db.one("SELECT (SELECT name FROM page ORDER BY number DESC LIMIT 1), max(id) FROM page")
+            named = (*self._pages, *([newest] if newest is not None else ()))
+            ids = (page.id for page in self._pages.values())
+            self._last = max(named, key=page_number, default=None), max(youngest or 0, *ids, 0)
+        return self._last
 
-    def _add_text(self, index: str, page_id: int, contents: str) -> None:
-        entries = self._db.run("SELECT role, text, at FROM entry WHERE page = ? ORDER BY position", index)
-        text = page_text(entries, contents)
-        count, columns = text.terms(), (text.user, text.page, text.contents)
-        self._db.run("INSERT INTO text VALUES (?, ?, ?, ?, ?, ?)", page_id, len(entries), count, *columns)
-        self._db.run("INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)", page_id, *columns)
-        self._db.run("UPDATE meta SET pages = pages + 1, entries = entries + ?, terms = terms + ?", len(entries), count)
+    def _drop_entries(self, page: _Page, position: int) -> None:
+        """Take out entries, with their keys and calls; calls that they answered are open again."""
+        gone = page.entries[position - 1 :]
+        del page.entries[position - 1 :]
+        page.said = True
+        seqs = {entry[0] for entry in gone}
+        self._calls += [tuple(call) for *_, answers in gone for call in answers if call[1] not in seqs]
+        self._calls = [call for call in self._calls if call[1] not in seqs]
+        self._db.run_many("DELETE FROM call WHERE seq = ?", [(seq,) for seq in seqs])
+        self._db.run_many("DELETE FROM key WHERE key = ? AND seq = ?", [(key, seq) for seq, _, _, _, key, _ in gone if key])
 
-    def _remove_text(self, page_id: int) -> str:
-        """Make a page unsearchable, and return the terms of its contents entry; empty where there are none."""
-        row = self._db.one("SELECT entries, terms, user, page, contents FROM text WHERE id = ?", page_id)
-        if row is None:
-            return ""
-        self._db.run("UPDATE meta SET pages = pages - 1, entries = entries - ?, terms = terms - ?", *row[:2])
-        # FTS5 takes a row of an external-content table out only when it is told the very text that went in.
+    def _remove_text(self, page: _Page) -> None:
+        """Make what is stored of a page unsearchable."""
+        if page.former is None:
+            return
+        text = _text(*page.former)
+        self._count(text, -1)
+        # FTS5 takes a row out only when it is told the very text that went in.
         remove = "INSERT INTO search (search, rowid, user, page, contents) VALUES ('delete', ?, ?, ?, ?)"
-        self._db.run(remove, page_id, *row[2:])
-        self._db.run("DELETE FROM text WHERE id = ?", page_id)
-        self._db.run("DELETE FROM vector WHERE id = ?", page_id)
-        return str(row[-1])
+        self._db.run(remove, page.id, text.user, text.page, text.contents)
+        self._db.run("DELETE FROM vector WHERE id = ?", page.id)
+
+    def _count(self, text: PageText, sign: int) -> None:
+        for place, number in enumerate((1, len(text.lines) // 2, sum(text.lines[2::2]))):
+            self._sums[place] += sign * number
 
 
-def _checked(row: Sequence[Any]) -> PageFacts:
-    """Make facts of a row of a page with its checksum; a damaged file may hold anything in any column."""
-    *facts, known = row
-    if row_sum(facts) != known:
-        refuse_damaged(f"the facts of {str(facts[0])[:40]!r} are not what was written")
-    return PageFacts(**dict(zip(_FACTS, facts, strict=True)))
+def _text(contents: str, entries: Sequence[Sequence[Any]]) -> PageText:
+    return page_text(((role, text, at) for _, role, text, at, *_ in entries), contents)

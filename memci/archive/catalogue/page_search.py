@@ -1,14 +1,16 @@
 """One search in a page index: one full-text query for candidates, then a ranking of them and their neighbours."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import attrs
+import orjson
 
 from memci.archive.catalogue import search
-from memci.archive.catalogue.index_file import Database, refuse_damaged
-from memci.archive.catalogue.search import ExtraPage, Filter
+from memci.archive.catalogue.index_file import PAGES, Database, facts_of, refuse_damaged, unpacked
+from memci.archive.catalogue.search import Candidate, ExtraPage, Filter
+from memci.chapters.address import page_number
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.embedding import Embedder
@@ -18,14 +20,12 @@ _CANDIDATES = 30
 _POSTINGS = 20_000
 _PAGE_TERMS = 2_000
 _ALL_TERMS = 400_000
-_BATCH = 200
+_BATCH = 200  # pages that are read at first to see who says a word; then ten times as many each time
 _BESIDE = 3  # entries on each side of one that a passage goes on to
 
-_TEXTS = "SELECT id, user, page, contents FROM text WHERE"
-_PAGES = "SELECT id, page FROM text WHERE id IN"
-_FACTS = "SELECT name, turn, first_at, last_at, id FROM page WHERE id"
-_ROLES = "SELECT page.id, role FROM entry JOIN page ON page.name = entry.page WHERE page.id IN"
-_ENTRIES = "SELECT position, role, text, at FROM entry WHERE page = ? ORDER BY position LIMIT ? OFFSET ?"
+_LINES = "SELECT id, lines FROM said WHERE lines IS NOT NULL AND id IN"
+_HELD = "SELECT term, doc, col, offset FROM term WHERE term >= ? AND term < ? AND col <> 'user' AND doc IN"
+_FACTS = "SELECT name, turn, first_at, last_at, id FROM page WHERE id IN"
 _MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, {weights}) LIMIT ?"
 
 
@@ -50,15 +50,16 @@ class PageSearch:
         self._terms = search.query_terms(query)[:_QUERY_TERMS]
         self._embedder = embedder
         youngest = database.one("SELECT coalesce(max(id), 0) FROM page")[0]
-        known = dict(database.chosen("SELECT name, id FROM page WHERE name IN", [page.index for page in extra]))
+        known = dict(database.chosen("SELECT name, id FROM page WHERE number IN", [page_number(page.index) for page in extra]))
         self._extra = {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
-        self._texts = {place: search.page_text(entry[1:] for entry in page.entries) for place, page in self._extra.items()}
+        texts = {place: search.page_text(entry[1:] for entry in page.entries) for place, page in self._extra.items()}
+        self._beside = {place: Candidate.of_text(place, text, self._terms) for place, text in texts.items()}
         pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
         asked = "SELECT count(*) FROM search WHERE search MATCH ?"
         self._counts: dict[str, int] = {name: database.one(asked, _matched(name))[0] for name in self._terms}
-        beside = {name: sum(search.needle(name) in text.page for text in self._texts.values()) for name in self._terms}
-        counts = {name: stored + beside[name] for name, stored in self._counts.items()}
+        beside = [set().union(*page.held.values()) for page in self._beside.values()]
+        counts = {name: stored + sum(name in held for held in beside) for name, stored in self._counts.items()}
         self._weights = search.weigh(pages + len(extra), {name: count for name, count in counts.items() if count})
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
@@ -69,13 +70,15 @@ class PageSearch:
         cosines = self._cosines(only)
         alike = self._admitted([place for place, cosine in cosines.items() if cosine >= search.LEAST_COSINE], only)[:most]
         candidates = self._candidates(self._matching(most, only), alike, limit)
-        lines = None if only.roles is None else self._limit_to(candidates, only.roles)
+        for candidate in candidates if only.roles is not None else ():
+            candidate.limit_to(only.roles or ())
         hits: list[IndexHit] = []
         for score, candidate in search.rank(candidates, self._weights, self._entry_terms, cosines):
-            said = [1] if lines is None else lines[candidate.place]
-            facts = self._facts(candidate.place)
-            if said and facts is not None and only.admits(*facts):
-                entry, at, passage = self._passage(candidate.best or said[0], candidate.place, facts[0], only.roles)
+            said = next((line for line, role in enumerate(candidate.roles, 1) if only.roles is None or role in only.roles), 1)
+            speaks = only.roles is None or not only.roles.isdisjoint(candidate.roles)
+            facts = self._facts(candidate.place) if speaks else None
+            if facts is not None and only.admits(*facts):
+                entry, at, passage = self._passage(candidate.best or said, candidate.place, only.roles)
                 told = self._why(candidate, cosines)
                 hits.append(IndexHit(index=facts[0], entry=entry, at=at, score=score, snippet=passage, why=told))
                 if len(hits) == limit:
@@ -103,33 +106,19 @@ class PageSearch:
             page = self._extra[place]
             times = [at for *_, at in page.entries]
             return page.index, page.turn, min(times), max(times)
-        row = self._db.one(f"{_FACTS} = ?", place)
-        return None if row is None else row[:-1]
+        row = self._db.one(f"{PAGES} WHERE id = ?", place)
+        if row is None:
+            return None
+        facts = facts_of(row)
+        return facts.index, facts.turn, facts.first_at, facts.last_at
 
     def _admitted(self, places: Sequence[int], only: Filter) -> Sequence[int]:
         """Return those of some places that a filter admits by their facts, in order."""
         if not only.asks_facts:
             return places
-        facts = {place: rest for *rest, place in self._db.chosen(f"{_FACTS} IN", places)}
+        facts = {place: rest for *rest, place in self._db.chosen(_FACTS, places)}
         facts |= {place: self._facts(place) for place in self._extra}
         return [place for place in places if place in facts and only.admits(*facts[place])]
-
-    def _limit_to(self, candidates: Sequence[search.Candidate], roles: frozenset[str]) -> dict[int, list[int]]:
-        """Take out of the candidates what other roles said; return by place which lines are left, counted from 1."""
-        left = self._lines([candidate.place for candidate in candidates], roles)
-        for candidate in candidates:
-            page = _limited(candidate.text.page, left[candidate.place])
-            candidate.text = search.PageText(candidate.text.user if "user" in roles else " ", page, " ")
-        return left
-
-    def _lines(self, places: Sequence[int], roles: frozenset[str]) -> dict[int, list[int]]:
-        """Return by place which lines of a page are what some roles said, counted from 1."""
-        said: dict[int, list[str]] = {place: [] for place in places}
-        said |= {place: [role for _, role, _, _ in page.entries] for place, page in self._extra.items()}
-        stored = [place for place in places if place not in self._extra]
-        for place, role in self._db.chosen(_ROLES, stored, order="ORDER BY page.id, position"):
-            said[place].append(role)
-        return {place: [line for line, role in enumerate(spoken, start=1) if role in roles] for place, spoken in said.items()}
 
     def _matching(self, most: int, only: Filter) -> list[int]:
         """Return the ids of stored pages that the filter admits and that match best, by BM25 over their own words, best first."""
@@ -146,14 +135,35 @@ class PageSearch:
         marks = " OR ".join(f'"{search.role_mark(role)}"' for role in sorted(only.roles))
         matching = [place for (place,) in self._db.run(sql, f"({match}) AND ({marks})", -1)]
         found: list[int] = []
-        for start in range(0, len(matching), _BATCH):
-            part = matching[start : start + _BATCH]
-            lines = self._lines(part, only.roles)
-            texts = {place: _limited(text, lines[place]) for place, text in self._db.chosen(_PAGES, part)}
-            found += [place for place in part if any(search.needle(name) in texts.get(place, "") for name in self._weights)]
-            if len(found) >= most:
-                break
+        start, size = 0, _BATCH
+        while start < len(matching) and len(found) < most:
+            part = matching[start : start + size]
+            pages = self._read(part)
+            self._note(pages)
+            for page in pages.values():
+                page.limit_to(only.roles)
+            found += [place for place in part if place in pages and pages[place].held]
+            start, size = start + size, 10 * size
         return found[:most]
+
+    def _read(self, places: Collection[int]) -> dict[int, Candidate]:
+        """Return the searchable ones of some pages, without what they hold."""
+        try:
+            rows = self._db.chosen(_LINES, list(places))
+            lines = orjson.loads(f"[{','.join(lines for _, lines in rows)}]")
+            return {place: Candidate.of_lines(place, each) for (place, _), each in zip(rows, lines, strict=True)}
+        except (TypeError, ValueError, IndexError) as error:
+            refuse_damaged(error)
+
+    def _note(self, pages: Mapping[int, Candidate]) -> None:
+        """Note where pages hold terms of the query: costs what the postings of the terms are, at 0.1 microseconds each."""
+        for name in self._weights if pages else ():
+            start = search.root(name)
+            after = f"{start[:-1]}{chr(ord(start[-1]) + 1)}" if start else f"{name}\x01"
+            try:
+                search.hold(pages, name, self._db.chosen(_HELD, list(pages), given=(start or name, after)))
+            except (KeyError, IndexError, TypeError) as error:
+                refuse_damaged(error)
 
     def _match(self) -> str:
         """Return the query for the database: any of the rarest terms, as scoring costs what the postings of the terms are."""
@@ -169,33 +179,32 @@ class PageSearch:
         """Read the pages found by words or by meaning, up to a number of terms in all, and the short neighbours of the former."""
         near = {place + step for place in (*found, *self._extra) for step in range(-search.REACH, search.REACH + 1)}
         asked = list(dict.fromkeys((*found, *(place for place in alike if place not in self._extra))))
-        sizes = dict(self._db.chosen("SELECT id, terms FROM text WHERE id IN", asked))
+        stored = self._read(near.union(asked))
+        sizes = {place: sum(page.sizes) for place, page in stored.items()}
         sums = accumulate(sizes.get(place, 0) for place in asked)
         ranked = enumerate(zip(asked, sums, strict=True))
-        read = [place for number, (place, terms) in ranked if number < limit or terms <= _ALL_TERMS]
-        stored = self._db.chosen(f"{_TEXTS} id IN", read)
-        stored += self._db.chosen(f"{_TEXTS} terms <= {_PAGE_TERMS} AND id IN", sorted(near.difference(asked)))
-        _check(all(isinstance(text, str) for _, *texts in stored for text in texts))
-        texts = {place: search.PageText(*text) for place, *text in stored} | self._texts
-        return [search.Candidate(place, text) for place, text in sorted(texts.items())]
+        read = {place for number, (place, terms) in ranked if number < limit or terms <= _ALL_TERMS}
+        read |= {place for place in near.difference(asked) if sizes.get(place, 0) <= _PAGE_TERMS}
+        pages = {place: page for place, page in stored.items() if place in read and place not in self._beside}
+        self._note(pages)
+        return [page for _, page in sorted((pages | self._beside).items())]
 
-    def _passage(self, line: int, place: int, index: str, roles: frozenset[str] | None) -> tuple[int, str, str]:
+    def _passage(self, line: int, place: int, roles: frozenset[str] | None) -> tuple[int, str, str]:
         """Return position and time of the entry on a line of a page, and its passage, with what roles said beside it."""
-        first = max(line - 1 - _BESIDE, 0)
-        number = line + _BESIDE - first
         extra = self._extra.get(place)
-        rows = self._db.run(_ENTRIES, index, number, first) if extra is None else extra.entries[first : first + number]
-        _check(all(type(position) is int and isinstance(text, str) and isinstance(at, str) for position, _, text, at in rows))
-        own = line - 1 - first
+        if extra is None:
+            _, entries = unpacked((self._db.one("SELECT entries FROM said WHERE id = ?", place) or (None,))[0])
+            rows = [(position, role, text, at) for position, (_, role, text, at, *_) in enumerate(entries, start=1)]
+        else:
+            rows = list(extra.entries)
+        first = max(line - 1 - _BESIDE, 0)
+        own = line - 1
         position, _, said, at = rows[own] if own < len(rows) else (1, "", "", "")
-        before = [text[-search.SNIPPET_CHARS :] for _, role, text, _ in rows[:own] if roles is None or role in roles]
-        after = [text[: search.SNIPPET_CHARS] for _, role, text, _ in rows[own + 1 :] if roles is None or role in roles]
+        beside = (rows[first:own], rows[line : line + _BESIDE])
+        around = [[text for _, role, text, _ in each if roles is None or role in roles] for each in beside]
+        before = [text[-search.SNIPPET_CHARS :] for text in around[0]]
+        after = [text[: search.SNIPPET_CHARS] for text in around[1]]
         return position, at, search.snippet(said, self._weights, before, after)
-
-
-def _check(are_texts: bool) -> None:  # noqa: FBT001 (what is checked)
-    if not are_texts:
-        refuse_damaged("a text column holds no text")
 
 
 def _matched(name: str) -> str:

@@ -5,14 +5,15 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
 from types import MappingProxyType
+from typing import Any, Self
 
 import attrs
 
-from memci.archive.summarizers.words import STOPWORDS, runs, words
+from memci.archive.summarizers.words import STOPWORDS, is_plain, runs, words
 
 _MONTHS = (  # not from strftime or calendar, which speak the language of the machine
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
@@ -36,6 +37,7 @@ _NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any 
 UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
 LEAST_COSINE = 0.3  # the least for a page that shares no word with the query; the best page of a query has 0.3 to 0.8
 REACH = 2  # how many pages before and after a page count as its neighbours
+_SHARES = [(step, (_BEFORE_DECAY if step < 0 else _AFTER_DECAY) ** abs(step)) for step in range(-REACH, REACH + 1)]
 
 SNIPPET_CHARS = 200
 _WHY_CHARS = 60
@@ -85,22 +87,71 @@ class PageText:
     user: str
     page: str  # one line for the time and a mark for each role that speaks, then one for each entry, in order
     contents: str
-
-    def terms(self) -> int:
-        """Return how many terms its entries hold."""
-        return sum(_length(line) for line in self.page.split("\n")[1:])
+    lines: list[Any] = attrs.field(factory=lambda: [0])  # terms of the first line, then role and terms of each entry
 
 
 @attrs.define(eq=False)
 class Candidate:
-    """A page that may be an answer, or that stands beside one."""
+    """A page that may be an answer, or that stands beside one: its entries, each a line, and what of the query they hold."""
 
     place: int  # neighbours differ by one
-    text: PageText
-    counts: dict[str, float] = attrs.field(factory=dict)  # by term, each entry's count divided by the entry's relative length
+    roles: list[str]  # who says each entry
+    sizes: list[int]  # terms of each entry
+    first: int  # terms of the line before them, which has the time
+    held: dict[int, dict[str, float]] = attrs.field(factory=dict)  # by line (0 for the time) and term, how often it is there
+    contents: Sequence[str] = ()  # terms of the query in the contents entry
+    counts: Mapping[str, float] = MappingProxyType({})  # by term, each entry's count divided by the entry's relative length
     near: dict[str, float] = attrs.field(factory=dict)  # the same for the page with its neighbours, which count less
     best: int = 0  # line of the entry that holds the most, 0 where no entry holds any
     user: float = 0.0  # what the user's own words add to the score
+
+    @classmethod
+    def of_lines(cls, place: int, lines: list[Any]) -> Self:
+        """Make one of ``PageText.lines``."""
+        return cls(place, lines[1::2], lines[2::2], lines[0])
+
+    @classmethod
+    def of_text(cls, place: int, text: PageText, names: Iterable[str]) -> Self:
+        """Make one of a page that is not in the index, with what it holds of some terms."""
+        candidate = cls.of_lines(place, text.lines)
+        columns = {"page": text.page.split(), "contents": text.contents.split()}
+        for name in names:
+            near = root(name)
+            places = ((word, place, column, number) for column, said in columns.items() for number, word in enumerate(said))
+            found = (each for each in places if each[0] == name or (near and each[0].startswith(near)))
+            hold({place: candidate}, name, found)
+        return candidate
+
+    def limit_to(self, roles: Container[str]) -> None:
+        """Take out what other roles say, and the contents entry."""
+        self.sizes = [size if role in roles else 0 for role, size in zip(self.roles, self.sizes, strict=True)]
+        self.held = {line: held for line, held in self.held.items() if not line or self.roles[line - 1] in roles}
+        self.contents = ()
+
+
+def hold(candidates: Mapping[int, Candidate], name: str, found: Iterable[tuple[str, int, str, int]]) -> None:
+    """Note where candidates hold a term or another form of it, which counts half: word, place, column and number in that.
+
+    In order of these; the same word twice in a row counts once.
+    """
+    whole = 0.5 if root(name) else 1.0
+    counted = (-1, -1, -1)
+    for word, place, column, number in found:
+        candidate = candidates[place]
+        if column == "contents":
+            if word == name and name not in candidate.contents:
+                candidate.contents = (*candidate.contents, name)
+            continue
+        line, end = 0, candidate.first
+        while end <= number:
+            end += candidate.sizes[line]
+            line += 1
+        share = 1.0 - whole
+        if word == name and counted != (place, line, number - 1):
+            counted = (place, line, number)
+            share = 1.0
+        held = candidate.held.setdefault(line, {})
+        held[name] = held.get(name, 0.0) + share if line else max(held.get(name, 0.0), share)
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -125,11 +176,6 @@ def root(name: str) -> str:
     return name[:_ROOT_LETTERS] if len(name) >= _ROOT_LETTERS and name.isascii() and name.isalpha() else ""
 
 
-def needle(name: str) -> str:
-    """Return what a line of terms holds where it holds a term, or another form of a long one."""
-    return f" {root(name)}" if root(name) else f" {name} "
-
-
 def query_terms(query: str) -> list[str]:
     """Return the distinct terms of a query, in order: those of its content words, or of all words where it has no other."""
     found = words(query)
@@ -149,7 +195,8 @@ def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> Pa
     marks = dict.fromkeys(role_mark(role) for role, _, _ in said)
     first = f"{term_line(_time_words(at for _, _, at in said))}{' '.join(marks)} " if marks else " "
     user = "".join(line for role, line, _ in said if role == "user")
-    return PageText(user, "\n".join([first, *(line for _, line, _ in said)]), contents)
+    lines = [_length(first), *(each for role, line, _ in said for each in (role, _length(line)))]
+    return PageText(user, "\n".join([first, *(line for _, line, _ in said)]), contents, lines)
 
 
 def role_mark(role: str) -> str:
@@ -174,16 +221,15 @@ def rank(
     each step, of its neighbours; the share of the query that they cover together; BM25 over the user's words. What a cosine has
     above that of unlike texts is added, with a weight. A page with no word of the query is left out, unless its cosine is at
     least 0.3, or its neighbours hold at least four words: the answer to a question often stands beside its words. *weights* are
-    by term, *cosines* by place; *entry_terms* is the mean size of an entry. O(text of the candidates · terms).
+    by term, *cosines* by place; *entry_terms* is the mean size of an entry. O(what the candidates hold).
     """
-    needles = [_Needle(name, f" {name} ", needle(name), weight) for name, weight in weights.items()]
     places = {candidate.place: candidate for candidate in candidates}
     for candidate in candidates:
-        _count(candidate, needles, entry_terms)
-        for step in range(-REACH, REACH + 1) if candidate.counts else ():
+        _count(candidate, weights, entry_terms)
+        for step, share in _SHARES if candidate.counts else ():
             if (neighbour := places.get(candidate.place + step)) is None:
                 continue
-            sums, share = neighbour.near, (_BEFORE_DECAY if step < 0 else _AFTER_DECAY) ** abs(step)
+            sums = neighbour.near
             for name, count in candidate.counts.items():
                 sums[name] = sums.get(name, 0.0) + share * count
     most = sum(weights.values()) or 1.0
@@ -235,50 +281,45 @@ def _time_words(times: Iterable[str]) -> str:
     return " ".join(shown.values())
 
 
-@attrs.frozen
-class _Needle:
-    """A term of a query as it is looked for in a line: whole, and, for less, any that begins alike."""
-
-    name: str
-    whole: str
-    alike: str
-    weight: float
-
-    def count(self, line: str) -> float:
-        """Return how often a line holds it; another form counts half. The same word twice in a row may count once."""
-        return (line.count(self.whole) + line.count(self.alike)) / 2 if self.alike in line else 0.0
-
-
-def _count(candidate: Candidate, needles: Sequence[_Needle], entry_terms: float) -> None:
-    """Fill in what of the query a page holds. Lines are searched, not split."""
-    text = candidate.text
-    present = [needle for needle in needles if needle.alike in text.page]
+def _count(candidate: Candidate, weights: Mapping[str, float], entry_terms: float) -> None:
+    """Fill in what of the query a page holds."""
+    held = candidate.held
+    if not held and not candidate.contents:
+        return
+    anywhere = set().union(*held.values())
+    present = [name for name in weights if name in anywhere]
     # The contents entry mostly repeats words of the page; only what it adds counts.
-    candidate.counts = {each.name: 1.0 for each in needles if each.whole in text.contents and each.alike not in text.page}
+    candidate.counts = {name: 1.0 for name in weights if name in candidate.contents and name not in anywhere}
     if not present:
         return
-    time, *lines = text.page.split("\n")
-    counts = {needle.name: float(needle.whole in time) for needle in present}
+    dated = held.pop(0, {})
+    counts = {name: float(dated.get(name) == 1.0) for name in present}
+    said = dict.fromkeys(present, 0.0)  # by the user
     highest = 0.0
-    for position, line in enumerate(lines, start=1):
-        relative = _relative_length(line, entry_terms)
+    for line in sorted(held):
+        relative = _relative_length(candidate.sizes[line - 1], entry_terms)
         score = 0.0
-        for needle in present:
-            if count := needle.count(line):
-                counts[needle.name] += count / relative
-                score += needle.weight * count / (count + _SATURATION * relative)
+        for name in present:
+            if count := held[line].get(name):
+                counts[name] += count / relative
+                score += weights[name] * count / (count + _SATURATION * relative)
+                if candidate.roles[line - 1] == "user":
+                    said[name] += count
         if score > highest:
-            candidate.best, highest = position, score
-    candidate.counts |= {name: count for name, count in counts.items() if count}
-    relative = _relative_length(text.user, entry_terms)
-    said = ((needle.count(text.user), needle.weight) for needle in present)
+            candidate.best, highest = line, score
+    candidate.counts = {**candidate.counts, **{name: count for name, count in counts.items() if count}}
+    if not any(said.values()):
+        return
+    sizes = [size + 1 for role, size in zip(candidate.roles, candidate.sizes, strict=True) if role == "user"]
+    relative = _relative_length(max(0, sum(sizes) - 1), entry_terms)
     least, most = _USER_WEIGHTS
-    user_weight = max(least, most * min(1.0, text.terms() / _LONG_TERMS))
-    candidate.user = user_weight * sum(weight * count / (count + _SATURATION * relative) for count, weight in said)
+    user_weight = max(least, most * min(1.0, sum(candidate.sizes) / _LONG_TERMS))
+    shares = (weights[name] * count / (count + _SATURATION * relative) for name, count in said.items())
+    candidate.user = user_weight * sum(shares)
 
 
-def _relative_length(line: str, entry_terms: float) -> float:
-    return 1.0 - _LENGTH_SHARE + _LENGTH_SHARE * _length(line) / max(entry_terms, 1.0)
+def _relative_length(terms: int, entry_terms: float) -> float:
+    return 1.0 - _LENGTH_SHARE + _LENGTH_SHARE * terms / max(entry_terms, 1.0)
 
 
 def why(query: str, held: Mapping[str, float]) -> str:
@@ -347,15 +388,26 @@ def _filled_back(text: str, left: int, room: int) -> int:
 def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]]:
     """Return start, end and term of each word of *text* that the query holds, in order."""
     roots = {root(name): name for name in weights if root(name)}
+    named = {}
+    for word in set(words(text)):
+        name = term(word)
+        if name in weights or (name[:_ROOT_LETTERS] in roots and root(name)):
+            named[word] = name if name in weights else roots[root(name)]
     marks = []
-    for start, end, found in runs(text):
+    if is_plain(text):
+        plain = text.lower()
+        for word, name in named.items():
+            end = 0
+            while (start := plain.find(word, end)) >= 0:
+                end = start + len(word)
+                if not (plain[start - 1 : start].isalnum() or plain[end : end + 1].isalnum()):
+                    marks.append((start, end, name))
+        return sorted(marks)
+    for start, end, found in runs(text) if named else ():
         pairs = len(found) > 1 and len(found) == end - start - 1  # one pair of characters begins at each but the last
         for offset, word in enumerate(found):
-            name = term(word)
-            if name not in weights:
-                name = roots[name[:_ROOT_LETTERS]] if name[:_ROOT_LETTERS] in roots and root(name) else ""
-            if name:
-                marks.append((start + offset, start + offset + 2, name) if pairs else (start, end, name))
+            if word in named:
+                marks.append((start + offset, start + offset + 2, named[word]) if pairs else (start, end, named[word]))
     return marks
 
 

@@ -41,7 +41,7 @@ _OTHER_LETTER_TOKENS = 0.36
 
 def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield start and end in *text*, and words, of each unbroken run of letters and digits, in order. O(length of the text)."""
-    if _is_plain(text):
+    if is_plain(text):
         for match in _ASCII_RUN.finditer(text.lower()):
             yield match.start(), match.end(), [match.group()]
         return
@@ -61,12 +61,12 @@ def words(text: str) -> list[str]:
     A run of a script without spaces gives its ``pairs``: ``北京站`` gives ``北京`` and ``京站``. Anything but letters and digits
     separates words: ``don't`` gives ``don`` and ``t``. Full-width and other compatibility forms become the plain ones.
     """
-    if _is_plain(text):
+    if is_plain(text):
         return _ASCII_RUN.findall(text.lower())
     return [word for _, _, found in runs(text) for word in found]
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
     """Return whether all letters and digits of a text are ASCII; dashes, quotation marks and pictures may be there."""
     return text.isascii() or _RUN.search("".join(_NOT_ASCII.findall(text))) is None
 

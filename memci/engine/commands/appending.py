@@ -341,12 +341,12 @@ def _entries(core: Core, seqs: Sequence[int], joined: Collection[str]) -> list[E
 
 
 def _archived_entry(core: Core, seq: int) -> Entry:
-    place = core.ask(lambda index: index.find_entry(seq))
-    if place is not None and not place[0].startswith(f"{SYSTEM}-"):
-        return pages.load(core, place[0]).entries[place[1] - 1]
-    # It is gone from view: its page was replaced, or others rewound.
     event = next(from_record(record) for record in core.store.journal.read(seq - 1, seq))
     assert isinstance(event, MessageAppended), seq
+    seqs = core.ask(lambda index: index.entry_seqs(event.page))
+    if seq in seqs:
+        return pages.load(core, event.page).entries[seqs.index(seq)]
+    # It is gone from view: its page was replaced, or others rewound.
     page = Page(index=event.page, turn=event.turn)
     page.add(MessageNode(message=core.state.wire.facts(event.message), tokens=event.tokens, seq=seq, at=event.at))
     return page.entries[0]

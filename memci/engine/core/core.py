@@ -256,10 +256,7 @@ class Core:
 
     def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         while True:
-            if self.indexed is None:
-                make = indexing.private if self.read_only else indexing.opened
-                self.indexed = make(self.store, self.state)
-            index = self.indexed
+            index = self._index()
             while (known := index.seq) < self.state.seq:
                 indexing.advance(index, self.store.journal, self.state)
             if known > self.state.seq:  # another process went on
@@ -271,10 +268,20 @@ class Core:
             if index.seq == self.state.seq:  # else another process emptied it meanwhile, to make it again
                 return answer
 
+    def _index(self) -> "PageIndex":
+        if self.indexed is None:
+            make = indexing.private if self.read_only else indexing.opened
+            self.indexed = make(self.store, self.state)
+        return self.indexed
+
     def catch_up(self) -> None:
-        """Bring the index to the state's last event; a store that fails is logged, and the index catches up later."""
+        """Bring an index that is far behind to the state's last event: many pages at once are written in few bytes.
+
+        A store that fails is logged, and the index catches up later, as one that is not far behind does.
+        """
         try:
-            self.ask(lambda index: index.seq)
+            if self.state.seq - self._index().seq >= indexing.INDEX_CHUNK:
+                self.ask(lambda index: index.seq)
         except StoreError as error:
             tell = logger().info if isinstance(error, ConflictError) else logger().warning  # it is ahead of this process
             tell("session %r: the index is older than the session and catches up later: %s", self.session_id, error)

@@ -12,6 +12,7 @@ from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, Checkpoi
 from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal
+from memci.chapters.address import segment_of
 from memci.engine.history import events
 from memci.engine.history.events import Event, from_record
 from memci.engine.history.state import SYSTEM, State
@@ -24,7 +25,7 @@ from memci.messages.parts import PartKind, parts
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import IndexWriter, PageIndex
 
-INDEX_CHUNK = 5_000  # records that are indexed in one transaction
+INDEX_CHUNK = 512  # records that are indexed in one transaction, and how far the index may be behind until somebody asks it
 
 _OF_ENTRIES = ("title", "tokens", "entries", "archived_turn", "sha256", "revision", "pinned", "last_seq")
 
@@ -90,15 +91,14 @@ def advance(index: "PageIndex", journal: Journal, state: State) -> None:
         ends = [target for target, _ in state.detours if target >= known]
         detour = dict(state.detours).get(known)
         last = min([known + INDEX_CHUNK, state.seq, *ends]) if detour is None else detour
-        mark = index.mark
+        record = None
         for record in journal.read(known, last):
             if detour is None or record.kind == events.CheckpointMade.kind:
                 try:
                     _project(from_record(record), record.seq, writer, state.wire)
                 except PageNotFoundError as error:  # the page was written by an event before
                     raise CorruptError(str(error), session=state.session, place=INDEX_PLACE, seq=record.seq) from error
-            mark = mark_of(record.body)
-        writer.set_seq(last, mark)
+        writer.set_seq(last, mark_of(record.body) if record is not None else index.mark)
 
 
 def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:  # noqa: C901 (one branch a kind of event)
@@ -151,7 +151,11 @@ def indexed_text(message: Message) -> str:
 
 
 def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", message: Message) -> None:
-    if event.opens is not None and event.opens != SYSTEM:
+    if segment_of(event.page) == SYSTEM:
+        if event.key is not None:
+            writer.add_key(event.key, seq)
+        return
+    if event.opens is not None:
         _open_page(writer, event.page, event.turn, seq)
     text, role, key = indexed_text(message), message.speaker, event.key
     writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)

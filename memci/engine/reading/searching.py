@@ -82,9 +82,8 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     def answer(index: "PageIndex") -> list[Hit]:
         hits = []
         for hit in index.search(query, limit=limit, only=only, extra=extra, embedder=embedder):
-            if core.state.active.find_page(hit.index) or index.find_page(hit.index) is not None:
-                own = attrs.asdict(hit) | {"entry": f"{hit.index}/{hit.entry}", "at": hit.at or None}
-                hits.append(Hit(state=core.state.page_state(hit.index), **own))
+            own = attrs.asdict(hit) | {"entry": f"{hit.index}/{hit.entry}", "at": hit.at or None}
+            hits.append(Hit(state=core.state.page_state(hit.index), **own))
         return hits
 
     return core.ask(answer)

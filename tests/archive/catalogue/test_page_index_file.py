@@ -15,8 +15,8 @@ def fill(index: PageIndex, number: int = 1) -> None:
     """Add a page of one entry that says ``zebra``."""
     with index.write() as writer:
         page = f"usr-{number}"
-        writer.add_entry(seq=number, page=page, position=1, role="user", text="a zebra", at="")
         writer.put_page(PageFacts(index=page, state=PageState.ACTIVE, turn=1, entries=1, tokens=1, first_seq=number))
+        writer.add_entry(seq=number, page=page, position=1, role="user", text="a zebra", at="")
         writer.index_page(page)
         writer.set_seq(number, "m")
 

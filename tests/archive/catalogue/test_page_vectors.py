@@ -61,10 +61,10 @@ def add(index: PageIndex, *texts: str, role: str = "user") -> None:
         for number, text in enumerate(texts, start=first):
             seq += 1
             name = f"usr-{number}"
-            writer.add_entry(seq=seq, page=name, position=1, role=role, text=text, at="")
             writer.put_page(
                 PageFacts(index=name, state=PageState.ARCHIVED, turn=number, entries=1, tokens=1, first_seq=seq, last_seq=seq)
             )
+            writer.add_entry(seq=seq, page=name, position=1, role=role, text=text, at="")
             writer.index_page(name)
         writer.set_seq(seq, "m")
 
