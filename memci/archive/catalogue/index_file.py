@@ -60,6 +60,7 @@ CREATE VIRTUAL TABLE term USING fts5vocab (search, instance);
 FACTS = tuple(field.name for field in attrs.fields(PageFacts))
 COLUMNS = ", ".join(("name", *FACTS[1:]))
 PAGES = f"SELECT {COLUMNS}, page_sum FROM page"  # noqa: S608 names of columns
+_CACHE_KIB = 100  # of memory that an open index may keep
 _LISTED = "(SELECT value FROM json_each(?))"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC"
 _PASSING = frozenset({"BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM"})  # kinds of SQLite's errors
@@ -212,6 +213,8 @@ def _opened(path: str) -> Database:
             database = Database(path)
         on_failure.callback(database.close)
         database.run("PRAGMA synchronous = NORMAL")
+        database.run(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        database.run("PRAGMA cache_spill = OFF")  # what a transaction changes is written once, at its end
         database.run("PRAGMA journal_mode = WAL")
         if not database.is_usable():
             with database.transaction():

@@ -6,7 +6,7 @@ they are always in the state.
 
 import hashlib
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsEntry
@@ -136,17 +136,20 @@ def checkpoint_of(event: events.CheckpointMade, seq: int) -> Checkpoint:
     return Checkpoint(id=f"cp-{event.number}", seq=seq, label=event.label, kind=kind, turn=event.turn, at=event.at)
 
 
-def entry_text(message: Message) -> str:
-    """Return the words of an entry for the search: what a reader sees, and the calls; base64 is no words."""
+def entry_text(message: Message, value: dict[str, Any] | None = None) -> str:
+    """Return the words of an entry for the search: what a reader sees, and the calls; base64 is no words.
+
+    *value* is the message as a dict.
+    """
     kinds = (PartKind.TEXT, PartKind.RESULT, PartKind.CALL)
-    said = "\n".join(part.text for part in parts(message.value()) if part.kind in kinds and part.text)
+    said = "\n".join(part.text for part in parts(message.value() if value is None else value) if part.kind in kinds and part.text)
     return str(described_value(said, ""))
 
 
-def indexed_text(message: Message) -> str:
+def indexed_text(message: Message, value: dict[str, Any]) -> str:
     """Return the words of an entry as they are searched: those of a speaker with a name begin with it."""
-    name = message.value().get("name") if message.speaker in ("user", "assistant") else None
-    text = entry_text(message)
+    name = value.get("name") if message.speaker in ("user", "assistant") else None
+    text = entry_text(message, value)
     return f"{name}: {text}" if text and name and isinstance(name, str) else text
 
 
@@ -157,7 +160,8 @@ def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", mess
         return
     if event.opens is not None:
         _open_page(writer, event.page, event.turn, seq)
-    text, role, key = indexed_text(message), message.speaker, event.key
+    role, key = message.speaker, event.key
+    text = indexed_text(message, event.message)
     writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
     for call_id, call_seq in event.answers:
         writer.answer_call(call_id, seq=seq, call_seq=call_seq)

@@ -181,6 +181,7 @@ def test_a_process_that_is_behind_says_so(tmp_path: Path) -> None:
     first, second = two_handles(tmp_path)
     talk(first, 4, first=2)
     first.fold("all")
+    first.pages()  # which brings the index up to date
     with pytest.raises(ConflictError) as caught:
         second.pages()
     assert (second.seq, first.seq) == (caught.value.expected, caught.value.head)
