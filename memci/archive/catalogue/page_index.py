@@ -10,18 +10,7 @@ import orjson
 
 from memci.archive import disk, refusal
 from memci.archive.catalogue import index_file
-from memci.archive.catalogue.index_file import (
-    COLUMNS,
-    FACTS,
-    PAGES,
-    Database,
-    facts_of,
-    packed,
-    refuse_damaged,
-    row_sum,
-    storable,
-    unpacked,
-)
+from memci.archive.catalogue.index_file import COLUMNS, FACTS, PAGES, Database, refuse_damaged, row_sum, storable
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
 from memci.archive.catalogue.page_search import IndexHit, PageSearch
 from memci.archive.catalogue.search import ExtraPage, Filter, PageText, page_text, term_line
@@ -130,7 +119,7 @@ class PageIndex:
         """Yield all that it holds, in an order that depends on nothing else: two indexes of one journal yield the same."""
         for sql in _ALL_ROWS:
             for row in self._db().each(sql):
-                yield (*row[:-1], unpacked(row[-1])) if isinstance(row[-1], bytes) else row
+                yield (*row[:-1], index_file.unpacked(row[-1])) if isinstance(row[-1], bytes) else row
 
     def check(self) -> None:
         """Raise ``CorruptError`` where the full-text index is not one. O(its size)."""
@@ -156,7 +145,7 @@ class PageIndex:
         return found[0] if found else None
 
     def _facts(self, condition: str, *values: object) -> list[PageFacts]:
-        return [facts_of(row) for row in self._db().run(f"{PAGES} {condition}", *values)]
+        return [index_file.facts_of(row) for row in self._db().run(f"{PAGES} {condition}", *values)]
 
     def all_pages(self) -> list[PageFacts]:
         """Return the facts of all pages, oldest first: by first entry, then by number. O(pages)."""
@@ -164,7 +153,7 @@ class PageIndex:
         rows = self._db().run(f"SELECT {COLUMNS}, page_sum, {sums} FROM page {_BY_AGE}")  # noqa: S608 names of columns
         if sum(row[-2] for row in rows) != (rows[0][-1] if rows else self._db().one("SELECT page_sum FROM meta")[0]):
             refuse_damaged("pages are missing, or there twice")
-        return [facts_of(row[:-1]) for row in rows]
+        return [index_file.facts_of(row[:-1]) for row in rows]
 
     def pages(self, *, numbers: tuple[int, int] = (0, _MOST)) -> Iterator[PageFacts]:
         """Yield the facts of pages with these numbers, by age; the index may change meanwhile, what moves then may be missed."""
@@ -195,7 +184,7 @@ class PageIndex:
     def entry_seqs(self, page: str) -> list[int]:
         """Return the sequence numbers of a page's entries, in the order of their positions."""
         found = self._db().one(f"SELECT said.entries FROM page JOIN said USING (id) {_NAMED}", page_number(page), page)  # noqa: S608
-        return [entry[0] for entry in unpacked(found[0])[1]] if found else []
+        return [entry[0] for entry in index_file.unpacked(found[0])[1]] if found else []
 
     def find_call(self, call_id: str, *, before: int = _MOST) -> tuple[str, int] | None:
         """Return page and sequence number of the latest call with this id and no answer, made before an event."""
@@ -432,7 +421,7 @@ class IndexWriter:
         texts = [(page, _text(page.contents, page.entries) if page.searched else None) for page in said]
         lines = ((page, None if text is None else orjson.dumps(text.lines).decode()) for page, text in texts)
         put = "INSERT OR REPLACE INTO said VALUES (?, ?, ?)"
-        self._db.run_many(put, [(page.id, line, packed(page.contents, page.entries)) for page, line in lines])
+        self._db.run_many(put, [(page.id, line, index_file.packed(page.contents, page.entries)) for page, line in lines])
         found = [(page.id, text) for page, text in texts if text is not None]
         for _, text in found:
             self._count(text, 1)
@@ -451,7 +440,7 @@ class IndexWriter:
             if row is None:
                 return None
             *facts, total, page_id, lines, entries = row
-            contents, said = unpacked(entries)
+            contents, said = index_file.unpacked(entries)
             page = _Page(page_id, dict(zip(FACTS, facts, strict=True)), contents, said, total, searched=lines is not None)
             page.former = (contents, list(said)) if page.searched else None
             self._pages[index] = page

@@ -275,10 +275,7 @@ class Core:
         return self.indexed
 
     def catch_up(self) -> None:
-        """Bring an index that is far behind to the state's last event: many pages at once are written in few bytes.
-
-        A store that fails is logged, and the index catches up later, as one that is not far behind does.
-        """
+        """Bring an index that is far behind to the state's last event; others, and where the store fails, catch up when asked."""
         try:
             if self.state.seq - self._index().seq >= indexing.INDEX_CHUNK:
                 self.ask(lambda index: index.seq)
