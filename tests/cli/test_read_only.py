@@ -137,9 +137,9 @@ def test_recall_beside_a_writer(run: Run, root: Path, write: Writer) -> None:
 
 @pytest.mark.parametrize("command", [("contents",), ("show", "usr-2")], ids=" ".join)
 def test_reading_does_not_grow_with_the_history(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """The contents page, and one raw page, cost as many opened files after 400 turns as after 100."""
+    """The contents page, and one raw page, cost as many opened files after 800 turns as after 400."""
     opened = []
-    for turns in (100, 400):
+    for turns in (400, 800):
         store = store_chat(tmp_path / str(turns), "boiler", chat(turns))
         opened.append(len(asked(tmp_path, *command, "--store", store)))
     assert opened[0] == opened[1] < 30
