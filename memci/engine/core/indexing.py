@@ -146,8 +146,9 @@ def entry_text(message: Message, value: dict[str, Any] | None = None) -> str:
     return str(described_value(said, ""))
 
 
-def indexed_text(message: Message, value: dict[str, Any]) -> str:
+def indexed_text(message: Message, value: dict[str, Any] | None = None) -> str:
     """Return the words of an entry as they are searched: those of a speaker with a name begin with it."""
+    value = message.value() if value is None else value
     name = value.get("name") if message.speaker in ("user", "assistant") else None
     text = entry_text(message, value)
     return f"{name}: {text}" if text and name and isinstance(name, str) else text

@@ -164,5 +164,5 @@ def _open_page(core: Core) -> list[ExtraPage]:
     if page is None or page.head is None:
         return []
     said = enumerate(page.nodes(), start=1)
-    entries = [(number, node.message.speaker, indexed_text(node.message, node.message.value()), node.at) for number, node in said]
+    entries = [(number, node.message.speaker, indexed_text(node.message), node.at) for number, node in said]
     return [ExtraPage(index=page.index, turn=core.state.turn, entries=entries)]
