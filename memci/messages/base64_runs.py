@@ -56,7 +56,7 @@ def described(text: str, address: str = "", *, known: bool = True) -> str:
 
     In a *known* text, one of a message, any other base64 stays, to be read. *address* is where it is kept whole, if anywhere.
     """
-    if "base64" not in text.lower() and not has_run(text.encode("utf-8", "surrogatepass"), _LINE_CHARACTERS):
+    if not ("64" in text and "base64" in text.lower()) and not has_run(text.encode("utf-8", "surrogatepass"), _LINE_CHARACTERS):
         return text
 
     def describe(found: re.Match[str]) -> str:

@@ -233,7 +233,7 @@ def _appended(core: Core, cursor: _Cursor, taken: _Taken, at: str, key: str | No
         opens=opens,
         turn=cursor.turn + (opens == Opening.TURN),
         tokens=taken.tokens,
-        stub_tokens=core.count_stub(page, position, message, taken.tokens),
+        stub_tokens=core.count_stub(page, position, message, taken.tokens, value=taken.value),
         at=at,
         answers=answers,
         key=key,

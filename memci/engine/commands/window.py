@@ -173,7 +173,7 @@ def _excerpt(core: Core, index: str, position: int, node: MessageNode, room: int
     """Return how many characters of an entry a stub of so many tokens shows, and its tokens; ``None`` for hardly more."""
     characters = 4 * room
     while characters > 2 * STUB_CHARACTERS:
-        tokens = core.count_stub(index, position, node.message, node.tokens, characters)
+        tokens = core.count_stub(index, position, node.message, node.tokens, characters=characters)
         if tokens <= room:
             return [characters, tokens]
         characters = min(characters * room // tokens, characters * 9 // 10)

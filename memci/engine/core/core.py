@@ -360,7 +360,7 @@ class Core:
     def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
         """Return at most the size of a message as it is sent: as the last one it may even be more. *value* is it as a dict."""
         wire = self.state.wire
-        if value is not None and wire.ended is None and value.keys() == PLAIN_KEYS and isinstance(text := value["content"], str):
+        if (text := self._plain_text(value)) is not None:
             return PLAIN_TOKENS + self.counter.count(text)
         if not message.literal:
             message, value = wire.sent(message), None
@@ -368,13 +368,27 @@ class Core:
         last = wire.ended(message) if wire.ended is not None else message
         return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
 
-    def count_stub(
-        self, index: str, position: int, message: Message, tokens: int, characters: int = blocks.STUB_CHARACTERS
+    def _plain_text(self, value: dict[str, Any] | None) -> str | None:
+        """Return the text of a message that counts as that and its framing, ``None`` for any other."""
+        is_plain = value is not None and self.state.wire.ended is None and value.keys() == PLAIN_KEYS
+        return text if is_plain and isinstance(text := value["content"], str) else None
+
+    def count_stub(  # noqa: PLR0913 (the last two are for one caller each)
+        self,
+        index: str,
+        position: int,
+        message: Message,
+        tokens: int,
+        *,
+        characters: int = blocks.STUB_CHARACTERS,
+        value: dict[str, Any] | None = None,
     ) -> int:
-        """Return at most how many tokens the stub of an entry has; 0 for an entry that is never shown as one."""
+        """Return at most how many tokens the stub of an entry has; 0 for one that is never shown as one; *value* as ``count``."""
         if tokens <= blocks.STUB_MIN_TOKENS:
             return 0
         stub = blocks.Stub(address=f"{index}/{position}", tokens=tokens, offered=True, characters=characters)
+        if (text := self._plain_text(value)) is not None:
+            return PLAIN_TOKENS + self.counter.count(stub.for_text(text)) + _STUB_SLACK
         return self._count_shown(message, stub)
 
     def count_trimmed(self, index: str, position: int, message: Message, tokens: int, bounds: Sequence[int]) -> int:

@@ -3,6 +3,7 @@
 Stored text has a mark in front of each line there, so that no line of it can be taken for the end of its block or for another.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -26,6 +27,7 @@ NO_RESULT = "[no result: the call was not answered before the conversation went 
 
 STUB_MIN_TOKENS = 128  # entries of fewer tokens are never shown as stubs
 
+_WIDE = re.compile(r"[^\x00-\x7f]")
 _KINDS = {"input_audio": "sound", "file": "file", "input_file": "file", "document": "document"}
 _WORDS = ("title", "context", "transcript")
 STUB_CHARACTERS = 360  # what a stub shows of its entry at least: two thirds of it from the beginning, the rest from the end
@@ -92,41 +94,49 @@ class Stub:
 
     def of(self, message: Message, wire: Format) -> Message:
         """Return the message that stands in the place of another: each result in it has a text of its own. O(its size)."""
-        read = f"; read it whole with read_page({self.address!r})" if self.offered else ""
         if self.renderer == OLDEST_RENDERER:
-            return wire.shortened(message, self._older(message, read.replace(" whole", "")))
+            return wire.shortened(message, self._older(message))
         found, texts, place = words(message), dict[str, str](), 0
         together = f" in {len(message.answers)} results" if len(message.answers) > 1 else ""
         for answered, (text, media) in found.items():
             shown = self._shown(text, place)
             place += len(text)
-            left_out = f", {media} left out" if media else ""
-            note = f"[{self.address}: shortened from {self.tokens:,} tokens{together}{left_out}{read}]"
             is_whole = len(found) > 1 and not media and shown == text and (text or answered)
-            texts[answered] = text if is_whole else f"{note} {shown}" if shown else note
+            texts[answered] = text if is_whole else self._noted(shown, together + (f", {media} left out" if media else ""))
         return wire.shortened(message, texts.pop("", ""), texts)
+
+    def for_text(self, text: str) -> str:
+        """Return the text of the message that stands in the place of one which is a text and nothing else."""
+        return self._noted(self._shown(described(text), 0))
+
+    def _noted(self, shown: str, beside: str = "") -> str:
+        read = f"; read it whole with read_page({self.address!r})" if self.offered else ""
+        note = f"[{self.address}: shortened from {self.tokens:,} tokens{beside}{read}]"
+        return f"{note} {shown}" if shown else note
 
     def _shown(self, text: str, place: int) -> str:
         """Return what is shown of a text that begins at a *place* of all texts."""
         if self.bounds:
             is_whole = any(start <= place and place + len(text) <= end for start, end in _pairs(self.bounds))
             return text if is_whole else self._stretches(text, place)
-        shown = self._ends(text)
-        return shown if shown == text else self._ends(self._plain(text))
+        is_whole = len(text) <= self.characters and self._ends(text) == text
+        return text if is_whole else self._ends(self._plain(text))
 
     def _stretches(self, text: str, place: int) -> str:
         pairs = ((start - place, end - place) for start, end in _pairs(self.bounds))
         return " […] ".join(" ".join(text[max(start, 0) : end].split()) for start, end in pairs if start < len(text) and end > 0)
 
     def _ends(self, text: str) -> str:
-        head, tail = _fitting(text, self.characters * 2 // 3), _fitting(text[::-1], self.characters // 3)[::-1]
+        last = self.characters // 3
+        head, tail = _fitting(text, self.characters * 2 // 3), _fitting(text[: -last - 1 : -1], last)[::-1]
         return text if len(text) <= len(head) + len(tail) else f"{head} […] {tail}"
 
     def _plain(self, text: str) -> str:
         return " ".join(text.split()) if self.characters == STUB_CHARACTERS else text
 
-    def _older(self, message: Message, read: str) -> str:
+    def _older(self, message: Message) -> str:
         """Return the text of all results of a message, as the oldest renderer had it. O(its size)."""
+        read = f"; read it with read_page({self.address!r})" if self.offered else ""
         note, text = f"[{self.address}: {self.tokens:,} tokens, kept whole{read}]", text_of(message.value())
         if self.bounds:
             return f"{note} {self._stretches(text, 0)}".rstrip()
@@ -165,11 +175,11 @@ def _pairs(bounds: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _fitting(text: str, room: int) -> str:
     """Return how a text begins, at most *room* characters; fewer in scripts whose characters take more tokens."""
     kept = text[:room]
-    for place, character in enumerate(kept):
-        room -= 1 if character.isascii() else 2 if character < "\U00010000" else 4
-        if room < 0:
-            return kept[:place]
-    return kept
+    for found in () if kept.isascii() else _WIDE.finditer(kept):
+        room, former = room - (1 if found[0] < "\U00010000" else 3), room
+        if found.start() >= room:
+            return kept[: min(found.start(), former)]
+    return kept[:room]
 
 
 def no_result_tokens(call: Call) -> int:

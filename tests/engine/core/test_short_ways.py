@@ -18,6 +18,7 @@ from tests.engine.sessions import folded, heard, open_session, talk
 from tests.engine.wire import Value, assistant, calling, result, user
 
 _HOME = str(Path(memci.__file__).parent)
+JPEG = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQ "
 FORMATS = ("openai", "responses", "anthropic")
 
 
@@ -55,6 +56,25 @@ def test_an_append_encodes_its_message_once_and_decodes_nothing(wire: str) -> No
     assert 2 == calls["encode"]  # the message, and the record around its bytes
     assert 1 == calls["embedded"]
     assert 0 == calls["decode"] + calls["Message.value"] or wire == "anthropic"  # its messages may end otherwise than they go on
+
+
+@pytest.mark.parametrize("wire", ["openai", "responses"])
+def test_the_stub_of_a_plain_message_is_counted_without_being_made(wire: str) -> None:
+    """A message that is large enough for a stub is encoded once too, and what is counted is it and the stub's text."""
+    session = session_of(3, format=wire)
+    calls = called(lambda: session.append(assistant("drawer " * 600)))
+    assert (2, 0, 2) == (calls["encode"], calls["decode"], calls["TiktokenCounter.count"])
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+@pytest.mark.parametrize("text", ["drawer " * 600, "x \n" * 300, "中文，" * 200, "a" * 90 + "\U0001f600" * 200, JPEG * 60])
+def test_the_stub_of_a_plain_message_has_the_same_count_both_ways(wire: str, text: str) -> None:
+    """The short way says what counting the stub's message says."""
+    with session_of(1, format=wire)._open() as core:
+        value = assistant(text)
+        message = core.state.wire.facts(value)
+        counted = [core.count_stub("usr-1", 3, message, core.count(message), value=given) for given in (value, None)]
+    assert counted[0] == counted[1] > 0
 
 
 def test_an_append_asks_the_journal_only_to_append() -> None:
