@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 OnConflict = Literal["raise", "retry"]
+_ON_CONFLICT = (None, *get_args(OnConflict))
 
 
 class Session(AbstractContextManager["Session"]):
@@ -127,10 +128,10 @@ class Session(AbstractContextManager["Session"]):
         self, messages: Sequence[MessageLike], *, at: object = None, key: str | None = None, on_conflict: OnConflict | None = None
     ) -> list[Entry]:
         """Take messages in, all or none, in one commit, and return their entries; see ``append``. O(messages + visible)."""
-        if on_conflict not in (None, *get_args(OnConflict)):
+        if on_conflict not in _ON_CONFLICT:
             raise refusal(path="on_conflict", value=on_conflict, allowed="raise or retry")
-        with self._open() as core:
-            several = as_list(messages)
+        with self._core.lock:
+            core, several = self._checked(), as_list(messages)
             wanted = on_conflict or core.config.on_conflict
             return appending.append(core, several, at=at, key=key, on_conflict=wanted) if several else []
 
@@ -354,13 +355,18 @@ class Session(AbstractContextManager["Session"]):
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""
-        with self._open() as core:
+        with self._core.lock:
+            core = self._checked()
             return core.run(command, core.config.on_conflict)
 
     @contextmanager
     def _open(self) -> Iterator[Core]:
         with self._core.lock:
-            if self._closed or self._core.closed:
-                message = f"session {shown(self._core.session_id)} was closed: open it again with engine.session"
-                raise SessionClosedError(message)
-            yield self._core
+            yield self._checked()
+
+    def _checked(self) -> Core:
+        """Return the core, whose lock is held, where nobody closed it."""
+        if self._closed or self._core.closed:
+            message = f"session {shown(self._core.session_id)} was closed: open it again with engine.session"
+            raise SessionClosedError(message)
+        return self._core

@@ -16,6 +16,7 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 
 MAX_DEPTH = 200  # levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few
 _MARK = b" "
+_NO_LIST = (str, bytes, bytearray, Mapping)
 _ENDLESS = 10**4_300  # has more digits than Python writes and reads
 
 
@@ -72,7 +73,7 @@ def refuse(problem: str, path: str = "") -> NoReturn:
 
 def as_list(messages: object) -> list[object]:
     """Return several messages as a list; ``InvalidMessageError`` where they are no iterable of messages."""
-    if isinstance(messages, Iterable) and not isinstance(messages, str | bytes | bytearray | Mapping):
+    if type(messages) is list or (isinstance(messages, Iterable) and not isinstance(messages, _NO_LIST)):
         return list(messages)
     refuse(f"give a list of messages, not a {type(messages).__name__}")
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 
+_OPENINGS = tuple(Opening)
+
+
 class _Taken(NamedTuple):
     """A message that was read: its value, which is nobody else's, and its tokens."""
 
@@ -172,14 +175,13 @@ def note_answer(core: Core, value: object) -> None:
 
 def _turn_events(state: State, config: Config, turn: int, mentioned: Collection[str] = ()) -> list[Event]:
     """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
-    unnamed = {index: each for index, each in state.recalled.attachments.items() if index not in mentioned}
-    faded = [index for index, each in unnamed.items() if turn - each.turn >= config.recall.turns]
+    attached, most = state.recalled.attachments.items(), config.recall.turns
+    faded = [index for index, each in attached if index not in mentioned and turn - each.turn >= most]
     events: list[Event] = [PagesFaded(pages=faded, reason="turns")] if faded else []
-    if entries := state.archive.entries:
-        ages = ((ZeroRecall, config.eviction.zero_recall_turns), (Stale, config.eviction.stale_turns))
-        policies = [policy(turns=turns) for policy, turns in ages if turns is not None]
-        if evicted := evictions(policies, entries, turn):
-            events.append(PagesEvicted(pages=[list(pair) for pair in evicted]))
+    ages = ((ZeroRecall, config.eviction.zero_recall_turns), (Stale, config.eviction.stale_turns))
+    policies = [policy(turns=turns) for policy, turns in ages if turns is not None]
+    if policies and (evicted := evictions(policies, state.archive.entries, turn)):
+        events.append(PagesEvicted(pages=[list(pair) for pair in evicted]))
     return events
 
 
@@ -188,7 +190,7 @@ def _after_turn(core: Core, events: Sequence[Event]) -> None:
     for event in events:
         if isinstance(event, PagesEvicted):
             core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
-    if any(isinstance(event, PageBegan) or getattr(event, "opens", None) in tuple(Opening) for event in events):
+    if any(isinstance(event, PageBegan) or getattr(event, "opens", None) in _OPENINGS for event in events):
         folding.fold_at_marks(core)
 
 
@@ -233,7 +235,7 @@ def _appended(core: Core, cursor: _Cursor, taken: _Taken, at: str, key: str | No
         opens=opens,
         turn=cursor.turn + (opens == Opening.TURN),
         tokens=taken.tokens,
-        stub_tokens=core.count_stub(page, position, message, taken.tokens, value=taken.value),
+        stub_tokens=core.count_stub(f"{page}/{position}", message, taken.tokens, value=taken.value),
         at=at,
         answers=answers,
         key=key,

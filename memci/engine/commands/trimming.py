@@ -19,7 +19,7 @@ def trims(core: Core, indexes: Iterable[str]) -> list[ResultsTrimmed]:
     for page in filter(None, map(core.state.active.find_page, indexes)):
         for position, node in planner.long_results(core.state, page):
             bounds = _bounds(node.message)
-            tokens = core.count_trimmed(page.index, position, node.message, node.tokens, bounds)
+            tokens = core.count_trimmed(f"{page.index}/{position}", node.message, node.tokens, bounds)
             if tokens < node.tokens:
                 results.setdefault(page.index, {})[str(node.seq)] = [tokens, *bounds]
     return [ResultsTrimmed(results=results)] if results else []

@@ -39,11 +39,11 @@ class Window:
     zone: Zone
     breakdown: Mapping[str, int]
     seq: int
-    _json: bytes = attrs.field(repr=False, alias="json")
+    _raws: tuple[bytes, ...] = attrs.field(repr=False, alias="raws")
 
     def to_json(self) -> bytes:
         """Return the messages as they were rendered, as a JSON list; the same bytes whenever it is rendered again."""
-        return self._json
+        return b"[%b]" % b",".join(self._raws)
 
 
 def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
@@ -60,12 +60,12 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
-        layout, settled = _fit(core, attrs.evolve(_settling(core, budget, schemas, sha256), passages_seq=heard))
+        layout, settled = _fit(core, _settling(core, budget, schemas, sha256, heard))
     if settled != core.state.settled:
         core.commit([settled])
     core.last_counted = layout.counted
     rendered = _rendered(core.state, layout, budget, core.state.seq)
-    core.monitor.window(layout.tokens, budget)
+    core.monitor.window(rendered.zone, layout.tokens, budget)
     return rendered
 
 
@@ -112,11 +112,11 @@ def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
         zone=zone(layout.tokens, budget),
         breakdown=layout.breakdown,
         seq=seq,
-        json=b"[" + b",".join(raws) + b"]",
+        raws=tuple(raws),
     )
 
 
-def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha256: str) -> WindowSettled:
+def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha256: str, heard: int) -> WindowSettled:
     """Return the arguments of a window; the tools are counted only when they are not those of the last one."""
     last = core.state.settled
     known = last if last is not None and last.budget == budget else None
@@ -130,7 +130,8 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
         renderer=core.state.renderer,
         stubs=known.stubs if known is not None else [],
         excerpts=known.excerpts if known is not None else {},
-        reads=attp or any(_names_reader(tool) for tool in tools),
+        reads=attp or any(map(_names_reader, tools)),
+        passages_seq=heard,
     )
 
 
@@ -162,18 +163,18 @@ def _shown_further(core: Core, layout: Layout, settled: WindowSettled, new: Coll
     room = int((settled.budget - layout.tokens) / layout.scale / 2 / len(new))
     excerpts = dict(settled.excerpts)
     for index, position, node in open_entries(core.state):
-        if node.seq in new and (excerpt := _excerpt(core, index, position, node, room)) is not None:
+        if node.seq in new and (excerpt := _excerpt(core, f"{index}/{position}", node, room)) is not None:
             excerpts[str(node.seq)] = excerpt
     further = attrs.evolve(settled, excerpts=excerpts)
     laid = core.lay_out(core.state, further)
     return (laid, further) if laid.tokens <= settled.budget else (layout, settled)
 
 
-def _excerpt(core: Core, index: str, position: int, node: MessageNode, room: int) -> list[int] | None:
+def _excerpt(core: Core, at: str, node: MessageNode, room: int) -> list[int] | None:
     """Return how many characters of an entry a stub of so many tokens shows, and its tokens; ``None`` for hardly more."""
     characters = 4 * room
     while characters > 2 * STUB_CHARACTERS:
-        tokens = core.count_stub(index, position, node.message, node.tokens, characters=characters)
+        tokens = core.count_stub(at, node.message, node.tokens, characters=characters)
         if tokens <= room:
             return [characters, tokens]
         characters = min(characters * room // tokens, characters * 9 // 10)

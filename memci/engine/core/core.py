@@ -20,6 +20,7 @@ from memci.engine.core.indexing import mark_at, mark_of
 from memci.engine.core.monitor import Monitor, logger
 from memci.engine.history import blocks, state_codec
 from memci.engine.history.apply import apply
+from memci.engine.history.blocks import STUB_CHARACTERS
 from memci.engine.history.events import AT_THE_END, Event, PageErased, SessionConfigured, WindowSettled, from_record, to_record
 from memci.engine.history.page_codec import encoded
 from memci.engine.history.state import State
@@ -217,14 +218,14 @@ class Core:
 
     def _commit(self, events: Sequence[Event]) -> None:
         known = self.state.seq
-        records = [to_record(event) for event in events]
+        records = list(map(to_record, events))
         try:
-            self.store.journal.append(self.state.seq, records)
+            self.store.journal.append(known, records)
         except UnavailableError as error:
             self.lost |= not isinstance(error, LockedError)
             raise
-        for event in events:
-            self._apply(event, self.state.seq + 1)
+        for seq, event in enumerate(events, start=known + 1):
+            self._apply(event, seq)
         self._newest = records[-1].body
         # A state that erases holds the words still, until it is loaded again.
         if self.state.seq - self._last_snapshot >= self.config.snapshot_every and self.state.erased_seq <= known:
@@ -360,41 +361,32 @@ class Core:
     def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
         """Return at most the size of a message as it is sent: as the last one it may even be more. *value* is it as a dict."""
         wire = self.state.wire
-        if (text := self._plain_text(value)) is not None:
-            return PLAIN_TOKENS + self.counter.count(text)
+        if value is not None and self._is_plain(value):
+            return PLAIN_TOKENS + self.counter.count(value["content"])
         if not message.literal:
             message, value = wire.sent(message), None
         tokens = count_message(message.value() if value is None else value, self.counter)
         last = wire.ended(message) if wire.ended is not None else message
         return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
 
-    def _plain_text(self, value: dict[str, Any] | None) -> str | None:
-        """Return the text of a message that counts as that and its framing, ``None`` for any other."""
-        is_plain = value is not None and self.state.wire.ended is None and value.keys() == PLAIN_KEYS
-        return text if is_plain and isinstance(text := value["content"], str) else None
+    def _is_plain(self, value: dict[str, Any]) -> bool:
+        """Return whether a message is a text, and is sent as that wherever it stands."""
+        return self.state.wire.ended is None and value.keys() == PLAIN_KEYS and isinstance(value["content"], str)
 
-    def count_stub(  # noqa: PLR0913 (the last two are for one caller each)
-        self,
-        index: str,
-        position: int,
-        message: Message,
-        tokens: int,
-        *,
-        characters: int = blocks.STUB_CHARACTERS,
-        value: dict[str, Any] | None = None,
+    def count_stub(
+        self, at: str, message: Message, tokens: int, *, characters: int = STUB_CHARACTERS, value: dict[str, Any] | None = None
     ) -> int:
-        """Return at most how many tokens the stub of an entry has; 0 for one that is never shown as one; *value* as ``count``."""
+        """Return at most how many tokens the stub of an entry at an address has; 0 for an entry that is never shown as one."""
         if tokens <= blocks.STUB_MIN_TOKENS:
             return 0
-        stub = blocks.Stub(address=f"{index}/{position}", tokens=tokens, offered=True, characters=characters)
-        if (text := self._plain_text(value)) is not None:
-            return PLAIN_TOKENS + self.counter.count(stub.for_text(text)) + _STUB_SLACK
+        stub = blocks.Stub(address=at, tokens=tokens, offered=True, characters=characters)
+        if value is not None and self._is_plain(value):
+            return self.count(message, {**value, "content": stub.for_text(value["content"])}) + _STUB_SLACK
         return self._count_shown(message, stub)
 
-    def count_trimmed(self, index: str, position: int, message: Message, tokens: int, bounds: Sequence[int]) -> int:
+    def count_trimmed(self, at: str, message: Message, tokens: int, bounds: Sequence[int]) -> int:
         """Return at most how many tokens a result has that is trimmed to these stretches of its text."""
-        stub = blocks.Stub(address=f"{index}/{position}", tokens=tokens, offered=True, bounds=tuple(bounds))
-        return self._count_shown(message, stub)
+        return self._count_shown(message, blocks.Stub(address=at, tokens=tokens, offered=True, bounds=tuple(bounds)))
 
     def _count_shown(self, message: Message, stub: blocks.Stub) -> int:
         return self.count(stub.of(message, self.state.wire)) + _STUB_SLACK * max(len(message.answers), 1)
@@ -404,12 +396,12 @@ class Core:
         state = self.state
 
         def sizes(page: Page) -> list[list[int]]:
-            return [size(page.index, position, node) for position, node in enumerate(page.nodes(), start=1)]
+            return [size(f"{page.index}/{position}", node) for position, node in enumerate(page.nodes(), start=1)]
 
-        def size(index: str, position: int, node: MessageNode) -> list[int]:
+        def size(at: str, node: MessageNode) -> list[int]:
             message, tokens = node.message, self.count(node.message)
-            shown = [self.count_trimmed(index, position, message, tokens, node.trimmed[1:])] if node.trimmed else []
-            return [tokens, self.count_stub(index, position, message, tokens), *shown]
+            shown = [self.count_trimmed(at, message, tokens, node.trimmed[1:])] if node.trimmed else []
+            return [tokens, self.count_stub(at, message, tokens), *shown]
 
         return {
             "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},

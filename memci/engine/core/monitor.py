@@ -34,7 +34,10 @@ _ZONES = ((0.50, Zone.GREEN), (0.75, Zone.YELLOW), (0.90, Zone.ORANGE))
 def zone(tokens: int, budget: int) -> Zone:
     """Return the zone of a window of so many tokens."""
     share = tokens / budget
-    return next((zone for limit, zone in _ZONES if share < limit), Zone.RED)
+    for limit, zone in _ZONES:
+        if share < limit:
+            return zone
+    return Zone.RED
 
 
 @attrs.frozen(kw_only=True)
@@ -142,10 +145,8 @@ class Monitor:
             except Exception:  # noqa: BLE001 (the event is committed: an observer cannot undo it, and must not hide it)
                 logger().exception("an observer failed on %s", type(notice).__name__)
 
-    def window(self, tokens: int, budget: int) -> Zone:
-        """Return the zone of a window, and tell of it when it is another one than before."""
-        now = zone(tokens, budget)
+    def window(self, now: Zone, tokens: int, budget: int) -> None:
+        """Tell of the zone of a window when it is another one than before."""
         if now is not self.zone:
             before, self.zone = self.zone, now
             self.tell(ZoneChange(before=before, zone=now, tokens=tokens, budget=budget))
-        return now

@@ -90,10 +90,10 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
         return
     if event.opens is not None:
         only_user = newest is not None and newest.only_user
-        page = _numbered(state, event.page, Opening(event.opens))
-        state.active.add_page(page)
-        if page.opened_by is Opening.TURN or only_user or not state.turn_page:  # the newest part of what the user says
-            state.turn_page = page.index
+        newest = _numbered(state, event.page, Opening(event.opens))
+        state.active.add_page(newest)
+        if newest.opened_by is Opening.TURN or only_user or not state.turn_page:  # the newest part of what the user says
+            state.turn_page = event.page
     found = newest if newest is not None and newest.index == event.page else state.active.find_page(event.page)
     if found is None:
         state.late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
@@ -102,8 +102,8 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
 
 
 def _numbered(state: State, index: str, opened_by: Opening) -> Page:
-    segment = index.rpartition("-")[0]
-    state.next_number[segment] = max(state.next_number[segment], page_number(index) + 1)
+    segment, _, number = index.rpartition("-")
+    state.next_number[segment] = max(state.next_number[segment], int(number) + 1)
     return Page(index=index, turn=0 if segment == SYSTEM else state.turn, opened_by=opened_by)
 
 

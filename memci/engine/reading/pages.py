@@ -161,7 +161,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     for result in core.state.late.get(index, ()) if late is None else late:
         node = attrs.evolve(result.node, tokens=core.count(result.node.message), previous=None, next=None)
         position = page.join(node, [(call_id, result.call_seq) for call_id in node.message.answers])
-        node.stub_tokens = core.count_stub(index, position, node.message, node.tokens)
+        node.stub_tokens = core.count_stub(f"{index}/{position}", node.message, node.tokens)
     return page
 
 
@@ -243,7 +243,7 @@ def _parse(core: Core, value: Mapping[str, Any]) -> Page:
         message = core.state.wire.facts(entry["message"]).marked(entry.get("attp"))
         node = MessageNode(message=message, tokens=core.count(message), seq=entry["seq"], at=entry["at"])
         position = page.add(node)
-        node.stub_tokens = core.count_stub(page.index, position, message, node.tokens)
+        node.stub_tokens = core.count_stub(f"{page.index}/{position}", message, node.tokens)
         for call_id in message.answers:
             if call_id in page.open_calls:
                 page.answer(call_id)

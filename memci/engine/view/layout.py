@@ -54,9 +54,11 @@ class View:
         self._excerpts = settled.excerpts if settled is not None and not least else {}
         self._reads = settled is not None and settled.reads
         self._quotes = {} if least else state.recalled.quotes
-        self._tokens = dict.fromkeys(PARTS, 0)
+        self._tokens = dict.fromkeys(PARTS, 0) | {"reply": REPLY_TOKENS}
         self._begun = False
-        self._written: list[tuple[bytes, dict[str, Any] | None]] = []
+        self._raws: list[bytes] = []  # of the messages that were written, as JSON
+        self._values: list[dict[str, Any]] = []  # them as dicts, empty in the places of nested ones
+        self._nested: list[int] = []
         self._page: Page | None = None  # the last one
         # Messages, open and recalled tokens before its entries, and whether the conversation had begun.
         self._before_page = (0, 0, 0, False)
@@ -77,9 +79,9 @@ class View:
 
     def layout(self, settled: WindowSettled | None) -> Layout:
         """Measure it."""
-        counted = self._tokens | {"tools": settled.tools_tokens if settled is not None else 0, "reply": REPLY_TOKENS}
-        scale = self._state.scale if settled is None or settled.scale is None else settled.scale
-        breakdown = {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
+        self._tokens["tools"] = settled.tools_tokens if settled is not None else 0
+        scale, counted = self._state.scale if settled is None or settled.scale is None else settled.scale, self._tokens
+        breakdown = counted.copy() if scale == 1 else {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
         return Layout(breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()), scale=scale, view=self)
 
     def goes_on(self, state: State, settled: WindowSettled | None) -> bool:
@@ -103,13 +105,17 @@ class View:
         """Return the messages as JSON and as new dicts, where what is sent of each depends on no other. O(messages)."""
         assembled = self._state.wire.assembled
         assert assembled is not None
-        for message in self.messages[len(self._written) :]:
-            raw = assembled(message).raw
-            value = codec.decode(raw)
-            self._written.append((raw, value if _SCALARS.issuperset(map(type, value.values())) else None))
-        raws = [raw for raw, _ in self._written]
-        nested = iter(codec.decode_list([raw for raw, value in self._written if value is None]))
-        return raws, [next(nested) if value is None else value.copy() for _, value in self._written]
+        new = [assembled(message).raw for message in self.messages[len(self._raws) :]]
+        self._raws += new
+        for value in codec.decode_list(new):
+            is_flat = _SCALARS.issuperset(map(type, value.values()))
+            if not is_flat:
+                self._nested.append(len(self._values))
+            self._values.append(value if is_flat else {})
+        values = [value.copy() for value in self._values]
+        for place, value in zip(self._nested, codec.decode_list([self._raws[place] for place in self._nested]), strict=True):
+            values[place] = value
+        return self._raws, values
 
     def _all(self, settled: WindowSettled | None) -> None:
         state = self._state
@@ -170,7 +176,8 @@ class View:
         """Lay out what came into the last page; all of it, where something stands for results."""
         if self._missing:
             start, self._tokens["open"], self._tokens["recalled"], self._begun = self._before_page
-            del self.messages[start:], self._written[start:], self.page_tokens[page.index]
+            del self.messages[start:], self._raws[start:], self._values[start:], self.page_tokens[page.index]
+            self._nested = [place for place in self._nested if place < start]
             self._last, self._missing, self._laid = None, False, 0
         calling: MessageNode | None = None
         while self._last is not page.tail:
@@ -190,7 +197,9 @@ class View:
         quotes = self._quotes.get(node.seq)
         if quotes is not None and node.message.from_user:
             self._put("recalled", quotes.block, quotes.tokens)
-        message, tokens = self._shown(f"{index}/{position}", node)
+        message, tokens = node.message, node.tokens
+        if node.stub_tokens and (node.trimmed or node.seq in self._stubs):  # what was erased since has none
+            message, tokens = self._shown(f"{index}/{position}", node)
         self._put("open", message, tokens, index)
         if quotes is not None and not node.message.from_user:
             self._put("recalled", quotes.block, quotes.tokens)
@@ -203,8 +212,6 @@ class View:
             self._put("open", message, blocks.no_result_tokens(call), page.index)
 
     def _shown(self, address: str, node: MessageNode) -> tuple[Message, int]:
-        if not node.stub_tokens or not (node.trimmed or node.seq in self._stubs):  # what was erased since has none
-            return node.message, node.tokens
         if node.trimmed:
             (tokens, *bounds), characters = node.trimmed, blocks.STUB_CHARACTERS
         else:

@@ -45,7 +45,7 @@ def sizes(core: Core) -> Iterator[tuple[str, int, int]]:
                 yield (
                     f"the stub of {page.index}/{position}",
                     node.stub_tokens,
-                    core.count_stub(page.index, position, node.message, node.tokens),
+                    core.count_stub(f"{page.index}/{position}", node.message, node.tokens),
                 )
             yield page.index, page.tokens, sum(node.tokens for node in page.nodes())
         yield type(chapter).__name__, chapter.tokens, sum(page.tokens for page in chapter.pages())
@@ -54,7 +54,7 @@ def sizes(core: Core) -> Iterator[tuple[str, int, int]]:
         yield (
             f"the stub of opening {position}",
             node.stub_tokens,
-            core.count_stub(opening.index, position, node.message, node.tokens),
+            core.count_stub(f"{opening.index}/{position}", node.message, node.tokens),
         )
     for index, attachment in state.recalled.attachments.items():
         yield f"the block of {index}", attachment.tokens, core.count(attachment.block)

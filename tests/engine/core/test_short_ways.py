@@ -73,7 +73,7 @@ def test_the_stub_of_a_plain_message_has_the_same_count_both_ways(wire: str, tex
     with session_of(1, format=wire)._open() as core:
         value = assistant(text)
         message = core.state.wire.facts(value)
-        counted = [core.count_stub("usr-1", 3, message, core.count(message), value=given) for given in (value, None)]
+        counted = [core.count_stub("usr-1/3", message, core.count(message), value=given) for given in (value, None)]
     assert counted[0] == counted[1] > 0
 
 
