@@ -31,6 +31,7 @@ _WIDE = re.compile(r"[^\x00-\x7f]")
 _KINDS = {"input_audio": "sound", "file": "file", "input_file": "file", "document": "document"}
 _WORDS = ("title", "context", "transcript")
 STUB_CHARACTERS = 360  # what a stub shows of its entry at least: two thirds of it from the beginning, the rest from the end
+_END_CHARACTERS = 2 * STUB_CHARACTERS  # of a long text, which are enough to find them in
 
 _PICTURE_TOKENS, _KIND_TOKENS = 260, 60
 
@@ -132,7 +133,14 @@ class Stub:
         return text if len(text) <= len(head) + len(tail) else f"{head} […] {tail}"
 
     def _plain(self, text: str) -> str:
-        return " ".join(text.split()) if self.characters == STUB_CHARACTERS else text
+        """Return a text in one line where the stub shows the least; of a long one, ends that are longer than what is shown."""
+        if self.characters != STUB_CHARACTERS:
+            return text
+        if len(text) > 2 * _END_CHARACTERS:
+            head, tail = (" ".join(end.split()) for end in (text[:_END_CHARACTERS], text[-_END_CHARACTERS:]))
+            if min(len(head), len(tail)) > STUB_CHARACTERS:
+                return head + tail
+        return " ".join(text.split())
 
     def _older(self, message: Message) -> str:
         """Return the text of all results of a message, as the oldest renderer had it. O(its size)."""
