@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
-
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
 
 

@@ -112,9 +112,10 @@ class View:
             if not is_flat:
                 self._nested.append(len(self._values))
             self._values.append(value if is_flat else {})
-        values = [value.copy() for value in self._values]
-        for place, value in zip(self._nested, codec.decode_list([self._raws[place] for place in self._nested]), strict=True):
-            values[place] = value
+        values = list(map(dict.copy, self._values))
+        if self._nested:
+            for place, value in zip(self._nested, codec.decode_list([self._raws[place] for place in self._nested]), strict=True):
+                values[place] = value
         return self._raws, values
 
     def _all(self, settled: WindowSettled | None) -> None:

@@ -36,20 +36,23 @@ class FoldPlan:
     contents_tokens: int | None = None  # to which the contents page shrinks if that evicts nothing; None for its usual limit
 
 
+_NOTHING = FoldPlan(pages=(), reason="marks")
+
+
 def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
     """Return what the marks ask for, by the configured budget. O(1) well below them, else a layout, which *lay* gives."""
     active, budget = config.active, config.budget.tokens
     high = active.high_water * budget
     over_pages = active.max_pages is not None and len(state.active) > active.max_pages
     if not over_pages and _raw_tokens(state) <= high:
-        return FoldPlan(pages=(), reason="marks")
+        return _NOTHING
     settled = state.settled
     if settled is not None:  # what has to be a stub in a window drives nothing out
         _, settled = stubbed(state, attrs.evolve(settled, budget=budget, excerpts={}), lay_out_least)
     layout = lay(state, settled)
     is_over = own_tokens(state, layout) > high
     if not over_pages and not is_over:
-        return FoldPlan(pages=(), reason="marks")
+        return _NOTHING
     most = active.min_pages if over_pages else len(state.active)
     goal = low_mark(state, config, layout, budget) if is_over else math.inf
     layout = _trimmed(state, config, layout, goal, budget)

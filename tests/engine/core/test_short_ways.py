@@ -1,5 +1,7 @@
 """Nothing is done twice, and what a turn costs does not grow with what is visible: counted in calls, not in seconds."""
 
+import copy
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +13,7 @@ import pytest
 
 import memci
 from benchmarks.trace import ways
+from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.session import Session
 from tests.engine.counting_store import CountingStore
@@ -22,12 +25,14 @@ JPEG = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQ "
 FORMATS = ("openai", "responses", "anthropic")
 
 
-def called(action: Callable[[], object]) -> Counter[str]:
-    """Return how often each function of memci is called while *action* runs, by its name."""
+def called(action: Callable[[], object], *, compiled: bool = False) -> Counter[str]:
+    """Return how often each function of memci is called while *action* runs, by its name; or each *compiled* one of anybody."""
     calls: Counter[str] = Counter()
 
-    def note(frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(_HOME):
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if compiled and event == "c_call":
+            calls[getattr(argument, "__name__", "")] += 1
+        if not compiled and event == "call" and frame.f_code.co_filename.startswith(_HOME):
             calls[frame.f_code.co_qualname] += 1
 
     before = sys.getprofile()
@@ -75,6 +80,55 @@ def test_the_stub_of_a_plain_message_has_the_same_count_both_ways(wire: str, tex
         message = core.state.wire.facts(value)
         counted = [core.count_stub("usr-1/3", message, core.count(message), value=given) for given in (value, None)]
     assert counted[0] == counted[1] > 0
+
+
+def test_an_append_on_files_hashes_its_record_once_and_makes_four_system_calls(tmp_path: Path) -> None:
+    """Its body and its line have a checksum each; the lock is taken and given back, and the size says whether others wrote."""
+    session = open_session(FileStore(tmp_path, "flush"))
+    talk(session, 2)
+    calls = called(lambda: session.append(user("and now?")), compiled=True)
+    hashes = sum(count for name, count in calls.items() if "sha256" in name)
+    assert (2, 2, 1, 1) == (hashes, calls["flock"], calls["fstat"], calls["write"])
+    session.window()
+    calls = called(session.window, compiled=True)
+    assert 0 == calls["flock"] + calls["fstat"] + calls["write"]
+
+
+def test_a_turn_takes_few_calls() -> None:
+    """What the user says, the window and the answer take fewer than 170 calls of functions of memci in all."""
+    session = session_of(3)
+    session.append(assistant("there"))
+
+    def turn() -> None:
+        session.append(user("and then?"))
+        session.window()
+        session.append(assistant("here"))
+
+    assert called(turn).total() < 170
+
+
+def test_a_window_reads_back_only_what_is_new() -> None:
+    """What the last window showed is copied; the messages since are decoded together."""
+    session = session_of(20)
+    session.append(assistant("there"))
+    session.append(user("and then?"))
+    assert 2 == called(session.window)["assembled"]
+    session.append(assistant("here"))
+    assert 1 == called(session.window, compiled=True)["loads"]
+
+
+@pytest.mark.parametrize("wire", ["openai", "responses"])
+def test_dicts_of_a_window_are_the_callers_own(wire: str) -> None:
+    """What is done to them changes no other window, and not the bytes of this one."""
+    session = session_of(3, format=wire)
+    session.append({"role": "user", "content": [{"type": "text" if wire == "openai" else "input_text", "text": "and this?"}]})
+    window = session.window()
+    before = copy.deepcopy(window.messages)
+    for value in window.messages:
+        if isinstance(value["content"], list):
+            value["content"].clear()
+        value["content"] = None
+    assert before == session.window().messages == json.loads(window.to_json())
 
 
 def test_an_append_asks_the_journal_only_to_append() -> None:
