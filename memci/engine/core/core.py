@@ -40,7 +40,7 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
-from memci.messages.tokens.message_tokens import PLAIN_KEYS, PLAIN_TOKENS, count_message
+from memci.messages.tokens.message_tokens import PLAIN_KEYS, PLAIN_TOKENS, count_message, is_text_result
 from memci.version import VERSION
 
 if TYPE_CHECKING:
@@ -379,7 +379,7 @@ class Core:
         if tokens <= blocks.STUB_MIN_TOKENS:
             return 0
         stub = blocks.Stub(address=at, tokens=tokens, offered=True, characters=characters)
-        if value is not None and self._is_plain(value):
+        if value is not None and (self._is_plain(value) or is_text_result(value)):
             return self.count(message, {**value, "content": stub.for_text(value["content"])}) + _STUB_SLACK
         return self._count_shown(message, stub)
 

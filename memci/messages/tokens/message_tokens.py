@@ -14,6 +14,7 @@ from memci.messages.tokens.media import image_tokens, weigh
 REPLY_TOKENS = 3  # what opens the model's reply, once a window
 PLAIN_TOKENS = 4  # of a message beside its text: 3, and one for the role, which each of OpenAI's is in both encodings
 PLAIN_KEYS = {"role", "content"}  # of nearly all messages
+_RESULT_KEYS = {*PLAIN_KEYS, "tool_call_id"}
 _NAME_TOKENS = 1
 _CALL_TOKENS = 8  # recipient, channel and end of a call; the cookbook has no figure
 _BLOCK_TOKENS = 3  # keys and brackets around what is sent as JSON
@@ -33,6 +34,11 @@ def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
     if (answered := value.get("tool_call_id")) is not None:
         tokens += counter.count(str(answered))
     return tokens + sum(_count_part(part, counter) for part in parts(value))
+
+
+def is_text_result(value: dict[str, Any]) -> bool:
+    """Return whether a message of OpenAI's format is a tool's result, a text and nothing else."""
+    return value.get("role") == "tool" and value.keys() == _RESULT_KEYS and isinstance(value["content"], str)
 
 
 def media_tokens_of(part: Part) -> int:

@@ -74,12 +74,12 @@ def test_the_stub_of_a_plain_message_is_counted_without_being_made(wire: str) ->
 @pytest.mark.parametrize("wire", FORMATS)
 @pytest.mark.parametrize("text", ["drawer " * 600, "x \n" * 300, "中文，" * 200, "a" * 90 + "\U0001f600" * 200, JPEG * 60])
 def test_the_stub_of_a_plain_message_has_the_same_count_both_ways(wire: str, text: str) -> None:
-    """The short way says what counting the stub's message says."""
+    """The short way says what counting the stub's message says, of a tool's result too."""
     with session_of(1, format=wire)._open() as core:
-        value = assistant(text)
-        message = core.state.wire.facts(value)
-        counted = [core.count_stub("usr-1/3", message, core.count(message), value=given) for given in (value, None)]
-    assert counted[0] == counted[1] > 0
+        for value in [assistant(text), *([result("call 1", text)] if wire == "openai" else [])]:
+            message = core.state.wire.facts(value)
+            counted = [core.count_stub("usr-1/3", message, core.count(message), value=given) for given in (value, None)]
+            assert counted[0] == counted[1] > 0
 
 
 def test_an_append_on_files_hashes_its_record_once_and_makes_four_system_calls(tmp_path: Path) -> None:
