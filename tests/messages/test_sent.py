@@ -18,8 +18,12 @@ USER: Value = {"role": "user", "content": "go"}
 
 def assembled(name: str, *values: Value) -> list[Value]:
     wire = formats.get(name)
-    _, messages = wire.assemble([wire.read(value) for value in values], ())
-    return [message.value() for message in messages]
+    messages = [wire.assembled(wire.read(value)) for value in values]
+    if wire.assemble is None:
+        return [message.value() for message in messages]
+    _, sent, made = wire.assemble(messages, [message.value() for message in messages], ())
+    assert made == [message.value() for message in sent]
+    return made
 
 
 CALL: Value = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -171,7 +175,8 @@ def test_calls_of_all_kinds_are_told_apart(kind: str) -> None:
     }
     call = wire.read({"type": kind, **made[kind]})
     answer = wire.result(call.calls[0], "x")
-    _, sent = wire.assemble([call, call, answer, answer], ())
+    assert wire.assemble is not None
+    _, sent, _ = wire.assemble([call, call, answer, answer], [each.value() for each in (call, call, answer, answer)], ())
     assert ["a", "1", "1", "a"] == [*(each.calls[0].id for each in sent[:2]), *(each.answers[0] for each in sent[2:])]
 
 

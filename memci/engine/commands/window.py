@@ -92,18 +92,15 @@ def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str]:
 
 def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
     view = layout.view
-    if state.wire.assembled is not None:
-        system, (raws, values) = None, view.written()
-    else:
+    system, (messages, values) = None, view.written()
+    if state.wire.assemble is not None:
         ends = {
             view.ends[part] - 1
             for part in ("system", "working" if "working" in view.ends else "contents", "active")
             if part in view.ends
         }
         cached = {*ends, len(view.messages) - 1} if state.config.cache_breakpoints else ()
-        system, messages = state.wire.assemble(view.messages, cached)
-        raws = [message.raw for message in messages]
-        values = codec.decode_list(raws)
+        system, messages, values = state.wire.assemble(messages, values, cached)
     return Window(
         messages=values,
         system=system,
@@ -112,7 +109,7 @@ def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
         zone=zone(layout.tokens, budget),
         breakdown=layout.breakdown,
         seq=seq,
-        raws=tuple(raws),
+        raws=tuple([message.raw for message in messages]),
     )
 
 

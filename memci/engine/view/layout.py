@@ -56,7 +56,7 @@ class View:
         self._quotes = {} if least else state.recalled.quotes
         self._tokens = dict.fromkeys(PARTS, 0) | {"reply": REPLY_TOKENS}
         self._begun = False
-        self._raws: list[bytes] = []  # of the messages that were written, as JSON
+        self._sent: list[Message] = []  # what is sent of the messages that were written
         self._values: list[dict[str, Any]] = []  # them as dicts, empty in the places of nested ones
         self._nested: list[int] = []
         self._page: Page | None = None  # the last one
@@ -101,22 +101,21 @@ class View:
             self._open(page)
         return self._laid_before + self._laid == state.active.message_list.length  # else one came into a page before
 
-    def written(self) -> tuple[list[bytes], list[dict[str, Any]]]:
-        """Return the messages as JSON and as new dicts, where what is sent of each depends on no other. O(messages)."""
-        assembled = self._state.wire.assembled
-        assert assembled is not None
-        new = [assembled(message).raw for message in self.messages[len(self._raws) :]]
-        self._raws += new
-        for value in codec.decode_list(new):
+    def written(self) -> tuple[list[Message], list[dict[str, Any]]]:
+        """Return what is sent of each message for itself, and these as new dicts. O(messages)."""
+        new = list(map(self._state.wire.assembled, self.messages[len(self._sent) :]))
+        self._sent += new
+        for value in codec.decode_list([message.raw for message in new]):
             is_flat = _SCALARS.issuperset(map(type, value.values()))
             if not is_flat:
                 self._nested.append(len(self._values))
             self._values.append(value if is_flat else {})
         values = list(map(dict.copy, self._values))
         if self._nested:
-            for place, value in zip(self._nested, codec.decode_list([self._raws[place] for place in self._nested]), strict=True):
+            raws = [self._sent[place].raw for place in self._nested]
+            for place, value in zip(self._nested, codec.decode_list(raws), strict=True):
                 values[place] = value
-        return self._raws, values
+        return self._sent, values
 
     def _all(self, settled: WindowSettled | None) -> None:
         state = self._state
@@ -177,7 +176,7 @@ class View:
         """Lay out what came into the last page; all of it, where something stands for results."""
         if self._missing:
             start, self._tokens["open"], self._tokens["recalled"], self._begun = self._before_page
-            del self.messages[start:], self._raws[start:], self._values[start:], self.page_tokens[page.index]
+            del self.messages[start:], self._sent[start:], self._values[start:], self.page_tokens[page.index]
             self._nested = [place for place in self._nested if place < start]
             self._last, self._missing, self._laid = None, False, 0
         calling: MessageNode | None = None

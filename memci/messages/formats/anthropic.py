@@ -10,12 +10,12 @@ from itertools import count, groupby, repeat
 from typing import Any, Final
 
 from memci.errors import shown
+from memci.messages import codec
 from memci.messages.codec import refuse
 from memci.messages.formats import openai, reading
 from memci.messages.formats.reading import ERASED, TOOL_BLOCKS
 from memci.messages.message import Call, Message
 
-assembled = None
 ANSWER_PATH = "content"
 ROLES = ("system", "user", "assistant")
 
@@ -137,25 +137,37 @@ def ended(message: Message) -> Message:
     return message if last is None or last is value else facts(last)
 
 
-def assemble(messages: Sequence[Message], cached: Collection[int] = ()) -> tuple[list[Block], list[Message]]:
-    """Return the system prompt as text blocks, and the messages.
+assembled = sent
 
-    The system messages at the beginning are the system prompt. Left out are what belongs to answers only, empty texts, messages
+
+def assemble(
+    messages: Sequence[Message], values: Sequence[Block], cached: Collection[int] = ()
+) -> tuple[list[Block], list[Message], list[Block]]:
+    """Return the system prompt as text blocks, and the messages, of which those that are ``sent`` are taken.
+
+    The system messages at the beginning are the system prompt. Left out are empty texts, messages
     without anything, thinking at the end of a message, white space at the end of a text with which the model goes on, halves of
     the provider's own calls, and all breakpoints but the last four (of those in the system prompt, the last stays), or with
     *cached* all but those after the messages at these places. The results of one turn become one message, before any text. A call
     whose id an earlier one has gets another, and its result too. Any other message is the one that came in, byte for byte.
     """
-    values = [message.value() if message.literal else _sent(message.value()) for message in messages]
+    texts = {id(value): message for message, value in zip(messages, values, strict=True) if isinstance(value["content"], str)}
     if cached:
         _set_breakpoints(values, cached)
     first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [part for value in values[:first] for part in _as_blocks(said(value["content"]))]
-    values = list(_distinct(joined(values[first:])))
-    kept = [value for value in map(cleaned, values, lone_calls(values)) if value["content"]]
+    others = list(_distinct(joined(values[first:])))
+    kept = [value for value in map(cleaned, others, lone_calls(others)) if value["content"]]
     kept[-1:] = map(trimmed, kept[-1:])
     _drop_breakpoints(system, kept)
-    return system, [facts(value) for value in kept]
+    return system, [_message(value, texts.get(id(value))) for value in kept], kept
+
+
+def _message(value: Block, given: Message | None) -> Message:
+    """Return a message of which only bytes and role are known; the *given* one where it still is a text."""
+    if given is not None and isinstance(value["content"], str):
+        return given
+    return Message(raw=codec.encode(value), role=value["role"])
 
 
 def _check_block(part: dict[str, Any], role: str, path: str) -> None:
@@ -308,7 +320,7 @@ def lone_calls(values: Sequence[Block]) -> Iterator[set[str]]:
     """Yield for each message the provider's own calls of which its turn holds one half; the last message keeps its open ones."""
     for role, run in groupby(values, key=lambda value: value["role"]):
         turn = [value["content"] if isinstance(value["content"], list) else [] for value in run]
-        lone = open_server_calls([part for content in turn for part in content]) if role == "assistant" else set()
+        lone = open_server_calls([part for content in turn for part in content]) if role == "assistant" and any(turn) else set()
         if lone and turn[-1] is values[-1]["content"]:
             lone -= {server_call(part) for part in turn[-1] if part["type"] in _SERVER_CALLS}
         yield from repeat(lone, len(turn))

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from memci.errors import ConfigError, shown
 from memci.messages.message import Call, Message
@@ -11,6 +11,10 @@ from memci.messages.message import Call, Message
 NAMES = ("openai", "responses", "anthropic")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 """All roles that messages of these formats have, and ``tool`` for messages of a user that only carry what tools answered."""
+
+
+Assembled: TypeAlias = tuple[list[dict[str, Any]] | None, list[Message], list[dict[str, Any]]]
+"""A system prompt, where the format has a parameter of its own for it; and the messages, each as bytes and as a dict."""
 
 
 class Format(Protocol):
@@ -28,8 +32,9 @@ class Format(Protocol):
     opening: Callable[[Message], Message | None]  # what has to stand before a first message; ``None`` for nothing
     sent: Callable[[Message], Message]
     ended: Callable[[Message], Message] | None  # ``None`` where a message is sent as the same at the end of a window
-    assemble: Callable[[Sequence[Message], Collection[int]], tuple[list[dict[str, Any]] | None, list[Message]]]
-    assembled: Callable[[Message], Message] | None  # what ``assemble`` makes of one message; ``None`` where others decide
+    assembled: Callable[[Message], Message]  # what a call sends of one message, whatever stands around it
+    # What becomes of several such messages in one call, each with its dict, a new one; ``None`` where that is nothing.
+    assemble: Callable[[Sequence[Message], Sequence[dict[str, Any]], Collection[int]], Assembled] | None
 
 
 def get(name: str) -> Format:

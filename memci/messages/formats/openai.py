@@ -1,6 +1,6 @@
 """OpenAI chat completions messages, as the reference of the Chat Completions API has its ``messages``."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from memci.errors import shown
@@ -18,7 +18,7 @@ _MEDIA = ("image_url", "input_audio", "file")
 # The keys that an answer of the provider, or an object of its SDK, has without a value, and that are then not sent.
 _NOT_NULL = frozenset({"name", "tool_call_id", "tool_calls", "function_call", "refusal", "annotations", "audio", "parsed"})
 
-opening, ended = reading.no_opening, None
+opening, ended, assemble = reading.no_opening, None, None
 
 
 def is_plain(value: object) -> TypeGuard[dict[str, Any]]:
@@ -111,13 +111,8 @@ def sent(message: Message) -> Message:
     return message if message.literal else facts(_sent(message.value()))
 
 
-def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
-    """Return what a call sends: nothing of answers only, what was said aloud by its id, a text where there is nothing."""
-    return None, list(map(assembled, messages))
-
-
 def assembled(message: Message) -> Message:
-    """Return what ``assemble`` makes of one message, whatever stands around it."""
+    """Return what a call sends: nothing of answers only, what was said aloud by its id, a text where there is nothing."""
     return message if message.literal else facts(_assembled(message.value()))
 
 

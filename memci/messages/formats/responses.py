@@ -16,7 +16,7 @@ from memci.messages.parts import ANSWERS, CALLS, id_key, is_item, joining_id
 ANSWER_PATH = "call_id"
 ROLES = ("system", "developer", "user", "assistant")
 
-opening, ended, assembled = reading.no_opening, None, None
+opening, ended = reading.no_opening, None
 
 _PIXEL: Final = (  # the smallest picture: a computer call can be answered by a screenshot only
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -143,21 +143,28 @@ def _sent(value: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def assemble(messages: Sequence[Message], _cached: Collection[int] = ()) -> tuple[None, list[Message]]:
-    """Return what a call sends: the items without what belongs to answers only, without reasoning whose next item is not there.
+assembled = sent
+
+
+def assemble(
+    messages: Sequence[Message], values: Sequence[dict[str, Any]], _cached: Collection[int] = ()
+) -> tuple[None, list[Message], list[dict[str, Any]]]:
+    """Return what a call sends of items that are ``sent``: without reasoning whose next item is not there.
 
     The provider knows by its id which item a reasoning belongs to, and refuses one without the other. A call whose id stands open
     already gets another id, and its result too. System and developer messages stand among the items.
     """
     kept: list[Message] = []
     following: Message | None = None
-    for message in reversed(list(_distinct(map(sent, messages)))):
+    for message in reversed(list(_distinct(messages))):
         if not is_reasoning(message):
             following = message
         elif following is None or not following.partial or parted(message, following):
             continue
         kept.append(message)
-    return None, kept[::-1]
+    known = {id(message): value for message, value in zip(messages, values, strict=True)}
+    kept.reverse()
+    return None, kept, [known.pop(id(message), {}) or message.value() for message in kept]
 
 
 def _distinct(messages: Iterable[Message]) -> Iterator[Message]:
