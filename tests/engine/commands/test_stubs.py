@@ -9,6 +9,7 @@ from memci.archive.stores.contract import NewRecord
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.commands.window import Window
 from memci.engine.engine import Engine
+from memci.engine.history.blocks import STUB_CHARACTERS, Stub
 from memci.engine.session import Session
 from memci.errors import StoreError
 from memci.messages import codec
@@ -255,3 +256,15 @@ def test_a_stub_is_made_once_a_message() -> None:
     calls = called(layouts)
     assert calls["View._all"] > 1
     assert 0 == calls["Stub.of"]
+
+
+@pytest.mark.parametrize("between", [" ", "\n\n", " " * 300, " " * 800])
+@pytest.mark.parametrize("word", ["word", "词语", "\U0001f600"])
+@pytest.mark.parametrize("count", [5, 100, 200, 1_000])
+def test_a_stub_shows_the_ends_of_a_text_in_one_line(word: str, between: str, count: int) -> None:
+    """However long a text is, and however much white space is in it, its stub is that of the text with single spaces."""
+    stub = Stub(address="usr-1/2", tokens=900, offered=True)
+    words = [f"{word}{number}" for number in range(count)]
+    text, line = between.join(words), " ".join(words)
+    if len(text) > STUB_CHARACTERS:  # shorter ones are shown as they are
+        assert stub.for_text(line) == stub.for_text(text)
