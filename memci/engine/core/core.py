@@ -40,7 +40,7 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter
-from memci.messages.tokens.message_tokens import PLAIN_KEYS, PLAIN_TOKENS, count_message, is_text_result
+from memci.messages.tokens.message_tokens import PLAIN_KEYS, PLAIN_TOKENS, count_message, is_plain, is_text_result
 from memci.version import VERSION
 
 if TYPE_CHECKING:
@@ -360,17 +360,13 @@ class Core:
     def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
         """Return at most the size of a message as it is sent: as the last one it may even be more. *value* is it as a dict."""
         wire = self.state.wire
-        if value is not None and self._is_plain(value):
-            return PLAIN_TOKENS + self.counter.count(value["content"])
+        if value is not None and wire.ended is None and value.keys() == PLAIN_KEYS and isinstance(text := value["content"], str):
+            return PLAIN_TOKENS + self.counter.count(text)
         if not message.literal:
             message, value = wire.sent(message), None
         tokens = count_message(message.value() if value is None else value, self.counter)
         last = wire.ended(message) if wire.ended is not None else message
         return tokens if last is message else max(tokens, count_message(last.value(), self.counter))
-
-    def _is_plain(self, value: dict[str, Any]) -> bool:
-        """Return whether a message is a text, and is sent as that wherever it stands."""
-        return self.state.wire.ended is None and value.keys() == PLAIN_KEYS and isinstance(value["content"], str)
 
     def count_stub(
         self, at: str, message: Message, tokens: int, *, characters: int = STUB_CHARACTERS, value: dict[str, Any] | None = None
@@ -379,7 +375,7 @@ class Core:
         if tokens <= blocks.STUB_MIN_TOKENS:
             return 0
         stub = blocks.Stub(address=at, tokens=tokens, offered=True, characters=characters)
-        if value is not None and (self._is_plain(value) or is_text_result(value)):
+        if value is not None and self.state.wire.ended is None and (is_plain(value) or is_text_result(value)):
             return self.count(message, {**value, "content": stub.for_text(value["content"])}) + _STUB_SLACK
         return self._count_shown(message, stub)
 

@@ -36,6 +36,11 @@ def count_message(value: dict[str, Any], counter: TokenCounter) -> int:
     return tokens + sum(_count_part(part, counter) for part in parts(value))
 
 
+def is_plain(value: dict[str, Any]) -> bool:
+    """Return whether a message is a text of somebody and nothing else."""
+    return value.keys() == PLAIN_KEYS and isinstance(value["content"], str)
+
+
 def is_text_result(value: dict[str, Any]) -> bool:
     """Return whether a message of OpenAI's format is a tool's result, a text and nothing else."""
     return value.get("role") == "tool" and value.keys() == _RESULT_KEYS and isinstance(value["content"], str)
