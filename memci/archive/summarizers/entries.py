@@ -3,17 +3,19 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import attrs
 
-from memci.archive.summarizers.passage import SCANNED_CHARACTERS, atoms
+from memci.archive.summarizers.passage import SCANNED_CHARACTERS, Atoms
 from memci.archive.summarizers.selection import Passage
 from memci.archive.summarizers.words import estimate
 from memci.messages.base64_runs import described
 from memci.messages.message import Call, Message
 from memci.messages.parts import PartKind, parts
 
+_estimate = lru_cache(maxsize=1_000)(estimate)  # of what stands around passages
 _LINE_TOKENS = 1.0
 _LONGEST_NAME = 64
 _CALL_WORTH = 0.8
@@ -33,54 +35,53 @@ class FlatText(NamedTuple):
 
 
 @attrs.define(eq=False)
-class Entry:
-    """One message as a summariser sees it; *results* are the calls it answers, each with the beginning of its result."""
+class Source:
+    """A page as a summariser sees it; *results* are the calls that were answered, each with the beginning of its result."""
 
-    role: str
     passages: list[Passage] = attrs.field(factory=list)
+    atoms: Atoms = attrs.field(factory=Atoms)  # of all passages
     calls: list[Call] = attrs.field(factory=list)
     results: list[tuple[Call | None, str]] = attrs.field(factory=list)
 
 
-def read_entries(messages: Sequence[Message]) -> list[Entry]:
+def read_source(messages: Sequence[Message]) -> Source:
     """Read all messages of a page; each result finds the nearest earlier unanswered call with its id. O(size of the page)."""
-    entries = []
+    source = Source()
     unanswered: dict[str, list[Call]] = {}
     named: set[str] = set()
     for number, message in enumerate(messages):
-        entry = Entry(clean_name(message.speaker) or "message")
-        role = entry.role
+        role = clean_name(message.speaker) or "message"
         value = message.value()
         for part in parts(value):
             if part.kind is PartKind.CALL and part.call is not None:
-                entry.calls.append(part.call)
+                source.calls.append(part.call)
                 unanswered.setdefault(part.call.id, []).append(part.call)
                 name = clean_name(part.call.name) or "call"
-                source = flat(described(part.call.arguments), "=")
+                said = flat(described(part.call.arguments), "=")
                 lead = f" → {name}("
-                _add(entry, number, "call", (role + lead, lead, ")"), source, _CALL_WORTH / 4 if name in named else _CALL_WORTH)
+                _add(source, number, "call", (role + lead, lead, ")"), said, _CALL_WORTH / 4 if name in named else _CALL_WORTH)
                 named.add(name)
             elif part.kind is PartKind.RESULT:
                 waiting = unanswered.get(part.answers or "")
                 call = waiting.pop() if waiting else None
                 text = described(part.text)
-                entry.results.append((call, text[:200]))
+                source.results.append((call, text[:200]))
                 name = call.name if call else str(value.get("name") or "")
                 lead = f"tool {clean_name(name)}: " if name else "tool: "
-                _add(entry, number, "tool", (lead, f" | {lead}", ""), flat(text))
+                _add(source, number, "tool", (lead, f" | {lead}", ""), flat(text))
             elif part.kind is PartKind.TEXT and part.text.strip():
-                _add(entry, number, role, (f"{role}: ", " ", ""), flat(described(part.text)))
+                _add(source, number, role, (f"{role}: ", " ", ""), flat(described(part.text)))
             elif part.kind is PartKind.IMAGE:
-                _add(entry, number, role, (f"{role}: [image", " [image", "]"), FlatText(""), _IMAGE_WORTH)
-        entries.append(entry)
-    return entries
+                _add(source, number, role, (f"{role}: [image", " [image", "]"), FlatText(""), _IMAGE_WORTH)
+    return source
 
 
-def _add(entry: Entry, number: int, speaker: str, around: tuple[str, str, str], source: FlatText, worth: float = 0.0) -> None:  # noqa: PLR0913, PLR0917 (each part of a line)
+def _add(source: Source, number: int, speaker: str, around: tuple[str, str, str], said: FlatText, worth: float = 0.0) -> None:  # noqa: PLR0913, PLR0917 (each part of a line)
     opening, following, closing = around
-    cost = estimate(following + closing) if entry.passages else estimate(opening + closing) + _LINE_TOKENS
-    found = atoms(source.text, source.pairs)
-    entry.passages.append(Passage(number, speaker, source.text, found, opening, following, closing, cost, worth))
+    goes_on = source.passages and source.passages[-1].entry == number
+    cost = _estimate(following + closing) if goes_on else _estimate(opening + closing) + _LINE_TOKENS
+    places = source.atoms.add(said.text, said.pairs)
+    source.passages.append(Passage(number, speaker, said.text, places, opening, following, closing, cost, worth))
 
 
 def clean_name(name: str) -> str:

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
+from itertools import chain, compress, repeat
 from typing import NamedTuple
 
-from memci.archive.summarizers.entries import Entry, clean_name, flat, read_entries
+from memci.archive.summarizers.entries import Source, clean_name, flat, read_source
 from memci.archive.summarizers.literals import LiteralKind, literals
-from memci.archive.summarizers.passage import TELLING_KEY, Atom
-from memci.archive.summarizers.rarity import FUNCTION_CHARACTERS, STOP_WORTH
+from memci.archive.summarizers.passage import TELLING_KEY, Atoms
+from memci.archive.summarizers.rarity import STOP_WORTH, Told
 from memci.archive.summarizers.row import row_words
 from memci.archive.summarizers.selection import JOIN, Passage, choose, shown
 from memci.archive.summarizers.summary import Summary
@@ -23,6 +23,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPEAKER_WORTH = {"user": 1.2, "assistant": 1.0, "call": 0.9, "tool": 0.8}
 _REPEATED_SHARE = 0.25
 _EARLY_ATOMS = 20
+_LATE = [1.0] * _EARLY_ATOMS + [(_EARLY_ATOMS / place) ** 0.3 for place in range(_EARLY_ATOMS + 1, 2_000)]
 _LATE_KINDS = frozenset({None, LiteralKind.NUMBER, LiteralKind.PAIR})
 _SHORT_ATOMS = 40
 
@@ -33,8 +34,6 @@ _TELLING_WORTH = 0.25
 _SENTENCE_START_WORTH = 0.2
 
 _CHANGE_CHARACTERS = 120
-_RARE_WORD_WORTH = 0.8
-_RARE_CHARACTERS_WORTH = 0.24
 _READING_VERBS_TABLE = """
 analyze ask browse calc calculate calculator cat check compare compute convert count describe diff display evaluate explain
 fetch find get glob goto grep has head help inspect is list load locate look lookup ls match open peek ping preview print query
@@ -42,7 +41,7 @@ read recall render retrieve review scan scroll search select show stat status su
 translate validate verify view wait web
 """
 _READING_VERBS = frozenset(_READING_VERBS_TABLE.split())
-_NO_VALUES = frozenset({None, LiteralKind.BLOB, LiteralKind.NUMBER})
+_NO_VALUES = frozenset({LiteralKind.BLOB, LiteralKind.NUMBER})
 _TELLING_DIGITS = 3
 _MARK = re.compile(": |=")
 _QUOTES = "\"'`“”‘’"
@@ -64,20 +63,21 @@ class ExtractiveSummarizer:
         250,000 characters and the end. Importance is half for eight literal values, three tenths for twelve rare words (less for
         fewer of either), and a fifth where a call changed something.
         """
-        entries = read_entries(messages)
-        passages = [passage for entry in entries for passage in entry.passages]
-        _weigh(passages)
-        keywords, entities = _lined(_keywords(passages)), _lined(_entities(passages))
-        words = tuple((text, worth, lead) for word, worth, lead in row_words(passages) if (text := one_line(word)))
-        changes = _lined(_state_changes(entries))
+        source = read_source(messages)
+        atoms, passages = source.atoms, source.passages
+        _weigh(atoms, passages)
+        keywords, entities = _lined(_keywords(atoms)), _lined(_entities(atoms))
+        words = tuple([(text, worth, lead) for word, worth, lead in row_words(atoms, passages) if (text := one_line(word))])
+        changes = _lined(_state_changes(source))
         held = 0.5 * min(1.0, len(entities) / 8) + 0.3 * min(1.0, len(keywords) / 12)
-        summary, outcome = _summary_and_outcome(passages)
+        summary, outcome = _summary_and_outcome(atoms, passages)
         beginnings = (one_line(passage.text[:60]) or passage.opening.strip(" :(→") for passage in passages)
-        title = one_line(_title(passages)) or next(filter(None, beginnings), "no text")  # what it says is worth less from here on
+        # What the title says is worth less from here on.
+        title = one_line(_title(atoms, passages)) or next(filter(None, beginnings), "no text")
         return Summary(
             title=title,
             summary=one_line(summary),
-            lines=_lines(passages, max_tokens),
+            lines=_lines(atoms, passages, max_tokens),
             outcome=one_line(outcome),
             keywords=keywords,
             words=words,
@@ -99,151 +99,141 @@ def _lined(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(filter(None, map(one_line, texts)))
 
 
-def _weigh(passages: Sequence[Passage]) -> None:
+def _weigh(atoms: Atoms, passages: Sequence[Passage]) -> None:
     """Set the worth of every atom: that of what it says, times the weight of who says it; the user is taken to speak first."""
     # Less count words and bare numbers late in a passage, all atoms of a long one not of the user, and what was said before.
-    said: set[str] = set()
+    atoms.complete()
+    known: set[str] = set()
     for passage in sorted(passages, key=lambda passage: passage.speaker != "user"):
-        weight = _SPEAKER_WORTH.get(passage.speaker, 0.5)
-        if passage.speaker != "user" and len(passage.atoms) > _SHORT_ATOMS:
-            weight *= (_SHORT_ATOMS / len(passage.atoms)) ** 0.25
-        for place, atom in enumerate(passage.atoms, 1):
+        weight, places = _SPEAKER_WORTH.get(passage.speaker, 0.5), passage.places
+        if passage.speaker != "user" and len(places) > _SHORT_ATOMS:
+            weight *= (_SHORT_ATOMS / len(places)) ** 0.25
+        some = slice(places.start, places.stop)
+        worths = []
+        for forms, kind, late in zip(atoms.forms[some], atoms.kinds[some], chain(_LATE, repeat(_LATE[-1]))):  # noqa: B905 (endless)
             worth = 0.0
-            for form, value in atom.forms:
-                worth += value * _REPEATED_SHARE if form in said else value
-                said.add(form)
-            if place > _EARLY_ATOMS and atom.kind in _LATE_KINDS:
-                worth *= (_EARLY_ATOMS / min(place, 1_999)) ** 0.3
-            atom.worth = worth * weight
+            for form, value in forms:
+                if form in known:
+                    worth += value * _REPEATED_SHARE
+                else:
+                    worth += value
+                    known.add(form)
+            worths.append((worth * late if kind is None or kind in _LATE_KINDS else worth) * weight)
+        atoms.worths[some] = worths
 
 
-def _lines(passages: Sequence[Passage], max_tokens: int) -> tuple[str, ...]:
+def _lines(atoms: Atoms, passages: Sequence[Passage], max_tokens: int) -> tuple[str, ...]:
     lines: dict[int, str] = {}
-    for passage, runs in zip(passages, choose(passages, max_tokens), strict=True):
-        text = one_line(shown(passage, runs or ()))
+    for passage, runs in zip(passages, choose(atoms, passages, max_tokens), strict=True):
+        text = one_line(JOIN.join([shown(atoms, first, last) for first, last in runs or ()]))
         if runs is not None and (text or passage.opening_worth):
             opening = passage.following if passage.entry in lines else passage.opening
             lines[passage.entry] = lines.get(passage.entry, "") + opening + text + passage.closing
     return tuple(line.strip() for line in lines.values())
 
 
-class _Telling(NamedTuple):
-    """A run of atoms of one passage that tells *worth*."""
+class _Run(NamedTuple):
+    """Neighbouring atoms that tell *worth*."""
 
     worth: float
-    passage: Passage
     first: int
     last: int
 
-    def text(self) -> str:
-        return shown(self.passage, [(self.first, self.last)])
 
-
-def _title(passages: Sequence[Passage]) -> str:
+def _title(atoms: Atoms, passages: Sequence[Passage]) -> str:
     """Return at most eight words of what was asked, else of what came first; they are then worth a fifth, empty without words."""
-    spoken = [passage for passage in passages if passage.atoms]
+    spoken = [passage for passage in passages if passage.places]
     asked = [passage for passage in spoken if passage.speaker == "user"] or spoken[:2]
     if not asked:
         return ""
-    runs = (_best_run(passage, _TITLE_WORDS, _TITLE_TOKENS, sentence=True) for passage in asked)
-    worth, passage, first, last = max(runs, key=itemgetter(0))
+    runs = [_best_run(atoms, passage.places[:_TITLE_ATOMS], _TITLE_WORDS, _TITLE_TOKENS, sentence=True) for passage in asked]
+    number = max(range(len(runs)), key=lambda number: runs[number].worth)
+    worth, first, last = runs[number]
     if worth >= _TELLING_WORTH:
-        while last - first > 1 and _says_little(passage.atoms[first]):
+        while last - first > 1 and _says_little(atoms.forms[first]):
             first += 1
-        while last - first > 1 and _says_little(passage.atoms[last - 1]):
+        while last - first > 1 and _says_little(atoms.forms[last - 1]):
             last -= 1
-    for atom in passage.atoms[first:last]:
-        atom.worth *= 0.2
-    return shown(passage, [(first, last)])
+    atoms.worths[first:last] = [worth * 0.2 for worth in atoms.worths[first:last]]
+    return shown(atoms, first, last)
 
 
-def _says_little(atom: Atom) -> bool:
-    return all(worth <= STOP_WORTH for _, worth in atom.forms)
+def _says_little(forms: Told) -> bool:
+    return all(worth <= STOP_WORTH for _, worth in forms)
 
 
-def _summary_and_outcome(passages: Sequence[Passage]) -> tuple[str, str]:
+def _summary_and_outcome(atoms: Atoms, passages: Sequence[Passage]) -> tuple[str, str]:
     """Return the most telling words of the two passages that tell most, and of what the assistant said last, or nothing."""
-    runs = [_best_run(passage, _RUN_WORDS, _RUN_TOKENS) for passage in passages if passage.atoms]
-    telling = [(-run.worth, number) for number, run in enumerate(runs) if run.worth >= _TELLING_WORTH]
-    chosen = sorted(number for _, number in sorted(telling)[:2])
-    said = [run for run in runs if run.passage.speaker == "assistant"][-1:]
-    outcome = "".join(run.text() for run in said if run.worth >= _TELLING_WORTH)
-    return JOIN.join(runs[number].text() for number in chosen), outcome
+    runs = [(_best_run(atoms, passage.places, _RUN_WORDS, _RUN_TOKENS), passage) for passage in passages if passage.places]
+    texts = [shown(atoms, run.first, run.last) if run.worth >= _TELLING_WORTH else "" for run, passage in runs]
+    telling = [number for number, (run, _) in enumerate(runs) if run.worth >= _TELLING_WORTH]
+    chosen = sorted(sorted(telling, key=lambda number: -runs[number][0].worth)[:2])
+    outcome = [text for text, (_, passage) in zip(texts, runs, strict=True) if passage.speaker == "assistant"][-1:]
+    return JOIN.join(texts[number] for number in chosen), "".join(outcome)
 
 
-def _best_run(passage: Passage, most_words: int, most_tokens: float, *, sentence: bool = False) -> _Telling:
+def _best_run(atoms: Atoms, places: range, most_words: int, most_tokens: float, *, sentence: bool = False) -> _Run:
     """Return the most telling run of these sizes, else the first atom; with *sentence* within one, better from its beginning."""
-    atoms = passage.atoms[:_TITLE_ATOMS] if sentence else passage.atoms
-    best, highest = (0.0, 0, 1), -1.0
-    start = 0
+    sizes, costs, worths = atoms.sizes, atoms.steps, atoms.worths
+    best, highest = (0.0, places.start, places.start + 1), -1.0
+    start = places.start
     words, cost, worth, bonus = 0, 0.0, 0.0, 0.0
-    for number, atom in enumerate(atoms):
-        if atom.gap is None or (sentence and atom.opens):
-            start, words, cost, worth = number, 0, 0.0, 0.0
-            bonus = _SENTENCE_START_WORTH if sentence and atom.opens else 0.0
-        words += 1 if atom.kind is None else atom.words
-        cost += atom.cost + atom.gap_cost
-        worth += atom.worth
-        while start < number and (words > most_words or cost > most_tokens):
-            gone = atoms[start]
-            words -= 1 if gone.kind is None else gone.words
-            cost -= gone.cost + gone.gap_cost
-            worth -= gone.worth
+    for place, (gap, _, opens) in zip(places, atoms.gaps[places.start : places.stop], strict=True):
+        if gap is None or (sentence and opens):
+            start, words, cost, worth = place, 0, 0.0, 0.0
+            bonus = _SENTENCE_START_WORTH if sentence and opens else 0.0
+        words += sizes[place]
+        cost += costs[place]
+        worth += worths[place]
+        while (words > most_words or cost > most_tokens) and start < place:
+            words -= sizes[start]
+            cost -= costs[start]
+            worth -= worths[start]
             bonus = 0.0
             start += 1
         if worth + bonus > highest and cost <= 2 * most_tokens:
             highest = worth + bonus
-            best = (worth, start, number + 1)
-    return _Telling(best[0], passage, *best[1:])
+            best = worth, start, place + 1
+    return _Run(*best)
 
 
-def _keywords(passages: Sequence[Passage]) -> list[str]:
+def _keywords(atoms: Atoms) -> list[str]:
     """Return at most twelve rare words of a page as they were written first, most telling first."""
-    found: dict[str, tuple[float, str]] = {}
-    for passage in passages:
-        for atom in passage.atoms:
-            if atom.kind is None and atom.forms[-1][1] >= _RARE_CHARACTERS_WORTH and atom.forms[0][0] not in found:
-                word = passage.text[atom.start : atom.end]
-                if _is_rare(atom, word):
-                    found[atom.forms[0][0]] = (-atom.worth, word)
-    return [word for _, word in sorted(found.values(), key=itemgetter(0))[:12]]
+    found: dict[str, int] = {}
+    for place in compress(range(len(atoms.texts)), atoms.rare):
+        found.setdefault(atoms.forms[place][0][0], place)
+    return [atoms.texts[place] for place in sorted(found.values(), key=lambda place: -atoms.worths[place])[:12]]
 
 
-def _is_rare(atom: Atom, word: str) -> bool:
-    if word.isascii() or len(atom.forms) == 1:
-        return len(word) > 1 and len(atom.forms) == 1 and atom.forms[0][1] >= _RARE_WORD_WORTH
-    return word[0] not in FUNCTION_CHARACTERS
-
-
-def _entities(passages: Sequence[Passage]) -> list[str]:
+def _entities(atoms: Atoms) -> list[str]:
     """Return at most sixteen literal values of a page, whole, most telling first. O(atoms · log atoms)."""
     values = [
-        (-atom.worth, passage.text, atom)
-        for passage in passages
-        for atom in passage.atoms
-        if atom.kind not in _NO_VALUES or (atom.kind is LiteralKind.NUMBER and atom.end - atom.start >= _TELLING_DIGITS)
+        place
+        for place in compress(range(len(atoms.texts)), atoms.kinds)
+        if atoms.kinds[place] not in _NO_VALUES
+        or (atoms.kinds[place] is LiteralKind.NUMBER and len(atoms.texts[place]) >= _TELLING_DIGITS)
     ]
-    chosen = (_value(text, atom) for _, text, atom in sorted(values, key=itemgetter(0))[:48])
-    return list(dict.fromkeys(filter(None, chosen)))[:16]
+    chosen = sorted(values, key=lambda place: -atoms.worths[place])[:48]
+    return list(dict.fromkeys(filter(None, [_value(atoms.texts[place], atoms.kinds[place]) for place in chosen])))[:16]
 
 
-def _value(text: str, atom: Atom) -> str:
+def _value(text: str, kind: LiteralKind | None) -> str:
     """Return the value that an atom is, or the one that a pair of key and value ends with; empty where it is none to keep."""
-    if atom.kind is not LiteralKind.PAIR:
-        return text[atom.start : atom.end].strip(_QUOTES)
-    mark = _MARK.search(text, atom.start, atom.end)
+    if kind is not LiteralKind.PAIR:
+        return text.strip(_QUOTES)
+    mark = _MARK.search(text)
     if mark is None:
         return ""
-    value = text[mark.end() : atom.end]
+    value = text[mark.end() :]
     whole = any(end - start == len(value) and kind is not LiteralKind.NUMBER for start, end, kind in literals(value))
-    return value if whole or TELLING_KEY.search(text[atom.start : mark.end()]) else ""
+    return value if whole or TELLING_KEY.search(text[: mark.end()]) else ""
 
 
-def _state_changes(entries: Sequence[Entry]) -> list[str]:
+def _state_changes(source: Source) -> list[str]:
     """Return the last calls that changed something, as ``name(arguments)``: no reading by name, no error by result."""
-    failed = {id(call) for entry in entries for call, text in entry.results if call is not None and _FAILED.match(text)}
+    failed = {id(call) for call, text in source.results if call is not None and _FAILED.match(text)}
     changes = []
-    for call in (call for entry in entries for call in entry.calls if id(call) not in failed):
+    for call in (call for call in source.calls if id(call) not in failed):
         verb = _VERB.search(call.name)
         if verb is not None and verb.group().lower() not in _READING_VERBS:
             arguments = flat(call.arguments, "=").text

@@ -56,10 +56,13 @@ _CLOCK = "[0-9]{1,2}[:：][0-9]{2}(?:[:：][0-9]{2}(?:\\.[0-9]{1,6})?)?(?:\\s?[A
 _AMOUNT = "[0-9]{1,15}(?:[,.'][0-9]{1,15}){0,6}"
 _TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
 
-# The characters that a match can begin with come first: most places of a text are passed over at once. Each pattern below
+# Where a match can begin: most places of a text are passed over at once. Each pattern below
 # either starts where a run of its own characters starts or is bounded in length, so that the cost is linear.
+_BEGINNING = re.compile(
+    "[0-9+(JFMASONDUEGCRHI$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-](?:(?<![A-Z])(?<![A-Za-z0-9_][0-9])"
+    "|(?<=[A-Z])(?=[A-Z$€£¥₹₩₽฿￥]|an|eb|a[ry]|pr|u[nlg]|ep|ct|ov|ec))"
+)
 _NUMERIC = re.compile(
-    "(?=(?<![A-Za-z0-9_])[0-9]|[+(JFMASONDUEGCRHIN$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-])(?:"
     f"(?P<DATE>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
     "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
     "|[0-9]{1,2}([-/.])[0-9]{1,2}\\3(?:[0-9]{4}|[0-9]{2})(?![0-9])"
@@ -73,14 +76,14 @@ _NUMERIC = re.compile(
     "(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_]))"
     "|(?P<QUANTITY_ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)\\b)"
     "|(?P<QUANTITY_hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
-    "|(?P<DATE_week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?))"
+    "|(?P<DATE_week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?)"
 )
 _PHONE_DIGITS = range(7, 16)
 
 URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
-_QUOTE = re.compile(
-    "(?=[“‘「『《【«„\"'`])(?:“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
-    "|(?<![\\w\"])\"([^\"\\n]{2,60})\"(?!\\w)|(?<![\\w'])'([^'\\n]{2,60})'(?!\\w)|(?<!`)`([^`\\n]{2,60})`)"
+_QUOTE = re.compile(  # each begins with its own mark, by which it is found at once
+    "“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
+    "|\"(?<![\\w\"]\")([^\"\\n]{2,60})\"(?!\\w)|'(?<![\\w']')([^'\\n]{2,60})'(?!\\w)|`(?<!``)([^`\\n]{2,60})`"
 )
 _BETWEEN = f"\\s\"'`,;=|<>(){{}}\\[\\]“”‘’«»„…\u3000-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20{CJK}"
 # Plain words are passed over, with what stands between tokens; the token after them is missing at the end of the text only.
@@ -142,11 +145,15 @@ def _candidates(text: str) -> Iterator[Literal]:
             url = _without_sentence_end(match.group())
             kind = LiteralKind.URL if len(url) <= _LONGEST_URL else LiteralKind.BLOB
             yield Literal(match.start(), match.start() + len(url), kind)
-    for match in _NUMERIC.finditer(text):
-        kind = LiteralKind[(match.lastgroup or "").partition("_")[0]]
-        if kind is LiteralKind.PHONE and sum(character.isdigit() for character in match.group()) not in _PHONE_DIGITS:
+    end = 0
+    for beginning in _BEGINNING.finditer(text):
+        numeric = _NUMERIC.match(text, beginning.start()) if beginning.start() >= end else None
+        if numeric is None:
             continue
-        yield Literal(match.start(), match.end(), kind)
+        end = numeric.end()
+        kind = LiteralKind[(numeric.lastgroup or "").partition("_")[0]]
+        if kind is not LiteralKind.PHONE or sum(character.isdigit() for character in numeric.group()) in _PHONE_DIGITS:
+            yield Literal(numeric.start(), end, kind)
     for match in _QUOTE.finditer(text):
         if _ALNUM.search(match.group()):
             yield Literal(match.start(), match.end(), LiteralKind.QUOTE)

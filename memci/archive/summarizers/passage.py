@@ -2,15 +2,16 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from operator import attrgetter, itemgetter
-from typing import TypeAlias
+from itertools import accumulate, islice, repeat
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
 import attrs
 
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
-from memci.archive.summarizers.rarity import CHUNK, KNOWN, Told, pair_worth, word_worth
+from memci.archive.summarizers.rarity import CHUNK, FUNCTION_CHARACTERS, KNOWN, Told, pair_worth, word_worth
 from memci.archive.summarizers.words import CJK, estimate, pairs
 
 READ_CHARACTERS = 20_000  # of the beginning, and of the end, of a long text that are read for rare words
@@ -29,6 +30,7 @@ _KNOWN_DIGITS = 6  # of a number that is somebody's, or something's, such as of 
 _KEY_SHARE = 0.3
 _PAIR_MARK = re.compile(": |=|$")
 _TELLING_VALUE_WORTH = 1.5
+_RARE_WORD_WORTH = 0.8
 _CHARACTER_WORTH = 0.24
 _LONGEST_GAP = 6
 _LONGEST_RAW_GAP = 120
@@ -39,7 +41,8 @@ _SPACED = (  # no space, control, punctuation, arrow or line, and nothing of a s
     "[^\\s\\x00-/:-@\\[-`{-\u00bf\u2000-\u206f\u2190-\u21ff\u2500-\u257f\u3000-\u3004\u3008-\u3020\u3030\u30fb\uff01-\uff0f\uff1a-\uff20"
     f"\uff3b-\uff40\uff5b-\uff65{CJK}]"
 )
-_WORD = re.compile(f"([{CJK}]+|{_SPACED}+(?:['’-]{_SPACED}+)*)")
+_WORD = re.compile("([A-Za-z0-9]++(?:['-][A-Za-z0-9]++)*+)")  # of ASCII text: the same as of any text, faster
+_ANY_WORD = re.compile(f"([{CJK}]++|{_SPACED}++(?:['’-]{_SPACED}++)*+)")
 _UNSPACED = re.compile(f"[{CJK}]")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
 _BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
@@ -55,41 +58,127 @@ _MOST_OF_GAP = _LONGEST_RAW_GAP + 1  # characters that tell all there is to tell
 _START_GAP = "\n" * _MOST_OF_GAP
 
 _Gap: TypeAlias = "tuple[str | None, float, bool]"
+"""What stands before an atom, cleaned (``None`` where the two cannot be shown as one run); its tokens; whether a sentence or line
+begins after it."""
+
+
+class Said(NamedTuple):
+    """What an atom says, wherever it stands."""
+
+    forms: Told
+    cost: float  # estimated tokens
+    words: int
+    size: int  # the same, where what stands together in a script without spaces is one
+    kind: LiteralKind | None
+    rare: bool  # a rare word, or characters that tell as much
 
 
 @attrs.define(eq=False)
-class Atom:
-    """The smallest piece of a text that a line shows: it is shown whole or not at all."""
+class Atoms:
+    """The smallest pieces of a page's texts, as parallel lists: a line shows each whole or not at all."""
 
-    start: int
-    end: int
-    words: int
-    forms: Told
-    cost: float  # estimated tokens
-    gap: str | None  # what stands before it, cleaned; None where it cannot be shown as one run with the atom before
-    gap_cost: float
-    opens: bool  # whether it is the first of a sentence or line
-    kind: LiteralKind | None = None
-    worth: float = 0.0  # how much it tells here; set once the whole page is known
+    texts: list[str] = attrs.field(factory=list)
+    gaps: list[_Gap] = attrs.field(factory=list)
+    said: list[Said] = attrs.field(factory=list)
+    after: list[str] = attrs.field(factory=list)  # what stands between each and the next, as it is in its text
+    worths: list[float] = attrs.field(factory=list)  # how much each tells here; set once the whole page is known, as what follows
+    forms: Sequence[Told] = ()
+    costs: Sequence[float] = ()
+    words: Sequence[int] = ()
+    sizes: Sequence[int] = ()
+    kinds: Sequence[LiteralKind | None] = ()
+    rare: Sequence[bool] = ()
+    steps: Sequence[float] = ()  # the costs, each with that of the gap before it
+
+    def add(self, text: str, units: tuple[tuple[int, int], ...] = ()) -> range:
+        """Cut a text into atoms, in order; *units* are stretches, as start and end, that are shown whole or not at all.
+
+        Of a text longer than twice ``READ_CHARACTERS`` only both ends are cut, and the surroundings of the rarest literal values
+        between them, as far as ``SCANNED_CHARACTERS`` reach. O(length of the text), with a small share for what is only scanned.
+        """
+        before = len(self.texts)
+        for start, end in _regions(text):
+            inside = units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
+            inside = inside[:-1] if inside and inside[-1][1] > end else inside
+            base = len(self.texts)
+            pieces = self.cut(text, start, end, inside, _START_GAP)
+            starts: list[int] = []
+            for line in ERROR_LINE.finditer(text, start, end):
+                starts = starts or _starts(pieces, start - _MOST_OF_GAP)
+                for place in range(*(base + bisect_left(starts, bound) for bound in line.span())):
+                    said = self.said[place]
+                    forms = tuple((form, worth * _ERROR_LINE_FACTOR) for form, worth in said.forms)
+                    rare = said.kind is None and _is_rare(self.texts[place], forms)
+                    self.said[place] = said._replace(forms=forms, rare=rare)
+        return range(before, len(self.texts))
+
+    def cut(self, text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap: str) -> list[str]:
+        """Cut a region into words, runs of characters, units, and the literal values that stand between units.
+
+        Returns all of it after a *gap*: what stands before an atom, the atom, what stands before the next one, and so on.
+        """
+        region = text[start:end]
+        bounds = [bound - start for unit in units for bound in unit]
+        values: list[tuple[int, int, LiteralKind | None]] = [
+            value
+            for value in literals(region)
+            if not bounds or bisect_right(bounds, value.start) == bisect_left(bounds, value.end) in _BETWEEN_UNITS
+        ]
+        if units:
+            values += [(first - start, last - start, LiteralKind.PAIR) for first, last in units]
+            values.sort(key=itemgetter(0))
+        pieces = [gap]
+        others: dict[int, tuple[str, Said]] = {}  # by number what is no word
+        place = 0
+        for first, last, kind in (*values, (len(region), 0, None)):
+            _split(region[place:first], pieces, others)
+            if kind is not None:
+                opens = _gap(pieces[-1][:_MOST_OF_GAP])[2]
+                others[len(pieces) // 2] = region[first:last], _whole(text, start + first, start + last, kind, opens=opens)
+                pieces += ("", "")
+                place = last
+        texts, gaps = pieces[1::2], [_gap(before[:_MOST_OF_GAP]) for before in pieces[:-1:2]]
+        said = [_said(word)[opens] for word, (_, _, opens) in zip(texts, gaps, strict=True)]
+        for number, (shown, tells) in others.items():
+            texts[number] = pieces[2 * number + 1] = shown
+            said[number] = tells
+        pieces[-1] = pieces[-1] or text[end : end + 1]
+        self.texts += texts
+        self.gaps += gaps
+        self.said += said
+        self.after += pieces[2::2]
+        return pieces
+
+    def complete(self) -> None:
+        """Set what follows from all that the atoms say, but for their worths."""
+        self.worths = [0.0] * len(self.said)
+        columns = zip(*self.said, strict=True) if self.said else repeat(())
+        self.forms, self.costs, self.words, self.sizes, self.kinds, self.rare = islice(columns, 6)
+        self.steps = [cost + gap_cost for cost, (_, gap_cost, _) in zip(self.costs, self.gaps, strict=True)]
 
 
-def atoms(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[Atom]:
-    """Cut a text into atoms, in order; *units* are stretches, as start and end, that are shown whole or not at all.
+def _split(stretch: str, pieces: list[str], others: dict[int, tuple[str, Said]]) -> None:
+    """Add the words of a stretch to *pieces*; runs of a script without spaces go to *others*, in parts."""
+    words = (_WORD if stretch.isascii() else _ANY_WORD).split(stretch)
+    pieces[-1] += words[0]
+    if stretch.isascii() or not _UNSPACED.search(stretch):
+        pieces += words[1:]
+        return
+    for word, gap in zip(words[1::2], words[2::2], strict=True):
+        if word.isascii() or word in KNOWN or not _UNSPACED.match(word):
+            pieces += (word, gap)
+            continue
+        before = ""
+        for chunk in CHUNK.findall(word):  # cut before and after the characters that join words
+            others[len(pieces) // 2] = chunk, _chunk(before, chunk)
+            pieces += ("", "")
+            before = chunk[-1]
+        pieces[-1] = gap
 
-    Of a text longer than twice ``READ_CHARACTERS`` only both ends are cut, and the surroundings of the rarest literal values
-    between them, as far as ``SCANNED_CHARACTERS`` reach. O(length of the text), with a small share for what is only scanned.
-    """
-    found: list[Atom] = []
-    for start, end in _regions(text):
-        inside = units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
-        inside = inside[:-1] if inside and inside[-1][1] > end else inside
-        cut = _cut(text, start, end, inside, _START_GAP)
-        for line in ERROR_LINE.finditer(text, start, end):
-            first, last = (bisect_left(cut, place, key=attrgetter("start")) for place in line.span())
-            for atom in cut[first:last]:
-                atom.forms = tuple((form, worth * _ERROR_LINE_FACTOR) for form, worth in atom.forms)
-        found += cut
-    return found
+
+def _starts(pieces: Iterable[str], start: int) -> list[int]:
+    """Return where atoms begin, of pieces the first of which begins at *start*."""
+    return list(accumulate(map(len, pieces), initial=start))[1::2]
 
 
 def _regions(text: str) -> list[tuple[int, int]]:
@@ -134,71 +223,51 @@ def _gap(raw: str) -> _Gap:
 
 
 @lru_cache(maxsize=4_000)
-def _said(word: str, starts_sentence: bool) -> tuple[Told, float]:  # noqa: FBT001 (keywords make a cached call twice as dear)
-    """Return what a word says, and its estimated tokens."""
-    known = KNOWN.get(word) or KNOWN.get(word.lower())
-    return known or (((word.lower(), word_worth(word, starts_sentence=starts_sentence)),), estimate(word))
+def _said(word: str) -> tuple[Said, Said]:
+    """Return what a word says within a sentence, and at its beginning."""
+    if known := KNOWN.get(word) or KNOWN.get(word.lower()):
+        return (Said(*known, 1, 1, None, _is_rare(word, known[0])),) * 2
+    cost = estimate(word)
+    both = [((word.lower(), word_worth(word, starts_sentence=starts)),) for starts in (False, True)]
+    inner, first = [Said(forms, cost, 1, 1, None, _is_rare(word, forms)) for forms in both]
+    return inner, first
 
 
-def _cut(text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap: str) -> list[Atom]:
-    """Cut a region into words, runs of characters, units, and the literal values that stand between units."""
-    region = text[start:end]
-    found: list[Atom] = []
-    place = 0
-    bounds = [bound - start for unit in units for bound in unit]
-    values: list[tuple[int, int, LiteralKind | None]] = [
-        value
-        for value in literals(region)
-        if not bounds or bisect_right(bounds, value.start) == bisect_left(bounds, value.end) in _BETWEEN_UNITS
-    ]
-    values += [(first - start, last - start, LiteralKind.PAIR) for first, last in units]
-    for first, last, kind in (*sorted(values, key=itemgetter(0)), (len(region), 0, None)):
-        position = start + place - len(gap)
-        pieces = _WORD.split(gap + region[place:first])
-        gap = pieces[-1]
-        for before, word in zip(pieces[::2], pieces[1::2], strict=False):
-            position += len(before)
-            facts = _gap(before[:_MOST_OF_GAP])
-            if word.isascii() or word in KNOWN or not _UNSPACED.match(word):
-                forms, cost = _said(word, facts[2])
-                found.append(Atom(position, position + len(word), 1, forms, cost, *facts))
-            else:
-                _chop(word, position, facts, found)
-            position += len(word)
-        if kind is not None:
-            make = _pair if kind is LiteralKind.PAIR else _whole
-            found.append(make(text, start + first, start + last, kind, _gap(gap[:_MOST_OF_GAP])))
-            gap = ""
-            place = last
-    return found
+@lru_cache(maxsize=4_000)
+def _chunk(before: str, chunk: str) -> Said:
+    """Return what characters of a script without spaces say after the one *before*."""
+    forms = tuple([(pair, pair_worth(pair) * _CHARACTER_WORTH) for pair in pairs(before + chunk)])
+    return Said(forms, estimate(chunk), len(chunk), 1, None, _is_rare(chunk, forms))
 
 
-def _chop(run: str, position: int, gap: _Gap, found: list[Atom]) -> None:
-    """Cut a run of a script without spaces before and after the characters that join words."""
-    before = ""
-    for chunk in CHUNK.findall(run):
-        forms = tuple([(pair, pair_worth(pair) * _CHARACTER_WORTH) for pair in pairs(before + chunk)])
-        found.append(Atom(position, position + len(chunk), len(chunk), forms, estimate(chunk), *gap))
-        position += len(chunk)
-        before = chunk[-1]
-        gap = ("", 0.0, False)
+def _is_rare(word: str, forms: Told) -> bool:
+    if word.isascii() or len(forms) == 1:
+        return len(word) > 1 and len(forms) == 1 and forms[0][1] >= _RARE_WORD_WORTH
+    return forms[-1][1] >= _CHARACTER_WORTH and word[0] not in FUNCTION_CHARACTERS
 
 
-def _whole(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
+def _whole(text: str, start: int, end: int, kind: LiteralKind, *, opens: bool) -> Said:
+    """Return what a literal value says, or a key with its value."""
+    if kind is LiteralKind.PAIR:
+        return _pair(text, start, end)
     worth, shown = kind.worth, text[start:end]
-    if kind is LiteralKind.NUMBER and gap[2] and text[end : end + 1] in _AFTER_LIST_NUMBER:
+    if kind is LiteralKind.NUMBER and opens and text[end : end + 1] in _AFTER_LIST_NUMBER:
         worth = _LIST_NUMBER_WORTH
     elif kind is LiteralKind.NUMBER and not _TELLING_DIGITS <= end - start < _KNOWN_DIGITS:
         worth *= 0.5 if end - start < _TELLING_DIGITS else 2.0
-    return Atom(start, end, shown.count(" ") + 1, ((shown.lower(), worth),), estimate(shown), *gap, kind)
+    words = shown.count(" ") + 1
+    return Said(((shown.lower(), worth),), estimate(shown), words, words, kind, rare=False)
 
 
-def _pair(text: str, start: int, end: int, kind: LiteralKind, gap: _Gap) -> Atom:
-    """Make the atom of a key with its value: the value says what it does in any text, the key a share, since keys repeat."""
+def _pair(text: str, start: int, end: int) -> Said:
+    """Return what a key with its value says: the value what it does in any text, the key a share, since keys repeat."""
     mark = _PAIR_MARK.search(text, start, end)
     value = mark.end() if mark is not None else end
-    parts = _cut(text, start, end, (), " ")
-    forms = [(form, worth if part.start >= value else worth * _KEY_SHARE) for part in parts for form, worth in part.forms]
+    parts = Atoms()
+    starts = _starts(parts.cut(text, start, end, (), " "), start - 1)
+    shares = [1.0 if begin >= value else _KEY_SHARE for begin in starts]
+    forms = [(form, worth * share) for said, share in zip(parts.said, shares, strict=False) for form, worth in said.forms]
     if value < end and TELLING_KEY.search(text[start:value]):
         forms.append((text[value:end].lower(), _TELLING_VALUE_WORTH))
-    return Atom(start, end, max(1, len(forms)), tuple(forms), estimate(text[start:end]), *gap, kind)
+    words = max(1, len(forms))
+    return Said(tuple(forms), estimate(text[start:end]), words, words, LiteralKind.PAIR, rare=False)

@@ -1,10 +1,11 @@
 """The words of a page that its row in a directory is made of."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from memci.archive.summarizers.literals import LiteralKind
-from memci.archive.summarizers.passage import Atom
+from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
 from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word
 from memci.archive.summarizers.words import CJK
@@ -23,87 +24,90 @@ _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
 
-_Run = tuple[int, int, int, float]  # number of the passage, first atom, that after the last, worth
+_Run = tuple[int, int, float]  # first atom, that after the last, worth
 
 
-def row_words(passages: Sequence[Passage]) -> tuple[Word, ...]:
+def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """Return what tells most of a page for its tokens, in its order; of a long one how the user began, too.
 
     What stands together in a script without spaces is one word, and so is a value with the word before it.
     """
     words: list[Word] = []
-    factor = _UNSPACED_WORTH if _is_unspaced(passages) else 1.0
+    factor = _UNSPACED_WORTH if _is_unspaced(atoms) else 1.0
+    starts = [passage.places.start for passage in passages]
     before, end = -1, 0
-    for number, first, last, worth in _joined(passages):
+    for first, last, worth in _joined(atoms, passages):
+        number = bisect_right(starts, first) - 1
         passage = passages[number]
         lead = " "
         if number != before:
             others = passage.speaker != "user" and (before < 0 or passages[before].speaker == "user")
             lead = OTHERS if others else PASSAGE
         elif first == end:
-            lead = passage.atoms[first].gap or ""
-        text = shown(passage, [(first, last)])
+            lead = atoms.gaps[first][0] or ""
+        text = shown(atoms, first, last)
         if len(text) > 1:
             words.append((text, round(factor * worth, 3), lead))
             before, end = number, last
     return tuple(words)
 
 
-def _is_unspaced(passages: Sequence[Passage]) -> bool:
-    atoms = [(passage.text, atom) for passage in passages for atom in passage.atoms]
-    unspaced = sum(atom.cost for text, atom in atoms if _UNSPACED.match(text, atom.start))
-    return unspaced > _UNSPACED_SHARE * sum(atom.cost for _, atom in atoms)
+def _is_unspaced(atoms: Atoms) -> bool:
+    pairs = zip(atoms.texts, atoms.costs, strict=True)
+    return sum([cost for text, cost in pairs if not text.isascii() and _UNSPACED.match(text)]) > _UNSPACED_SHARE * sum(atoms.costs)
 
 
-def _joined(passages: Sequence[Passage]) -> Iterator[_Run]:
+def _joined(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
     """Yield what is chosen, in order; neighbours of a script without spaces, and what overlaps, as one."""
     run: _Run | None = None
-    for number, first, last, worth in sorted(_chosen(passages)):
-        if run is not None and run[0] == number:
-            gap = [atom.gap for atom in passages[number].atoms[run[2] : last]]
-            if first < run[2] or (len(gap) <= _NEAR and last - run[1] <= _MOST_ATOMS and _INNER.issuperset(gap)):
-                run = number, run[1], max(last, run[2]), run[3] + worth
-                continue
+    for first, last, worth in sorted(_chosen(atoms, passages)):
         if run is not None:
+            inner = atoms.gaps[run[1]][0] in _INNER and last - run[1] <= _NEAR and last - run[0] <= _MOST_ATOMS
+            if first < run[1] or (inner and _INNER.issuperset([gap for gap, _, _ in atoms.gaps[run[1] : last]])):
+                run = run[0], max(last, run[1]), run[2] + worth
+                continue
             yield run
-        run = number, first, last, worth
+        run = first, last, worth
     if run is not None:
         yield run
 
 
-def _chosen(passages: Sequence[Passage]) -> Iterator[_Run]:
+def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
     """Yield what tells most for its tokens, as much as there is room for."""
-    size = sum(atom.cost for passage in passages for atom in passage.atoms)
+    costs = atoms.costs
+    size = sum(costs)
     beginning = _BEGINNING_WORDS if size > _LONG_TOKENS else 0
-    found: list[tuple[float, int, int, float]] = []
-    for number, passage in enumerate(passages):
-        weight = _RESULT_WORTH if passage.speaker == "tool" else 1.0
-        for place, atom in enumerate(passage.atoms):
-            worth = atom.worth * weight
-            if passage.speaker == "user" and beginning > 0:
-                beginning -= atom.words
-                worth = max(worth, _BEGINNING_WORTH * atom.cost)
-            if worth > _LEAST_WORTH and not _is_key(passage, atom):
-                found.append((-worth / (atom.cost + 1), number, place, worth))
+    worths: list[float] = []
+    for passage in passages:
+        some = slice(passage.places.start, passage.places.stop)
+        found = atoms.worths[some]
+        if passage.speaker == "tool":
+            found = [worth * _RESULT_WORTH for worth in found]
+        elif passage.speaker == "call":  # what is only the name of an argument has its value behind it
+            found = [0.0 if after[:1] == "=" else worth for worth, after in zip(found, atoms.after[some], strict=True)]
+        elif passage.speaker == "user" and beginning > 0:
+            for number, place in enumerate(passage.places):
+                if beginning <= 0:
+                    break
+                beginning -= atoms.words[place]
+                found[number] = max(found[number], _BEGINNING_WORTH * costs[place])
+        worths += found
+    telling = [place for place, worth in enumerate(worths) if worth > _LEAST_WORTH]
+    densities = [-worth / (cost + 1) for worth, cost in zip(worths, costs, strict=True)]
     left = min(_TOKENS, _SHARE * size)
-    for _, number, place, worth in sorted(found):
-        left -= passages[number].atoms[place].cost
+    for place in sorted(telling, key=densities.__getitem__):
+        left -= costs[place]
         if left < 0:
             return
-        yield number, _owner(passages[number].atoms, place), place + 1, worth
+        yield _owner(atoms, place), place + 1, worths[place]
 
 
-def _is_key(passage: Passage, atom: Atom) -> bool:
-    """Return whether an atom is only the name of an argument, whose value stands behind it."""
-    return passage.speaker == "call" and passage.text[atom.end : atom.end + 1] == "="
-
-
-def _owner(atoms: Sequence[Atom], place: int) -> int:
+def _owner(atoms: Atoms, place: int) -> int:
     """Return the place of the word that a value belongs to, the nearest one before it that tells something; else its own."""
-    if atoms[place].kind in _VALUES:
-        for before in range(place - 1, max(place - 1 - _OWNER_ATOMS, -1), -1):
-            if atoms[before + 1].gap is None:
+    if atoms.kinds[place] in _VALUES:
+        for before in range(place - 1, place - 1 - _OWNER_ATOMS, -1):
+            if atoms.gaps[before + 1][0] is None:
                 break
-            if atoms[before].worth > _LEAST_WORTH and atoms[before].kind not in _VALUES:
+            if atoms.worths[before] > _LEAST_WORTH and atoms.kinds[before] not in _VALUES:
                 return before
     return place

@@ -1,14 +1,14 @@
 """Chooses which stretches of a page's words are worth their tokens."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import accumulate
+from itertools import compress, repeat
 
 import attrs
 
 from memci.archive.summarizers.literals import LiteralKind
-from memci.archive.summarizers.passage import Atom
+from memci.archive.summarizers.passage import Atoms
 
 JOIN, JOIN_TOKENS = " … ", 1.0  # what stands between two stretches that are no neighbours in the source
 _ASKING = frozenset("?？!！")
@@ -27,7 +27,7 @@ class Passage:
     entry: int  # number of its entry in the page, from 0
     speaker: str  # user, assistant, tool for a result, call for a call, or another role
     text: str
-    atoms: list[Atom]  # in order, their worth set
+    places: range  # of its atoms among those of the page
     opening: str  # what stands before it at the beginning of the line, such as "user: "
     following: str  # what stands before it after another passage of the same line
     closing: str
@@ -35,98 +35,104 @@ class Passage:
     opening_worth: float  # what the opening tells by itself, such as the name of a tool
 
 
-Stretch = tuple[int, int]  # neighbouring atoms that can be shown as one: the number of the first, and that after the last
+_Candidate = tuple[float, int, int, int]  # less worth a token, atom (-1 opens the passage), passage, whether others follow it
+Stretch = tuple[int, int]  # neighbouring atoms that can be shown as one: the place of the first, and that after the last
 
 
-def choose(passages: Sequence[Passage], room: float) -> list[list[Stretch] | None]:
+def choose(atoms: Atoms, passages: Sequence[Passage], room: float) -> list[list[Stretch] | None]:
     """Choose for each passage which stretches to show, together within *room* tokens; ``None`` for a passage that is left out.
 
     They have two words at least; a literal value may stand alone as long as most words of the page do not. Greedy by worth for
     each token, with a heap of upper bounds (the lazy form: Minoux, 1978). O(atoms · log atoms).
     """
-    chosen = _Choice(passages, room, loners=True).make()
-    pairs = zip(passages, chosen, strict=True)
-    sizes = [sum(atom.words for atom in passage.atoms[first:last]) for passage, each in pairs for first, last in each or ()]
-    alone = sum(size for size in sizes if size < _FEWEST_WORDS)
-    return chosen if 2 * alone <= sum(sizes) else _Choice(passages, room, loners=False).make()
+    chosen = _Choice(atoms, passages, room, loners=True).make()
+    sizes = [sum(atoms.words[first:last]) for each in chosen for first, last in each or ()]
+    alone = sum([size for size in sizes if size < _FEWEST_WORDS])
+    return chosen if 2 * alone <= sum(sizes) else _Choice(atoms, passages, room, loners=False).make()
 
 
-def shown(passage: Passage, stretches: Sequence[Stretch]) -> str:
-    """Write stretches out as they stand in the source, joined by ``JOIN``."""
-    texts = []
-    for first, last in stretches:
-        atoms = passage.atoms[first:last]
-        text = "".join([(atom.gap or "") + passage.text[atom.start : atom.end] for atom in atoms])
-        text = text.removeprefix(atoms[0].gap or "")
-        mark = passage.text[atoms[-1].end : atoms[-1].end + 1]
-        closes = mark in _ASKING or (mark in _CLOSING and _CLOSING[mark] in text)
-        texts.append(text + mark if closes else text)
-    return JOIN.join(texts)
+def shown(atoms: Atoms, first: int, last: int) -> str:
+    """Write neighbouring atoms out as they stand in their source."""
+    text = atoms.texts[first]
+    if last - first > 1:
+        text += "".join([(atoms.gaps[place][0] or "") + atoms.texts[place] for place in range(first + 1, last)])
+    mark = atoms.after[last - 1][:1]
+    return text + mark if mark in _ASKING or (mark in _CLOSING and _CLOSING[mark] in text) else text
 
 
 class _Choice:
     """One pass over the atoms of all passages, the most telling first, while there is room."""
 
-    def __init__(self, passages: Sequence[Passage], room: float, *, loners: bool) -> None:
+    def __init__(self, atoms: Atoms, passages: Sequence[Passage], room: float, *, loners: bool) -> None:
         self.passages = passages
         self.left = room
-        self.loners = loners
-        self.atoms = [atom for passage in passages for atom in passage.atoms]
         # What the gap before each atom costs; one more that is never taken stands at the end and, as Python counts, at place -1.
-        self.joins = [*[_APART if atom.gap is None else atom.gap_cost for atom in self.atoms], _APART]
-        self.costs = [atom.cost for atom in self.atoms]
-        self.worths = [atom.worth for atom in self.atoms]
-        self.taken = bytearray(len(self.atoms) + 1)
+        self.joins = [*[_APART if gap is None else cost for gap, cost, _ in atoms.gaps], _APART]
+        self.atoms = atoms
+        self.costs = atoms.costs
+        self.worths = atoms.worths
+        self.loners = loners
+        self.taken = bytearray(len(self.costs) + 1)
         self.is_open = bytearray(len(passages))
         self.is_shown = bytearray(len(passages))  # in part, beside its opening
-        self.bases = list(accumulate((len(passage.atoms) for passage in passages), initial=0))
         self.densities = [-worth / cost for worth, cost in zip(self.worths, self.costs, strict=True)]
-        self.heap: list[tuple[float, int, int]] = []  # less worth a token, atom (-1 opens the passage), passage
+        self.heap: list[_Candidate] = []
+        self.orders: list[Iterator[_Candidate]] = []  # the atoms of each passage, in that order; only the next one is in the heap
 
     def make(self) -> list[list[Stretch] | None]:
         whole = sum(self.costs) + sum([JOIN_TOKENS if join == _APART else join for join in self.joins[:-1]])
-        whole += sum([passage.opening_cost - (JOIN_TOKENS if passage.atoms else 0.0) for passage in self.passages])
+        whole += sum([passage.opening_cost - (JOIN_TOKENS if passage.places else 0.0) for passage in self.passages])
         if whole <= self.left:
-            self.taken[:-1] = b"\1" * len(self.atoms)
+            self.taken[:-1] = b"\1" * len(self.costs)
             self.is_open[:] = b"\1" * len(self.is_open)
         else:
             self._fill()
-        return [self._stretches(number) if self.is_open[number] else None for number in range(len(self.passages))]
+        pairs = zip(self.passages, self.is_open, strict=True)
+        return [self._stretches(passage.places) if is_open else None for passage, is_open in pairs]
 
-    def _stretches(self, number: int) -> list[Stretch]:
-        base, stop = self.bases[number : number + 2]
+    def _stretches(self, places: range) -> list[Stretch]:
         found: list[Stretch] = []
-        for place in range(base, stop):
-            if self.taken[place]:
-                goes_on = found and found[-1][1] == place - base and self.joins[place] != _APART
-                first = found.pop()[0] if goes_on else place - base
-                found.append((first, place - base + 1))
+        for place in compress(places, self.taken[places.start : places.stop]):
+            goes_on = found and found[-1][1] == place and self.joins[place] != _APART
+            found.append((found.pop()[0] if goes_on else place, place + 1))
         return found
 
     def _fill(self) -> None:
         """Take what tells most for its tokens, until nothing more fits."""
-        self.heap = [(self._opening_density(number), -1, number) for number in range(len(self.passages))]
-        heapify(self.heap)
+        heap = self.heap
+        for number, passage in enumerate(self.passages):
+            order = sorted(passage.places, key=self.densities.__getitem__)
+            self.orders.append(zip(map(self.densities.__getitem__, order), order, repeat(number), repeat(1)))
+            heap.append((self._opening_density(passage, order), -1, number, 0))
+        heapify(heap)
         misfits = 0
-        while self.heap and self.left >= 1 and misfits < _MISFITS:
-            bound, atom, number = heappop(self.heap)
+        while heap and self.left >= 1 and misfits < _MISFITS:
+            bound, atom, number, leads = heappop(heap)
+            if leads:
+                self._go_on(number)
             if atom < 0:
                 self._open(number)
             elif not self.taken[atom]:
                 first, last = self._span(atom)
                 cost = self._added(first, last)
-                density = -sum(self.worths[first:last]) / cost if cost > 0 else bound
+                worth = self.worths[first] if last - first == 1 else self.worths[first] + self.worths[first + 1]
+                density = -worth / cost if cost > 0 else bound
                 if cost > self.left:
                     misfits += 1
-                elif self.heap and density > self.heap[0][0]:
-                    heappush(self.heap, (density, atom, number))
+                elif heap and density > heap[0][0]:
+                    heappush(heap, (density, atom, number, 0))
                 else:
                     self._take(first, last, cost, number)
 
-    def _opening_density(self, number: int) -> float:
+    def _go_on(self, number: int) -> None:
+        """Put a passage's next atom into the heap."""
+        if candidate := next(self.orders[number], None):
+            heappush(self.heap, candidate)
+
+    def _opening_density(self, passage: Passage, order: Sequence[int]) -> float:
         """Return, negative, about the best worth a token of a passage's opening with its most telling atoms."""
-        worth, cost = -self.passages[number].opening_worth, self.passages[number].opening_cost
-        for place in sorted(range(*self.bases[number : number + 2]), key=self.densities.__getitem__):
+        worth, cost = -passage.opening_worth, passage.opening_cost
+        for place in order:
             if self.densities[place] * cost >= worth:
                 break
             worth -= self.worths[place]
@@ -138,26 +144,24 @@ class _Choice:
         if passage.opening_cost + (0 if passage.opening_worth else _SMALLEST) <= self.left:
             self.is_open[number] = 1
             self.left -= passage.opening_cost
-            first, last = self.bases[number : number + 2]
-            self.heap += [(self.densities[atom], atom, number) for atom in range(first, last)]
-            heapify(self.heap)
+            self._go_on(number)
 
     def _span(self, atom: int) -> Stretch:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""
-        this = self.atoms[atom]
-        before, after = self.joins[atom] != _APART, self.joins[atom + 1] != _APART
+        joins, taken, costs, worths = self.joins, self.taken, self.costs, self.worths
+        before, after = joins[atom] != _APART, joins[atom + 1] != _APART
         if (
-            this.words >= _FEWEST_WORDS
+            self.atoms.words[atom] >= _FEWEST_WORDS
             or not (before or after)
-            or (before and self.taken[atom - 1])
-            or (after and self.taken[atom + 1])
-            or (self.loners and this.kind not in _NO_LONERS)
+            or (before and taken[atom - 1])
+            or (after and taken[atom + 1])
+            or (self.loners and self.atoms.kinds[atom] not in _NO_LONERS)
         ):
             return atom, atom + 1
         if not (before and after):
             return (atom - 1, atom + 1) if before else (atom, atom + 2)
-        left = (this.worth + self.worths[atom - 1]) * (this.cost + self.costs[atom + 1] + self.joins[atom + 1])
-        right = (this.worth + self.worths[atom + 1]) * (this.cost + self.costs[atom - 1] + self.joins[atom])
+        left = (worths[atom] + worths[atom - 1]) * (costs[atom] + costs[atom + 1] + joins[atom + 1])
+        right = (worths[atom] + worths[atom + 1]) * (costs[atom] + costs[atom - 1] + joins[atom])
         return (atom - 1, atom + 1) if left > right else (atom, atom + 2)
 
     def _added(self, first: int, last: int) -> float:
@@ -182,4 +186,4 @@ class _Choice:
             if self.taken[beyond] and (cost := self._added(near, near + 1)) <= 0:
                 self._take(near, near + 1, cost, number)
             else:
-                heappush(self.heap, (self.densities[near], near, number))
+                heappush(self.heap, (self.densities[near], near, number, 0))

@@ -13,7 +13,9 @@ _PAIRED = (
 )
 # Python's \w leaves out the signs that belong to the letter before them: accents, Hebrew and Arabic points, Indic vowels.
 _SIGNS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
-_RUN = re.compile(f"([{_PAIRED}]+)|(?:[^\\W_{_PAIRED}]|[{_SIGNS}])+")
+_UNPAIRED = f"(?:[A-Za-z0-9]++|[^\\W_{_PAIRED}]|[{_SIGNS}])++"
+_RUN = re.compile(f"([{_PAIRED}]++)|{_UNPAIRED}")
+_SPACED_RUN, _PAIRED_RUN = re.compile(_UNPAIRED), re.compile(f"[{_PAIRED}]")
 _ASCII_RUN = re.compile("[a-z0-9]+")
 _NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
 
@@ -63,6 +65,10 @@ def words(text: str) -> list[str]:
     """
     if is_plain(text):
         return _ASCII_RUN.findall(text.lower())
+    if not _PAIRED_RUN.search(text):
+        found = [run.lower() for run in _SPACED_RUN.findall(text)]
+        if "".join(found).isascii():  # no word has another form: it is marks between them that are no ASCII
+            return found
     return [word for _, _, found in runs(text) for word in found]
 
 

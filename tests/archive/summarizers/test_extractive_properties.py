@@ -3,7 +3,7 @@
 import json
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memci.archive.summarizers import passage
 from memci.archive.summarizers.entries import flat
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
-from memci.archive.summarizers.passage import atoms
+from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import JOIN
 from memci.archive.summarizers.summary import Summary
 from memci.archive.summarizers.words import estimate, words
@@ -53,6 +53,14 @@ PAGES = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "system
 
 def summarize(page: list[dict[str, Any]], max_tokens: int) -> Summary:
     return ExtractiveSummarizer().summarize([facts(message) for message in page], max_tokens=max_tokens)
+
+
+def spans(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[tuple[int, int]]:
+    """Return start and end of the atoms of a text, in order and apart: what is cut is all of the text, and nothing twice."""
+    pieces = Atoms().cut(text, 0, len(text), units, "")
+    assert text == "".join(pieces)
+    bounds = list(accumulate(map(len, pieces), initial=0))
+    return list(zip(bounds[1:-1:2], bounds[2::2], strict=True))
 
 
 def texts_of(summary: Summary) -> Iterator[str]:
@@ -120,10 +128,9 @@ def test_lines_are_runs_of_the_source(text: str, max_tokens: int) -> None:
 def test_pairs_of_structured_data_stay_whole(items: list[tuple[str, str | int]]) -> None:
     """No atom of a JSON object reaches over the end of a key with its value, and none begins before one."""
     written = flat(json.dumps(dict(items), ensure_ascii=False))
-    found = atoms(written.text, written.pairs)
-    assert all(before.end <= after.start for before, after in pairwise(found))
+    found = spans(written.text, written.pairs)
     for start, end in written.pairs:
-        inside = [(atom.start, atom.end) for atom in found if atom.start < end and start < atom.end]
+        inside = [(first, last) for first, last in found if first < end and start < last]
         assert inside in ([], [(start, end)])
 
 
@@ -136,19 +143,17 @@ def test_a_page_that_fits_its_room_says_all_its_words(text: str) -> None:
 @given(TEXTS)
 def test_atoms_are_in_order_and_do_not_overlap(text: str) -> None:
     """The atoms of a text are stretches of it, in order and apart from each other."""
-    found = atoms(text)
-    assert all(0 <= atom.start < atom.end <= len(text) for atom in found)
-    assert all(before.end <= after.start for before, after in pairwise(found))
+    assert all(start < end for start, end in spans(text))
 
 
 def test_a_huge_text_is_read_at_both_ends_only() -> None:
     """Beyond a bound, a text ten times as long gives no more atoms to weigh."""
     text = ENGLISH * 300
-    assert 1.1 * len(atoms(text)) >= len(atoms(text * 10))
+    assert 1.1 * len(Atoms().add(text)) >= len(Atoms().add(text * 10))
     assert 2 * passage.READ_CHARACTERS < len(text)
 
 
 @pytest.mark.parametrize("unit", [ENGLISH, CHINESE, CODE, '{"id": 1},', "a", "一", '"', "((", "1-", "《", "a_b "])
 def test_atoms_grow_no_faster_than_the_text(unit: str) -> None:
     """Whatever the text repeats, ten times as much of it gives at most ten times as many atoms, and a few."""
-    assert 10 * len(atoms(unit * 30)) + 10 >= len(atoms(unit * 300))
+    assert 10 * len(Atoms().add(unit * 30)) + 10 >= len(Atoms().add(unit * 300))
