@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, ClassVar, TypeAlias
@@ -72,15 +73,17 @@ class ContentsEntry:
     @property
     def spans(self) -> tuple[Span, ...]:
         """What a directory may say of it."""
-        return tuple((page_number(self.index), *word) for word in self.words)
+        number = page_number(self.index)
+        return tuple([(number, *word) for word in self.words])
 
-    def render(self) -> str:
-        """Return the entry as the model reads it: a line that begins with the index, the others indented."""
+    def render(self, detail: Detail | None = None) -> str:
+        """Return the entry, in another *detail* too, as the model reads it: a line that begins with the index, the others indented."""
+        detail = detail or self.detail
         counts = f"{entries_text(self.entries)} · {tokens_text(self.tokens)}"
         recalls = f" · recalled {self.recall_count}×, last in turn {self.last_recall_turn}" if self.recall_count else ""
         head = f"[{self.index}] {one_line(self.title)} · {counts}{_said(self.first_at, self.last_at)}{recalls}"
-        brief = [one_line(self.summary)] if self.summary and self.detail is Detail.BRIEF else []
-        below = filter(None, map(one_line, self.lines)) if self.detail is Detail.FULL else brief
+        brief = [one_line(self.summary)] if self.summary and detail is Detail.BRIEF else []
+        below = filter(None, map(one_line, self.lines)) if detail is Detail.FULL else brief
         return "\n  ".join([head, *below])
 
     def to_mapping(self) -> dict[str, Any]:
@@ -124,7 +127,7 @@ class Directory:
     @property
     def listed(self) -> tuple[int, ...]:
         """The numbers of its pages that have a row, in order."""
-        return tuple(sorted({number for number, *_ in self.spans}))
+        return tuple(sorted({span[0] for span in self.spans}))
 
     def holds(self, number: int) -> bool:
         """Return whether a page of this number is in its ranges."""
@@ -149,7 +152,11 @@ class Directory:
         return attrs.evolve(left, spans=tuple(span for span in self.spans if left.holds(span[0])))
 
     def render(self) -> str:
-        """Return it as the model reads it: a line that begins with the index, then the rows of its pages."""
+        """Return it as the model reads it: a line that begins with the index, then the rows of its pages. Written once."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         heading = f"[{self.index}] {self.pages} {'page' if self.pages == 1 else 'pages'}{_said(self.first_at, self.last_at)}"
         unlisted = " · not listed, search_pages finds them" if self.unlisted else ""
         rows = (row(number, list(said)) for number, said in groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0)))
@@ -199,7 +206,7 @@ def row(number: int, spans: Sequence[Span]) -> str:
 
 def one_line(text: str) -> str:
     """Return the text with every run of line breaks and control characters as one space, and no controls of direction."""
-    return _BREAKS.sub(" ", _DIRECTION.sub("", text)).strip()
+    return text.strip() if text.isprintable() else _BREAKS.sub(" ", _DIRECTION.sub("", text)).strip()
 
 
 def entries_text(entries: int) -> str:

@@ -91,8 +91,11 @@ class Shrinking:
         self._limit = limit
         self._count = count
         self._has_pages = has_pages
-        said = {(span[0], word) for entry in entries for span in entry.spans for word in _told(span[1])[0]}
-        self._pages = Counter([word for _, word in said])  # how many say a word
+        self._pages = Counter[str]()  # how many say a word
+        for entry in entries:
+            for _, said in groupby(sorted(entry.spans, key=itemgetter(0)), itemgetter(0)):
+                self._pages.update({form for span in said for form in _told(span[1])[0]})
+        self._weights: dict[str, tuple[float, float]] = {}  # by what the worth of a word is divided, and its tokens
         pages = sum(entry.pages for entry in entries)
         self._terse = max(0, pages - FEW_PAGES) / MANY_TOKENS  # rows of many pages are short, so that more have one
         self._most_rows = max(MOST_ROWS, min(round(ROWS_SHARE * pages), LARGEST))
@@ -118,7 +121,7 @@ class Shrinking:
         packs: list[list[Item]] = []
         rows, end = 0, 0
         for item in loose:
-            new = len({number for number, *_ in spans[item.index]})
+            new = len({span[0] for span in spans[item.index]})
             goes_on = packs and not isinstance(item, Directory) and rows + new <= self._most_rows
             if packs and (goes_on or item.covers[0][0] < end):
                 packs[-1].append(item)
@@ -169,13 +172,17 @@ class Shrinking:
 
     def _weighed(self, spans: Iterable[Span]) -> Iterator[_Weighed]:
         """Yield the words of each page with what they are worth and their tokens, as estimated."""
+        known = self._weights
         for _, said in groupby(spans, itemgetter(0)):
             page = []
             for span in said:
-                forms, cost = _told(span[1])
-                pages = min([self._pages[form] for form in forms], default=1)
-                page.append((span, span[2] / pages**RARER if pages > 1 else span[2], cost))
+                rarity, cost = known.get(span[1]) or known.setdefault(span[1], self._weight(span[1]))
+                page.append((span, span[2] / rarity, cost))
             yield _tersely(page, self._terse) if self._terse else page
+
+    def _weight(self, text: str) -> tuple[float, float]:
+        forms, cost = _told(text)
+        return max(1, min([self._pages[form] for form in forms], default=1)) ** RARER, cost
 
     def _priced(self, spans: Iterable[Span], price: float) -> tuple[Span, ...]:
         """Return the words that are worth a price, of pages whose row is worth it."""

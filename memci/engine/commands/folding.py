@@ -188,7 +188,7 @@ def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int
         first_at=first_at,
         last_at=last_at,
     )
-    shown = {detail: core.counter.count(attrs.evolve(entry, detail=detail).render()) + 1 for detail in Detail}
+    shown = {detail: core.counter.count(entry.render(detail)) + 1 for detail in Detail}
     smaller = (detail for detail in Detail if shown[detail] < page.tokens)
     return attrs.evolve(entry, shown_tokens=shown, detail=next(smaller, Detail.BARE))
 
