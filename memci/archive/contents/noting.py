@@ -93,6 +93,19 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
     return found
 
 
+def latest_kinds(message: Message) -> frozenset[Kind]:
+    """Return the kinds of ``LATEST`` of which a message's calls have notes. O(its size)."""
+    found = set()
+    for part in parts(message.value()):
+        if part.call is not None:
+            arguments = described_value(_read(part.call.arguments), "")
+            if _items(arguments) is not None:
+                found.add(Kind.ITEM)
+            elif _command(arguments):
+                found.add(Kind.COMMAND)
+    return frozenset(found)
+
+
 def _touched(arguments: Any) -> dict[tuple[Kind, str], float]:  # noqa: ANN401 (JSON)
     """Return what the arguments of a call name, with what each counts for."""
     names: dict[tuple[Kind, str], float] = {}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -134,7 +135,7 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
         stop = match.start(1) + len(kept)
         kept = kept if kept.startswith(_PATH_STARTS) else kept.lstrip(_EDGE)
         is_tag = kept[:1] == "/" and text[match.start(1) - 1 : match.start(1)] == "<"
-        kind = None if is_tag or len(kept) < _SHORTEST_TOKEN else _kind(kept)
+        kind = None if is_tag or len(kept) < _SHORTEST_TOKEN else _kind(kept[: _LONGEST_TOKEN + 1])
         if kind is not None:
             yield Literal(stop - len(kept), stop, kind)
 
@@ -170,6 +171,7 @@ def _without_sentence_end(url: str) -> str:
     return url[:end]
 
 
+@lru_cache(maxsize=4_000)
 def _kind(token: str) -> LiteralKind | None:  # noqa: PLR0911 (a table of rules, the first that fits)
     digits = _DIGIT.search(token) is not None
     if len(token) > _LONGEST_TOKEN:

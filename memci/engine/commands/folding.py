@@ -7,7 +7,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Item, one_line
 from memci.archive.contents.shrink import shrink
-from memci.archive.contents.working_set import LATEST, WorkingSet, as_values, render
+from memci.archive.contents.working_set import Kind, WorkingSet, as_values, render
 from memci.archive.summarizers.summary import Summary, plain_words
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
@@ -231,14 +231,16 @@ def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collect
 
 def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
     """Return what the working set takes from pages that fold, and what it shows then: no command or item that is not the last."""
-    from memci.archive.contents.noting import notes_of  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.contents.noting import latest_kinds, notes_of  # noqa: PLC0415 (compiles many patterns)
 
     state, gone = core.state, {page.index for page in folded}
     clock = state.working.clock + sum(map(len, folded))
     notes = notes_of(((page.index, node.message) for page in folded for node in page.nodes()), state.working.clock)
     made = WorkingSet().noted(clock, notes)
-    left = (node.message for page in state.active.pages() if page.index not in gone for node in page.nodes())
-    newer = {note.kind for note in notes_of((("", message) for message in left if message.calls), clock)}.intersection(LATEST)
+    newer: set[Kind] = set()
+    for node in (node for page in state.active.pages() if page.index not in gone for node in page.nodes() if node.message.calls):
+        node.brings = latest_kinds(node.message) if node.brings is None else node.brings
+        newer.update(map(Kind, node.brings))
     most = min(MOST_WORKING_TOKENS, int(WORKING_SHARE * limit))
     shown = state.working.noted(clock, made.notes).chosen(most, core.counter.count, newer)
     while (tokens := core.count(state.wire.block(render(shown))) if shown else 0) > most:
