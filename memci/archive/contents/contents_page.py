@@ -77,7 +77,7 @@ class ContentsEntry:
         return tuple([(number, *word) for word in self.words])
 
     def render(self, detail: Detail | None = None) -> str:
-        """Return the entry as the model reads it, in its detail or another: a line that begins with the index, others indented."""
+        """Return the entry as the model reads it, in any detail: a line that begins with the index, the others indented."""
         detail = detail or self.detail
         counts = f"{entries_text(self.entries)} · {tokens_text(self.tokens)}"
         recalls = f" · recalled {self.recall_count}×, last in turn {self.last_recall_turn}" if self.recall_count else ""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from memci.archive.contents.noting import latest_kinds
 from memci.archive.contents.working_set import render
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.commands.folding import MOST_WORKING_TOKENS
@@ -11,6 +12,7 @@ from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.sessions import open_session
 from tests.engine.wire import Value, assistant, calling, result, system, user
+from tests.python_calls import python_calls
 
 
 def work(number: int) -> list[Value]:
@@ -61,6 +63,13 @@ def test_it_takes_no_more_than_it_may(names: int) -> None:
     session.extend([user("and on"), assistant("yes"), user("z")])
     session.fold("all")
     assert 0 < session.window().breakdown["working"] <= MOST_WORKING_TOKENS
+
+
+def test_calls_in_view_are_read_once() -> None:
+    """However often pages fold, what the calls of messages that stay in view bring is read once a message."""
+    session = at_work()
+    calls = python_calls(lambda: [session.fold(f"usr-{number}") for number in (2, 3, 4)])
+    assert 7 == calls[latest_kinds.__code__]  # of usr-3 to usr-9
 
 
 def test_a_command_before_one_in_view_is_not_the_last() -> None:

@@ -1,0 +1,47 @@
+"""What a summary costs, in calls of Python functions: most of its words are handled many at a time."""
+
+from memci.archive.contents.noting import notes_of
+from memci.archive.summarizers import passage
+from memci.archive.summarizers.extractive import ExtractiveSummarizer
+from memci.archive.summarizers.passage import Atoms
+from memci.messages.formats.openai import facts
+from tests.python_calls import python_calls
+
+WORDS = "the late invoice of the northern office was sent to another supplier by hand, so they want it back before winter. "
+MOST_CALLS_A_WORD = 5.5
+
+
+def page(words: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": words}, {"role": "assistant", "content": words[::-1] + words * 4}]
+
+
+def test_a_page_costs_a_few_calls_a_word() -> None:
+    """All of a summary, lines and row and title together, takes five calls a word, once the words were met."""
+    messages = [facts(value) for value in page(WORDS)]
+    ExtractiveSummarizer().summarize(messages, max_tokens=52)
+    words = sum(len(value["content"].split()) for value in page(WORDS))
+    calls = python_calls(lambda: ExtractiveSummarizer().summarize(messages, max_tokens=52))
+    assert calls.total() <= MOST_CALLS_A_WORD * words
+
+
+def test_each_text_of_a_page_is_cut_once() -> None:
+    """Title, keywords, row, lines and the rest share the pieces into which a text was cut."""
+    messages = [facts(value) for value in page(WORDS)]
+    calls = python_calls(lambda: ExtractiveSummarizer().summarize(messages, max_tokens=52))
+    assert len(messages) == calls[Atoms.cut.__code__] == calls[passage.literals.__code__]
+
+
+def test_cutting_costs_no_call_a_word() -> None:
+    """Words that were met before are cut without a call for each: ten times as many take no more."""
+    Atoms().add(WORDS)
+    once, often = (python_calls(lambda text=text: Atoms().add(text)).total() for text in (WORDS, WORDS * 10))
+    assert once >= often
+
+
+def test_plain_words_cost_the_working_set_no_call() -> None:
+    """The working set passes over plain words: ten times as many take no more calls."""
+    once, often = (
+        python_calls(lambda text=text: notes_of([("usr-1", facts({"role": "assistant", "content": text}))], 0)).total()
+        for text in (WORDS, WORDS * 10)
+    )
+    assert once >= often
