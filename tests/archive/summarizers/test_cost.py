@@ -1,5 +1,7 @@
 """What a summary costs, in calls of Python functions: most of its words are handled many at a time."""
 
+from functools import partial
+
 from memci.archive.contents.noting import notes_of
 from memci.archive.summarizers import passage
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
@@ -34,14 +36,11 @@ def test_each_text_of_a_page_is_cut_once() -> None:
 def test_cutting_costs_no_call_a_word() -> None:
     """Words that were met before are cut without a call for each: ten times as many take no more."""
     Atoms().add(WORDS)
-    once, often = (python_calls(lambda text=text: Atoms().add(text)).total() for text in (WORDS, WORDS * 10))
+    once, often = (python_calls(partial(Atoms().add, text)).total() for text in (WORDS, WORDS * 10))
     assert once >= often
 
 
 def test_plain_words_cost_the_working_set_no_call() -> None:
     """The working set passes over plain words: ten times as many take no more calls."""
-    once, often = (
-        python_calls(lambda text=text: notes_of([("usr-1", facts({"role": "assistant", "content": text}))], 0)).total()
-        for text in (WORDS, WORDS * 10)
-    )
-    assert once >= often
+    once, often = ([("usr-1", facts({"role": "assistant", "content": text}))] for text in (WORDS, WORDS * 10))
+    assert python_calls(partial(notes_of, once, 0)).total() >= python_calls(partial(notes_of, often, 0)).total()
