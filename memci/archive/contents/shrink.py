@@ -117,7 +117,7 @@ class Shrinking:
         kept = self._kept()
         price = next((entry.price for entry in reversed(self.entries) if isinstance(entry, Directory)), 0.0) or LOWEST_PRICE
         loose = [entry for entry in self.entries if entry.index not in kept]
-        spans = {each.index: each.spans if isinstance(each, Directory) else self._priced(each.spans, price) for each in loose}
+        spans = {each.index: each.spans if isinstance(each, Directory) else _priced(self._weighed(each.spans), price) for each in loose}
         packs: list[list[Item]] = []
         rows, end = 0, 0
         for item in loose:
@@ -153,22 +153,25 @@ class Shrinking:
         The oldest directories have the new price first: where pages are alike, it is not all of their rows that go at once.
         """
         price = min((entry.price for entry in self._directories()), default=0.0)
-        while self.total > goal and (spans := [span for entry in self._directories() for span in entry.spans]):
-            weighed = list(self._weighed(spans))
-            most = sum(cost for page in weighed for _, _, cost in page) * goal / self.total
+        while self.total > goal:
+            weighed = {entry.index: list(self._weighed(entry.spans)) for entry in self._directories()}
+            pages = [page for each in weighed.values() for page in each]
+            if not pages:
+                return
+            most = sum([cost for page in pages for _, _, cost in page]) * goal / self.total
             steps = [price * PRICE_STEP**step for step in range(1, _MOST_STEPS)]
-            price = steps[bisect_left(steps, -most, hi=_MOST_STEPS - 2, key=partial(self._estimated, weighed))]
+            price = steps[bisect_left(steps, -most, hi=_MOST_STEPS - 2, key=partial(self._estimated, pages))]
             for place, entry in enumerate(self.entries):
                 if isinstance(entry, Directory) and entry.price < price and self.total > goal:
-                    self.entries[place] = self._at(price, entry)
+                    self.entries[place] = self._at(price, entry, weighed[entry.index])
             self._merge()
 
     def _directories(self) -> list[Directory]:
         return [entry for entry in self.entries if isinstance(entry, Directory)]
 
-    def _estimated(self, weighed: Iterable[_Weighed], price: float) -> float:
+    def _estimated(self, pages: Iterable[_Weighed], price: float) -> float:
         """Return, negative, about how many tokens rows have at a price."""
-        return -sum(cost for page in weighed for _, _, cost in _worth_it(page, price))
+        return -sum([cost for page in pages for _, _, cost in _worth_it(page, price)])
 
     def _weighed(self, spans: Iterable[Span]) -> Iterator[_Weighed]:
         """Yield the words of each page with what they are worth and their tokens, as estimated."""
@@ -184,12 +187,8 @@ class Shrinking:
         forms, cost = _told(text)
         return max(1, min([self._pages[form] for form in forms], default=1)) ** RARER, cost
 
-    def _priced(self, spans: Iterable[Span], price: float) -> tuple[Span, ...]:
-        """Return the words that are worth a price, of pages whose row is worth it."""
-        return tuple(span for page in self._weighed(spans) for span in _led(page, _worth_it(page, price)))
-
-    def _at(self, price: float, directory: Directory) -> Directory:
-        spans = self._priced(directory.spans, price)
+    def _at(self, price: float, directory: Directory, pages: Iterable[_Weighed]) -> Directory:
+        spans = _priced(pages, price)
         directory = attrs.evolve(directory, spans=spans, price=price, unlisted=not spans)
         return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
 
@@ -268,10 +267,15 @@ def _tersely(page: _Weighed, factor: float) -> _Weighed:
     return [(span, left[place], cost) for place, (span, _, cost) in enumerate(page)]
 
 
+def _priced(pages: Iterable[_Weighed], price: float) -> tuple[Span, ...]:
+    """Return the words that are worth a price, of pages whose row is worth it."""
+    return tuple([span for page in pages for span in _led(page, _worth_it(page, price))])
+
+
 def _worth_it(page: _Weighed, price: float) -> _Weighed:
     """Return the words of a page that are worth a price for each of their tokens; none where they do not repay their row's."""
     kept = [each for each in page if each[1] >= price * each[2]]
-    return kept if sum(worth - price * cost for _, worth, cost in kept) >= price * ROW_TOKENS else []
+    return kept if sum([worth - price * cost for _, worth, cost in kept]) >= price * ROW_TOKENS else []
 
 
 def _led(page: _Weighed, kept: _Weighed) -> Iterator[Span]:

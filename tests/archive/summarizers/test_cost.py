@@ -3,8 +3,8 @@
 from functools import partial
 
 from memci.archive.contents.noting import notes_of
-from memci.archive.summarizers import passage
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
+from memci.archive.summarizers.literals import literals
 from memci.archive.summarizers.passage import Atoms
 from memci.messages.formats.openai import facts
 from tests.python_calls import python_calls
@@ -30,7 +30,7 @@ def test_each_text_of_a_page_is_cut_once() -> None:
     """Title, keywords, row, lines and the rest share the pieces into which a text was cut."""
     messages = [facts(value) for value in page(WORDS)]
     calls = python_calls(lambda: ExtractiveSummarizer().summarize(messages, max_tokens=52))
-    assert len(messages) == calls[Atoms.cut.__code__] == calls[passage.literals.__code__]
+    assert len(messages) == calls[Atoms.cut.__code__] == calls[literals.__code__]
 
 
 def test_cutting_costs_no_call_a_word() -> None:
