@@ -117,7 +117,8 @@ class Shrinking:
         kept = self._kept()
         price = next((entry.price for entry in reversed(self.entries) if isinstance(entry, Directory)), 0.0) or LOWEST_PRICE
         loose = [entry for entry in self.entries if entry.index not in kept]
-        spans = {each.index: each.spans if isinstance(each, Directory) else _priced(self._weighed(each.spans), price) for each in loose}
+        priced = {each.index: _priced(self._weighed(each.spans), price) for each in loose if isinstance(each, ContentsEntry)}
+        spans = {each.index: each.spans for each in loose if isinstance(each, Directory)} | priced
         packs: list[list[Item]] = []
         rows, end = 0, 0
         for item in loose:

@@ -53,8 +53,8 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
 
 
 def _is_unspaced(atoms: Atoms) -> bool:
-    pairs = zip(atoms.texts, atoms.costs, strict=True)
-    return sum([cost for text, cost in pairs if not text.isascii() and _UNSPACED.match(text)]) > _UNSPACED_SHARE * sum(atoms.costs)
+    costs = [cost for text, cost in zip(atoms.texts, atoms.costs, strict=True) if not text.isascii() and _UNSPACED.match(text)]
+    return sum(costs) > _UNSPACED_SHARE * sum(atoms.costs)
 
 
 def _joined(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
