@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help bench growth quality conformance demo test torture check lint types contracts package-test coverage format clean
+.PHONY: help bench bench-peers growth quality conformance demo test torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -91,6 +91,22 @@ quality: $(BIN)/.installed-dev ## how good windows are, on the conversations in 
 	mkdir -p $(dir $(QUALITY_JSON))
 	$(BIN)/memci bench quality $(QUALITY_SETS) --json $(QUALITY_JSON) --picture $(QUALITY_JSON:.json=.svg)
 	$(BIN)/python -m benchmarks.quality.tables $(QUALITY_JSON)
+
+# Each peer is installed as its file of pins says, in an environment of its own below .benchmarks/peers; PEERS chooses among them,
+# as in PEERS="agents strands". PEER_TURNS are the lengths of the histories.
+PEERS ?= $(basename $(notdir $(wildcard benchmarks/peers/pins/*.txt)))
+PEER_TURNS := 1000,10000
+PEER_JSON := .benchmarks/peers.json
+
+.benchmarks/peers/%/.installed: benchmarks/peers/pins/%.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	PIP_CONSTRAINT= $(@D)/bin/python -m pip install -qq --requirement $<
+	touch $@
+
+bench-peers: $(BIN)/.installed $(PEERS:%=.benchmarks/peers/%/.installed) ## what turns cost beside other libraries; ten minutes
+	$(BIN)/python -m benchmarks.peers.runner --turns $(PEER_TURNS) --json $(PEER_JSON)
+	$(BIN)/memci bench peers $(PEER_JSON)
 
 format: $(BIN)/.installed-dev ## let ruff write what it can
 	$(BIN)/ruff check --fix .

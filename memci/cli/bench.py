@@ -1,4 +1,4 @@
-"""``memci bench quality``: how good windows are on conversations of yours."""
+"""``memci bench``: how good windows are on conversations of yours, and what turns cost beside other libraries."""
 
 import os
 from pathlib import Path
@@ -46,11 +46,11 @@ def quality(  # noqa: PLR0913 (the options of a command)
     come back. docs/quality.md says how each figure is made.
     """
     # These load a database and what makes processes.
-    from memci.quality import report  # noqa: PLC0415 (as said)
     from memci.quality.catalogue import MEMCI, engines  # noqa: PLC0415 (as said)
     from memci.quality.conversation import read_set  # noqa: PLC0415 (as said)
     from memci.quality.measuring import BUDGETS, Cache, measure  # noqa: PLC0415 (as said)
     from memci.quality.playing import COUNTER  # noqa: PLC0415 (as said)
+    from memci.quality.reports import windows as report  # noqa: PLC0415 (as said)
 
     _check_outputs({"--json": json, "--picture": picture}, paths if config is None else [*paths, config])
     known = engines(Config() if config is None else Config.from_file(config))
@@ -73,6 +73,39 @@ def quality(  # noqa: PLR0913 (the options of a command)
         output.show(["", heading, Table(report.CATEGORY_COLUMNS, found)])
     if not all(row.played.faults.ok for row in rows if row.engine == MEMCI):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def peers(
+    result: Annotated[Path, Argument(metavar="FILE", help="What `make bench-peers` wrote.")],
+    *,
+    picture: Annotated[Path | None, Option(metavar="FILE", help="Draw what a turn costs as its history grows, as SVG.")] = None,
+) -> None:
+    """Show what memci's turns cost beside other libraries, and what each of them loses, in a result of `make bench-peers`.
+
+    At the end stands all in which another one is better than the memci that keeps as much, as a share of memci's figure.
+    docs/benchmarks.md says how each figure is made.
+    """
+    from memci.quality.reports import peers as report  # noqa: PLC0415 (loaded when it is asked for)
+
+    _check_outputs({"--picture": picture}, [result])
+    try:
+        found = codec.decode(result.read_bytes())
+        rows = report.rows_of(found)
+        won = list(report.better(found, rows))
+    except OSError as error:
+        refuse(f"{result}: cannot be read: {error.strerror}", ExitCode.STORE)
+    except (ValueError, KeyError, TypeError):
+        refuse(f"{result}: is no result of make bench-peers")
+    for heading, part in report.parts_of(rows):
+        for of, measures in report.TABLES.items():
+            if lines := report.table(measures, part):
+                output.show([Heading(f"{heading}: {of}"), Table(lines[0], lines[1:]), ""])
+    if ratios := list(report.ratios(rows)):
+        output.show([Heading("ratios, at the longest chat"), Table(("figure", "of", "ratio#"), ratios), ""])
+    output.show([Heading("in what others are better, as a share of memci's figure"), Table(("work", "peer", "better in"), won)])
+    output.show(["", *report.problems(rows)])
+    if picture is not None:
+        _write(picture, report.draw(rows).encode())
 
 
 def _chosen(known: "dict[str, EngineSpec]", names: list[str]) -> "list[EngineSpec]":

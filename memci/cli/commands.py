@@ -60,9 +60,11 @@ def _app() -> typer.Typer:
     app.callback()(_options)
     app.command()(chat.chat)
     app.command()(replay.replay)
-    benches = typer.Typer(help="Measure what memci does on conversations of yours.", no_args_is_help=True)
+    benches = typer.Typer(
+        help="Measure what memci does, on conversations of yours and beside other libraries.", no_args_is_help=True
+    )
     benches.command()(bench.quality)
-    benches.callback()(lambda: None)  # a group, though of one command as yet
+    benches.command()(bench.peers)
     app.add_typer(benches, name="bench")
     for command in _COMMANDS:
         app.command()(command)

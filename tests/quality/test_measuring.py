@@ -23,7 +23,7 @@ from memci.quality.engines import EngineSpec
 from memci.quality.evidence import with_foreign
 from memci.quality.measuring import Cache, Row, code_hash, measure
 from memci.quality.played import Calls, Evidence, Faults, Needs, Played, Recall
-from memci.quality.report import FIGURES, category_rows, draw, figures
+from memci.quality.reports.windows import FIGURES, category_rows, draw, figures
 from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 

@@ -1,6 +1,5 @@
 """What was measured, as rows of tables, as JSON, and as a picture in SVG: what a call costs, against what it shows."""
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,6 +12,7 @@ from memci.engine.settings.config import Prices
 from memci.quality.conversation import KINDS
 from memci.quality.measuring import Row
 from memci.quality.played import Played
+from memci.quality.reports import svg
 
 NOTHING = "-"  # stands where an engine has nothing to measure
 PRICES = Prices()  # of tokens that are written to a provider's cache, and read from it; a plain token costs 1
@@ -22,12 +22,8 @@ _HEIGHTS = {  # figures that a panel shows upwards: the first that there is
     "file_needs": "of the files that were needed next, shown",
     "verbatim_tokens": "verbatim tokens a call, once outgrown",
 }
-_COLOURS = ("#c2410c", "#64748b", "#2563eb", "#0891b2", "#16a34a", "#9333ea", "#b45309", "#be185d")
-_INK, _FAINT, _GRID = "#1e293b", "#64748b", "#e2e8f0"
 _WIDTH, _HEIGHT = 440, 300  # of a panel, in pixels, as all sizes here
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 16, 40, 46
-_LEGEND_LINE = 18
-_FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 _RADII = (3.0, 7.0)
 _MARGIN = 1.15  # a little room around the outermost points
 
@@ -137,26 +133,19 @@ def draw(rows: Sequence[Row]) -> str:
     or of the conversation word for word. Hollow dots were over their budget; one above all others stands at the edge.
     """
     panels = list(dict.fromkeys(row.set for row in rows))
-    colours = dict(zip(dict.fromkeys(row.engine for row in rows), itertools.cycle(_COLOURS), strict=False))
+    colours = svg.colours(row.engine for row in rows)
     budgets = sorted({row.budget for row in rows})
     columns = min(len(panels), 2)
-    above = _LEGEND_LINE * (len(colours) + 1) + 8
+    above = svg.LEGEND_LINE * (len(colours) + 1) + 8
     width, height = columns * _WIDTH, above + math.ceil(len(panels) / columns) * _HEIGHT
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
-        f'<g font-family="{_FONT}" font-size="11">',
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-    ]
-    for number, (engine, colour) in enumerate(colours.items(), start=1):
-        parts.append(f'<circle cx="{_LEFT}" cy="{number * _LEGEND_LINE}" r="5" fill="{colour}"/>')
-        parts.append(_text(_LEFT + 10, number * _LEGEND_LINE + 4, engine, _INK))
+    parts = [*svg.legend(colours, _LEFT)]
     words = f"budgets of {budgets[0]:,} (small dots) to {budgets[-1]:,} tokens (large); hollow: over budget"
-    parts.append(_text(_LEFT - 5, above - 4, words))
+    parts.append(svg.text(_LEFT - 5, above - 4, words))
     for number, name in enumerate(panels):
         left, top = number % columns * _WIDTH, above + number // columns * _HEIGHT
         panel = _panel(name, [row for row in rows if row.set == name], colours, budgets)
         parts += [f'<g transform="translate({left} {top})">', *panel, "</g>"]
-    return "\n".join([*parts, "</g>", "</svg>", ""])
+    return svg.document(width, height, parts)
 
 
 def _panel(name: str, rows: Sequence[Row], colours: Mapping[str, str], budgets: Sequence[int]) -> Iterator[str]:
@@ -165,35 +154,30 @@ def _panel(name: str, rows: Sequence[Row], colours: Mapping[str, str], budgets: 
     height = next((name for name in _HEIGHTS if any(found[name] is not None for _, found in shown)), "verbatim_tokens")
     share = height != "verbatim_tokens"
     points = [(found["cost_per_call"] or 0.0, value, row) for row, found in shown if (value := found[height]) is not None]
-    yield _text(_LEFT, 26, name, _INK, more='font-size="13" font-weight="600"')
-    yield _text(right, 26, _HEIGHTS[height], anchor="end")
+    yield svg.text(_LEFT, 26, name, svg.INK, more='font-size="13" font-weight="600"')
+    yield svg.text(right, 26, _HEIGHTS[height], anchor="end")
     if not points:
-        yield _text(_LEFT, _TOP + 20, "no conversation outgrew a budget")
+        yield svg.text(_LEFT, _TOP + 20, "no conversation outgrew a budget")
         return
     low, high = min(x for x, _, _ in points) / _MARGIN, max(x for x, _, _ in points) * _MARGIN
     within = [y for _, y, row in points if not row.played.faults.over_budget]
     top = 1.0 if share else _round_top(max(within or [y for _, y, _ in points]))
     for step in range(5):
         value, y = top * step / 4, bottom - (bottom - _TOP) * step / 4
-        yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="{_GRID}"/>'
-        yield _text(_LEFT - 8, y + 4, f"{value:.0%}" if share else f"{value:,.0f}", anchor="end")
-    ticks = (first * 10**power for power in range(8) for first in (1, 2, 5))
-    for value in (tick for tick in ticks if low <= tick <= high):
-        x = _across(value, low, high)
-        yield f'<line x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{_GRID}"/>'
-        yield _text(x, bottom + 16, f"{value:,.0f}", anchor="middle")
-    yield _text((_LEFT + right) / 2, bottom + 34, "cost a call, in tokens of plain input", anchor="middle")
+        yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="{svg.GRID}"/>'
+        yield svg.text(_LEFT - 8, y + 4, f"{value:.0%}" if share else f"{value:,.0f}", anchor="end")
+    for value in svg.ticks(low, high):
+        x = svg.across(value, low, high, _LEFT, right)
+        yield f'<line x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{svg.GRID}"/>'
+        yield svg.text(x, bottom + 16, f"{value:,.0f}", anchor="middle")
+    yield svg.text((_LEFT + right) / 2, bottom + 34, "cost a call, in tokens of plain input", anchor="middle")
     for engine, colour in colours.items():
         places = [
-            (_across(x, low, high), bottom - (bottom - _TOP) * min(y / top, 1.0), row)
+            (svg.across(x, low, high, _LEFT, right), bottom - (bottom - _TOP) * min(y / top, 1.0), row)
             for x, y, row in points
             if row.engine == engine
         ]
         yield from _line(places, colour, budgets)
-
-
-def _text(x: float, y: float, words: str, colour: str = _FAINT, *, anchor: str = "start", more: str = "") -> str:  # noqa: PLR0913 (of one element)
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" {more}>{escape(words)}</text>'
 
 
 def _line(places: Sequence[tuple[float, float, Row]], colour: str, budgets: Sequence[int]) -> Iterator[str]:
@@ -215,7 +199,3 @@ def _round_top(most: float) -> float:
     """Return the least number above *most* whose quarters are round."""
     power = 10.0 ** math.floor(math.log10(max(most, 1.0)))
     return next(first * power for first in (1, 2, 4, 8, 10, 20) if first * power > most)
-
-
-def _across(value: float, low: float, high: float) -> float:
-    return _LEFT + (_WIDTH - _RIGHT - _LEFT) * math.log(value / low) / math.log(high / low)

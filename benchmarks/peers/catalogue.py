@@ -1,0 +1,65 @@
+"""The peers, by name: where each is installed, how it is opened, and what its figures hold."""
+
+import attrs
+
+
+@attrs.frozen
+class PeerSpec:
+    """A peer in one of its variants.
+
+    Attributes:
+        module: The driver, in ``benchmarks.peers.drivers``.
+        option: What it is opened with.
+        environment: Where it is installed: a file of ``benchmarks/peers/pins``; ``None`` for that of memci.
+        beside: Which memci keeps its messages as safe.
+        note: What it keeps, and what it does not do.
+    """
+
+    module: str
+    option: str
+    environment: str | None
+    beside: str
+    note: str
+
+
+FLUSH, FSYNC, MEMORY = "memci, flush", "memci, fsync", "memci, memory"
+
+PEERS = {
+    FLUSH: PeerSpec(
+        "memci_session",
+        "flush",
+        None,
+        FLUSH,
+        "journal, page files and search index in files, given to the system and not synced; counts, folds, summarises",
+    ),
+    FSYNC: PeerSpec("memci_session", "fsync", None, FSYNC, "the same, synced to the disk before an append returns"),
+    MEMORY: PeerSpec("memci_session", "memory", None, MEMORY, "the same in memory: gone with the process"),
+    "sqlite3, NORMAL": PeerSpec(
+        "sqlite_table",
+        "NORMAL",
+        None,
+        FLUSH,
+        "one table, WAL, synced at checkpoints only; tokens known beforehand; newest messages",
+    ),
+    "sqlite3, FULL": PeerSpec("sqlite_table", "FULL", None, FSYNC, "the same, each transaction synced"),
+    "sqlite3, FTS5": PeerSpec(
+        "sqlite_table", "FTS5", None, FLUSH, "as NORMAL, with a full-text index of messages in the same transaction"
+    ),
+    "list, characters": PeerSpec(
+        "plain_list", "characters", None, MEMORY, "a list in memory; newest messages, four characters a token; no search"
+    ),
+    "list, o200k": PeerSpec("plain_list", "o200k_base", None, MEMORY, "the same, each message counted once with o200k_base"),
+    "OpenAI Agents SDK, limit": PeerSpec(
+        "agents_session", "limit", "agents", FSYNC, "SQLiteSession in a file, WAL FULL; the newest 74 items; no budget, no search"
+    ),
+    "OpenAI Agents SDK, all": PeerSpec(
+        "agents_session", "all", "agents", FSYNC, "the same as it is by default: the whole history at every call"
+    ),
+    "Strands, files": PeerSpec(
+        "strands_session",
+        "",
+        "strands",
+        FLUSH,
+        "a file a message, renamed into place and not synced; a sliding window of 74 messages; no budget, no search",
+    ),
+}

@@ -1,0 +1,103 @@
+"""docs/benchmarks.md and its picture: ``python -m benchmarks.peers.page benchmarks/peers/result.json``."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.work import KINDS
+from memci.quality.reports import peers
+
+PAGE = Path("docs/benchmarks.md")
+
+_HEAD = """# Beside other libraries
+
+What memci's turns cost beside what else a backend might pick, on the same work, and what each of them loses. Made by
+
+```sh
+make bench-peers                                              # writes .benchmarks/peers.json, and prints the tables
+python -m benchmarks.peers.page benchmarks/peers/result.json  # writes this page, from the run that is kept with the project
+```
+
+Each library is installed in an environment of its own, in the versions of `benchmarks/peers/pins`, and runs in a process of
+its own, driven by the file of its name in `benchmarks/peers/drivers`. Their rounds alternate, A B C, B C A, so that what else
+the machine does meets all of them alike. """
+
+_METHOD = """## How it is measured
+
+* A history is filled as an import does; then come 40 turns whose windows are looked at, and {rounds} rounds of at most
+  {round_turns} turns or {round_s:.0f} seconds, which are timed. A turn is: append the user's message, window, append the
+  assistant's message, with a window before each message of the assistant. What a library takes is made of the messages
+  beforehand, untimed. The window is {window:,} tokens of `o200k_base`; libraries that count messages keep the newest
+  {messages} of them, which is as much in chat. A library that has not reached a length after {fill_s:.0f} seconds is left out
+  there, and named.
+* **turn CPU** is the median of the calling thread's CPU time: what is done by other threads, as by the one in which the
+  OpenAI Agents SDK calls SQLite, is not in it. **all CPU** is that of the process, workers and closing included, divided by
+  the turns; **wait** is elapsed time, and its mean holds memci's folds. **growth** is *turn CPU* over that at a tenth of the
+  history.
+* Files are on {disk}; a disk adds its time for each sync. **bytes** are what the process gives to the system to write
+  (`wchar`), closing included; what SQLite writes to the shared memory of its log is not in it. **syncs** are calls of
+  `fsync`, `fdatasync` and the like, seen by strace, between the first turns and closing.
+* Of the other operations the CPU time of the process is told: elapsed time says more of the other programs than of them.
+  **import** is a turn of filling the history, in batches of 50 turns. **reopen** is closing, opening and a window, all in one
+  process. **first request** is the CPU time of a new process until its first window, the start of Python included.
+  **reading** is one of the first 50 turns, compared with what was said; **search** is a question with two common words and a
+  rare name.
+* **over budget** and **broken pairs** (a call without its result directly after it, a result without its call) are counted
+  anew in the windows of 40 turns, by memci's counter.
+* **lost by kill -9**: of some 200 messages that a process had taken in when it was killed, those that the next one does not
+  find. It is no loss of power: what was only given to the system is still there. **lost by four writers**: of the messages
+  that four processes had taken in in one conversation at once, up to 50 each, without an error.
+
+What the figures of each hold:
+
+"""
+
+
+def page(result: dict[str, Any]) -> Iterator[str]:
+    """Yield the page, in pieces."""
+    rows, machine, plan = peers.rows_of(result), result["machine"], result["plan"]
+    yield _HEAD
+    yield (
+        f"This run took {result['seconds'] / 60:.0f} minutes on {machine['day']}: {machine['cpu']}, {machine['cores']} cores, "
+        f"which other programs used too, Python {machine['python']}, SQLite {machine['sqlite']}.\n\n"
+    )
+    yield "![how long a turn takes as the history grows, by library](benchmarks.svg)\n\n"
+    yield "## In what others are better\n\n"
+    yield "Each figure below 0.95 of that of the memci that keeps messages as safe, as a share of memci's:\n\n"
+    yield from _table(["work", "peer", "better in"], peers.better(result, rows))
+    yield "\n"
+    yield f"## Ratios\n\nIn chat of {result['lengths'][-1]:,} turns; of turn CPU and mean wait the median over paired rounds:\n\n"
+    yield from _table(["figure", "of", "ratio"], peers.ratios(rows))
+    yield "\n"
+    for heading, part in peers.parts_of(rows):
+        yield f"## {heading.capitalize()}\n\nA turn is {KINDS[part[0]['work']]}.\n\n"
+        for of, measures in peers.TABLES.items():
+            if lines := peers.table(measures, part):
+                yield f"{of.capitalize().replace('µS', 'µs')}:\n\n"
+                yield from _table(lines[0], lines[1:])
+                yield "\n"
+    if missing := list(peers.problems(rows)):
+        yield "## Not reached\n\n" + "".join(f"* {words}\n" for words in missing) + "\n"
+    disk = "a memory disk" if machine["memory_disk"] else "a disk"
+    yield _METHOD.format(**plan, window=result["window"], messages=result["messages"], disk=disk)
+    versions = {row["peer"]: ", ".join(f"{name} {version}" for name, version in row.get("versions", {}).items()) for row in rows}
+    spoken = ((name, versions[name] or "-", said["beside"], said["note"]) for name, said in result["peers"].items())
+    yield from _table(["peer", "versions", "compared with", "what it keeps and does"], spoken)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(name.removesuffix('#') for name in columns)} |\n|{'---|' * len(columns)}\n"
+    yield from (f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def main(file: str) -> None:
+    """Write page and picture."""
+    result = json.loads(Path(file).read_text(encoding="utf-8"))
+    PAGE.write_text("".join(page(result)), encoding="utf-8")
+    PAGE.with_suffix(".svg").write_text(peers.draw(peers.rows_of(result)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
