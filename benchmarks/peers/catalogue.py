@@ -62,4 +62,34 @@ PEERS = {
         FLUSH,
         "a file a message, renamed into place and not synced; a sliding window of 74 messages; no budget, no search",
     ),
+    "LangChain, trim": PeerSpec(
+        "langchain_messages", "trim", "langchain", MEMORY, "a list in memory; trim_messages by an estimate of tokens; no search"
+    ),
+    "LangChain, summarise": PeerSpec(
+        "langchain_messages",
+        "summarise",
+        "langchain",
+        MEMORY,
+        "SummarizationMiddleware, down to 4,000 tokens, with a model that answers at once; what it summarises is gone; no search",
+    ),
+    "LangGraph, SqliteSaver": PeerSpec(
+        "langgraph_saver",
+        "",
+        "langchain",
+        FSYNC,
+        "a checkpoint a message, each with the whole history, and trim_messages; SQLite syncs each; no search",
+    ),
+    "LlamaIndex Memory": PeerSpec(
+        "llama_index_memory",
+        "",
+        "llama_index",
+        FSYNC,
+        "a row a message in an SQLite file, which syncs each; cl100k_base; no search",
+    ),
+    "Pydantic AI, slice": PeerSpec(
+        "pydantic_ai_slice", "", "pydantic_ai", MEMORY, "a list in memory; the newest 74 messages; no budget, no search"
+    ),
+    "Semantic Kernel, reducer": PeerSpec(
+        "semantic_kernel_history", "", "semantic_kernel", MEMORY, "the newest 74 messages, in memory; no budget, no search"
+    ),
 }

@@ -26,12 +26,12 @@ the machine does meets all of them alike. """
 
 _METHOD = """## How it is measured
 
-* A history is filled as an import does; then come 40 turns whose windows are looked at, and {rounds} rounds of at most
-  {round_turns} turns or {round_s:.0f} seconds, which are timed. A turn is: append the user's message, window, append the
-  assistant's message, with a window before each message of the assistant. What a library takes is made of the messages
-  beforehand, untimed. The window is {window:,} tokens of `o200k_base`; libraries that count messages keep the newest
-  {messages} of them, which is as much in chat. A library that has not reached a length after {fill_s:.0f} seconds is left out
-  there, and named.
+* A history is filled as an import does; then come {checked_turns} turns, or {check_s:.0f} seconds of them, whose windows are
+  looked at, and {rounds} rounds of at most {round_turns} turns or {round_s:.0f} seconds of CPU time, which are timed. A turn
+  is: append the user's message, window, append the assistant's message, with a window before each message of the assistant.
+  What a library takes is made of the messages beforehand, untimed. The window is {window:,} tokens of `o200k_base`; libraries
+  that count messages keep the newest {messages} of them, which is as much in chat. A library that has not reached a length
+  after {fill_s:.0f} seconds of CPU time is left out there, and named.
 * **turn CPU** is the median of the calling thread's CPU time: what is done by other threads, as by the one in which the
   OpenAI Agents SDK calls SQLite, is not in it. **all CPU** is that of the process, workers and closing included, divided by
   the turns; **wait** is elapsed time, and its mean holds memci's folds. **growth** is *turn CPU* over that at a tenth of the
@@ -45,10 +45,11 @@ _METHOD = """## How it is measured
   **reading** is one of the first 50 turns, compared with what was said; **search** is a question with two common words and a
   rare name.
 * **over budget** and **broken pairs** (a call without its result directly after it, a result without its call) are counted
-  anew in the windows of 40 turns, by memci's counter.
+  anew in these windows, by memci's counter.
 * **lost by kill -9**: of some 200 messages that a process had taken in when it was killed, those that the next one does not
   find. It is no loss of power: what was only given to the system is still there. **lost by four writers**: of the messages
-  that four processes had taken in in one conversation at once, up to 50 each, without an error.
+  that four processes had taken in in one conversation at once, up to 50 each, without an error. **all**: what is kept in
+  memory only.
 
 What the figures of each hold:
 

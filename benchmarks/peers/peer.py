@@ -115,27 +115,29 @@ class Desk:
         return self._peer
 
     def fill(self, turns: int, limit_s: float, batch: int = 50) -> dict[str, Any]:
-        """Take in turns as an import does, until the time is over."""
-        begin, cpu, done = perf_counter(), process_time(), 0
-        while done < turns and perf_counter() - begin < limit_s:
+        """Take in turns as an import does, until so much CPU time is spent."""
+        cpu, done = process_time(), 0
+        while done < turns and process_time() - cpu < limit_s:
             several = [message for turn in self._next(min(batch, turns - done)) for message in turn]
             self.peer.extend([native for native, _ in several])
             done += min(batch, turns - done)
         return {"turns": done, "cpu": process_time() - cpu}
 
-    def check(self, turns: int) -> dict[str, Any]:
+    def check(self, turns: int, limit_s: float) -> dict[str, Any]:
         """Take in turns and return the windows; what rounds take is summed up from here on."""
-        windows = []
+        windows, cpu = [], process_time()
         for turn in self._next(turns):
             for message, role in turn:
                 if role == "assistant":
                     windows.append(self.peer.plain(self.peer.window()))
                 self.peer.append(message)
+            if process_time() - cpu > limit_s:
+                break
         self._idle, self._wrote = 0.0, self._written()
         return {"windows": windows}
 
     def round(self, turns: int, limit_s: float) -> dict[str, Any]:
-        """Take in turns as in a chat, with a window before each message of the assistant, until the time is over.
+        """Take in turns as in a chat, with a window before each message of the assistant, until so much CPU time is spent.
 
         CPU of the calling thread and elapsed time are those of each turn, in seconds. The process's CPU is that since the round
         before ended, so that of workers too, without what reads and converts the messages; so are the bytes.
@@ -145,7 +147,7 @@ class Desk:
         cpu: list[float] = []
         elapsed: list[float] = []
         gc.collect()
-        wrote, all_cpu, begin = self._written(), process_time(), perf_counter()
+        wrote, all_cpu = self._written(), process_time()
         for turn in taken:
             thread, wall = thread_time(), perf_counter()
             for message, role in turn:
@@ -154,7 +156,7 @@ class Desk:
                 peer.append(message)
             cpu.append(thread_time() - thread)
             elapsed.append(perf_counter() - wall)
-            if perf_counter() - begin > limit_s:
+            if process_time() - all_cpu > limit_s:
                 break
         spent, wrote, self._wrote = process_time() - all_cpu, self._written() - wrote, self._written()
         return {"cpu": cpu, "elapsed": elapsed, "all_cpu": idle + spent, "bytes": between + wrote}

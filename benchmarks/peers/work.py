@@ -12,10 +12,14 @@ from memci.messages.tokens.message_tokens import count_message
 
 KINDS = {
     "chat": "a user's and an assistant's message of 212 tokens together",
-    "tools": "the same, and between them two calls of a tool, each with a result of 300 characters",
+    "tools": "the same, and between them one or two calls of a tool, each with a result of 300 characters",
     "results": "the same, and between them one call of a tool with a result of 20,000 characters",
 }
-_RESULTS = {"chat": (), "tools": (300, 300), "results": (20_000,)}  # of each turn, in characters
+_RESULTS = {
+    "chat": (),
+    "tools": (300, 300),
+    "results": (20_000,),
+}  # of every second turn, in characters; the others have the first of them
 
 Message = dict[str, Any]
 
@@ -25,7 +29,7 @@ def turns(kind: str, count: int) -> Iterator[list[Message]]:
     said = history.messages(count)
     for number in range(count):
         user, answer = islice(said, 2)
-        yield [user, *_calls(number, _RESULTS[kind]), answer]
+        yield [user, *_calls(number, _RESULTS[kind][: 1 + number % 2]), answer]
 
 
 def _calls(number: int, results: tuple[int, ...]) -> Iterator[Message]:

@@ -70,7 +70,16 @@ class Beside:
 
 def row(peer: str, turns: int, cpu: float, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (any figure)
     spread = {"median": cpu, "mean": 2 * cpu, "p99": 3 * cpu, "max": 4 * cpu}
-    return {"peer": peer, "work": "chat", "turns": turns, "cpu_us": spread, "wait_us": spread, "all_cpu_us": 2 * cpu, **more}
+    return {
+        "peer": peer,
+        "work": "chat",
+        "turns": turns,
+        "cpu_us": spread,
+        "wait_us": spread,
+        "all_cpu_us": 2 * cpu,
+        "keeps": True,
+        **more,
+    }
 
 
 RESULT: dict[str, Any] = {

@@ -1,5 +1,6 @@
 """What turns cost in memci and beside it, as tables and as a picture in SVG, from the file that benchmarks/peers writes."""
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -39,7 +40,14 @@ class Measure:
     def write(self, row: Row) -> str:
         """Return it as a table shows it."""
         value = self.value(row)
-        return "-" if value is None else f"{value:,.{self.digits}f}"
+        if value is None:
+            return "-"
+        return "all" if value == math.inf else f"{value:,.{self.digits}f}"
+
+
+def _lost(row: Row, key: str) -> float:
+    """Return how much was lost; of what is kept in memory only, all."""
+    return math.inf if "first_us" in row and not row["keeps"] else float(row[key])
 
 
 TABLES = {  # by what their figures are of
@@ -65,14 +73,15 @@ TABLES = {  # by what their figures are of
         Measure("process, MB", lambda row: row["rss"] / 1e6),
     ),
     "promises": (
+        Measure("windows", lambda row: row["windows"]),
         Measure("largest window", lambda row: row["largest_window"]),
         Measure("over budget", lambda row: row["over_budget"]),
         Measure("broken pairs", lambda row: row["broken_pairs"]),
-        Measure("lost by kill -9", lambda row: row["killed_lost"]),
-        Measure("lost by four writers", lambda row: row["writers_lost"]),
+        Measure("lost by kill -9", lambda row: _lost(row, "killed_lost")),
+        Measure("lost by four writers", lambda row: _lost(row, "writers_lost")),
     ),
 }
-_NO_PRICE = {"largest window", "growth"}  # a smaller window is no better, nor is growth that is of a cheaper turn
+_NO_PRICE = {"windows", "largest window", "growth"}  # how many were looked at, how full they are; growth has its turn beside it
 
 
 _FLUSH, _MEMORY, _SQLITE, _FTS5 = "memci, flush", "memci, memory", "sqlite3, NORMAL", "sqlite3, FTS5"
