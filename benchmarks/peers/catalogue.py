@@ -92,4 +92,12 @@ PEERS = {
     "Semantic Kernel, reducer": PeerSpec(
         "semantic_kernel_history", "", "semantic_kernel", MEMORY, "the newest 74 messages, in memory; no budget, no search"
     ),
+    "OpenLCM": PeerSpec(
+        "openlcm_engine",
+        "",
+        "openlcm",
+        FLUSH,
+        "a row a message in an SQLite file with FTS5, stored when the next window is made; summaries, by a function that answers at "
+        "once, above the newest 32",
+    ),
 }
