@@ -39,7 +39,7 @@ PEERS = {
         "NORMAL",
         None,
         FLUSH,
-        "one table, WAL, synced at checkpoints only; tokens known beforehand; newest messages",
+        "one table of messages as JSON, WAL, synced at checkpoints only; tokens known beforehand; newest messages",
     ),
     "sqlite3, FULL": PeerSpec("sqlite_table", "FULL", None, FSYNC, "the same, each transaction synced"),
     "sqlite3, FTS5": PeerSpec(
@@ -97,7 +97,7 @@ PEERS = {
         "",
         "openlcm",
         FLUSH,
-        "a row a message in an SQLite file with FTS5, stored when the next window is made; summaries, by a function that answers at "
-        "once, above the newest 32",
+        "a row a message in an SQLite file with FTS5, stored when the next window is made; summaries, by a function "
+        "that answers at once, above the newest 32",
     ),
 }

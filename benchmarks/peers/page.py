@@ -21,9 +21,16 @@ python -m benchmarks.peers.page benchmarks/peers/result.json  # writes this page
 ```
 
 Each library is installed in an environment of its own, in the versions of `benchmarks/peers/pins`, and runs in a process of
-its own, driven by the file of its name in `benchmarks/peers/drivers`. All environments together take 3 GB, of which OpenLCM's takes 1.8; `PEERS="agents strands"` installs and
-measures some. Their rounds alternate, A B C, B C A, so that what else
-the machine does meets all of them alike. """
+its own, driven by the file of its name in `benchmarks/peers/drivers`. All environments together take 3 GB, of which OpenLCM's
+takes 1.8; `PEERS="agents strands"` installs some. Their rounds alternate, A B C, B C A, so that what else the machine does
+meets all of them alike. """
+
+_BETTER = """memci counts each message exactly, summarises and indexes each page that leaves the window, and keeps every
+message where it is found and recalled by its index. None of the others does all of that, and most do none of it; what they
+spare by that, they are better in. Each of their figures below 0.95 of that of the memci that keeps messages as safe, as a
+share of memci's:
+
+"""
 
 _METHOD = """## How it is measured
 
@@ -63,11 +70,12 @@ def page(result: dict[str, Any]) -> Iterator[str]:
     yield _HEAD
     yield (
         f"This run took {result['seconds'] / 60:.0f} minutes on {machine['day']}: {machine['cpu']}, {machine['cores']} cores, "
-        f"which other programs used too, Python {machine['python']}, SQLite {machine['sqlite']}.\n\n"
+        f"which other programs used too (load {machine['load']:.0f} when it began), Python {machine['python']}, SQLite "
+        f"{machine['sqlite']}. Waits hold what other programs took; CPU times and counts do not.\n\n"
     )
     yield "![how long a turn takes as the history grows, by library](benchmarks.svg)\n\n"
     yield "## In what others are better\n\n"
-    yield "Each figure below 0.95 of that of the memci that keeps messages as safe, as a share of memci's:\n\n"
+    yield _BETTER
     yield from _table(["work", "peer", "better in"], peers.better(result, rows))
     yield "\n"
     yield f"## Ratios\n\nIn chat of {result['lengths'][-1]:,} turns; of turn CPU and mean wait the median over paired rounds:\n\n"
@@ -77,7 +85,7 @@ def page(result: dict[str, Any]) -> Iterator[str]:
         yield f"## {heading.capitalize()}\n\nA turn is {KINDS[part[0]['work']]}.\n\n"
         for of, measures in peers.TABLES.items():
             if lines := peers.table(measures, part):
-                yield f"{of.capitalize().replace('µS', 'µs')}:\n\n"
+                yield f"{of[0].upper()}{of[1:]}:\n\n"
                 yield from _table(lines[0], lines[1:])
                 yield "\n"
     if missing := list(peers.problems(rows)):

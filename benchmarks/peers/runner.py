@@ -325,10 +325,18 @@ def _missing(spec: PeerSpec, directory: Path, turns: Path, said: Sequence[str]) 
         return len(set(said) - set(process.ask("texts")["texts"]))
 
 
-def run(names: Sequence[str], lengths: Sequence[int], plan: Plan, scratch: Path, told: Callable[[str], None]) -> dict[str, Any]:
-    """Measure peers at all lengths and kinds of work, and what they lose; return all of it as a JSON value."""
+def run(
+    names: Sequence[str], lengths: Sequence[int], plan: Plan, scratch: Path, told: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    """Measure peers at all lengths and kinds of work, and what they lose; yield what was found so far after each of them."""
     counter = get_counter(COUNTER)
-    rows, others = [], []
+    rows: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    found = {
+        "peers": {name: {"beside": PEERS[name].beside, "note": PEERS[name].note} for name in names},
+        "rows": rows,
+        "others": others,
+    }
     for kind in work.KINDS:
         kind_lengths = lengths if kind == "chat" else (_OTHER_TURNS,)
         turns = work.write(scratch / f"{kind}.jsonl", kind, kind_lengths[-1] + plan.turns, counter)
@@ -348,11 +356,7 @@ def run(names: Sequence[str], lengths: Sequence[int], plan: Plan, scratch: Path,
                     others.append(_others(name, scratch / f"chat-{length}-{place}", turns, plan, keeps=keeps[name]))
             for place, _ in enumerate(names):
                 shutil.rmtree(scratch / f"{kind}-{length}-{place}", ignore_errors=True)
-    return {
-        "peers": {name: {"beside": PEERS[name].beside, "note": PEERS[name].note} for name in names},
-        "rows": rows,
-        "others": others,
-    }
+            yield found
 
 
 def _others(name: str, filled: Path, turns: Path, plan: Plan, *, keeps: bool) -> dict[str, Any]:
@@ -398,15 +402,16 @@ def main() -> None:
     lengths = sorted({int(length) for length in given.turns.split(",")})
     begin, plan = perf_counter(), Plan(rounds=given.rounds)
     with tempfile.TemporaryDirectory(dir=given.directory or (_MEMORY_DISK if _MEMORY_DISK.is_dir() else None)) as place:
-        found = {
+        about = {
             "machine": machine(Path(place)),
             "plan": attrs.asdict(plan),
             "window": WINDOW_TOKENS,
             "messages": WINDOW_MESSAGES,
             "lengths": lengths,
         }
-        found |= run(names, lengths, plan, Path(place), lambda words: print(words, file=sys.stderr, flush=True))  # noqa: T201
-    given.json.write_text(json.dumps(found | {"seconds": perf_counter() - begin}, indent=1), encoding="utf-8")
+        for found in run(names, lengths, plan, Path(place), lambda words: print(words, file=sys.stderr, flush=True)):  # noqa: T201
+            whole = {**about, **found, "seconds": perf_counter() - begin}
+            given.json.write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
