@@ -104,7 +104,7 @@ PEER_JSON := .benchmarks/peers.json
 	PIP_CONSTRAINT= $(@D)/bin/python -m pip install -qq --requirement $<
 	touch $@
 
-bench-peers: $(BIN)/.installed $(PEERS:%=.benchmarks/peers/%/.installed) ## what turns cost beside other libraries; ten minutes
+bench-peers: $(BIN)/.installed $(PEERS:%=.benchmarks/peers/%/.installed) ## install other libraries, and measure what turns cost beside them; ten minutes
 	$(BIN)/python -m benchmarks.peers.runner --turns $(PEER_TURNS) --json $(PEER_JSON)
 	$(BIN)/memci bench peers $(PEER_JSON)
 

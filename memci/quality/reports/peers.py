@@ -14,6 +14,7 @@ Row = dict[str, Any]  # of one peer, at one kind of work and length
 _BETTER = 0.95  # of memci's figure: what is less is better, and what lies between may be chance
 _WIDTH, _HEIGHT = 880, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 16, 40, 46
+_DASHES = ("none", "6 3", "1 3")  # colours are used again
 
 
 @attrs.frozen
@@ -184,7 +185,9 @@ def draw(rows: Iterable[Row]) -> str:
     above, right, bottom = svg.LEGEND_LINE * (len(colours) + 1), _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     lengths, costs = (sorted({point[axis] for line in points.values() for point in line}) for axis in (0, 1))
     parts = [*svg.legend(colours, _LEFT), f'<g transform="translate(0 {above})">']
-    parts.append(svg.text(_LEFT, 26, "µs a turn that a user waits, median; dashed from the ninth on", svg.INK))
+    parts.append(
+        svg.text(_LEFT, 26, "µs a turn that a user waits, median; dashed from the ninth on, dotted from the seventeenth", svg.INK)
+    )
     low, high = costs[0] / 1.5, costs[-1] * 1.5
     for value in svg.ticks(low, high):
         y = svg.across(value, low, high, bottom, _TOP)
@@ -195,5 +198,5 @@ def draw(rows: Iterable[Row]) -> str:
     parts.append(svg.text((_LEFT + right) / 2, bottom + 34, "turns of history", anchor="middle"))
     for number, (peer, line) in enumerate(points.items()):
         places = [(across[lengths.index(turns)], svg.across(cost, low, high, bottom, _TOP)) for turns, cost in line]
-        parts += svg.line(places, colours[peer], peer, dashed=number >= len(set(colours.values())))
+        parts += svg.line(places, colours[peer], peer, _DASHES[number // len(set(colours.values())) % len(_DASHES)])
     return svg.document(_WIDTH, above + _HEIGHT, [*parts, "</g>"])

@@ -50,11 +50,10 @@ def ticks(low: float, high: float) -> Iterator[int]:
     return (number for number in numbers if low <= number <= high)
 
 
-def line(places: Sequence[tuple[float, float]], colour: str, name: str, *, dashed: bool = False) -> Iterator[str]:
-    """Yield a line through places, with dots that show the name when pointed at."""
+def line(places: Sequence[tuple[float, float]], colour: str, name: str, dashes: str = "") -> Iterator[str]:
+    """Yield a line through places, with dots that show the name when pointed at; *dashes* as SVG writes them."""
     corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dashes = ' stroke-dasharray="5 3"' if dashed else ""
-    yield f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>'
+    yield f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-dasharray="{dashes}"/>'
     yield from (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"><title>{escape(name)}</title></circle>' for x, y in places
     )
