@@ -1,6 +1,7 @@
 """Strands: an agent with a session in files, and its sliding window."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ class Driver(Peer):
     def append(self, message: Any) -> None:
         self._agent.messages.append(message)
         self._agent.hooks.invoke_callbacks(MessageAddedEvent(agent=self._agent, message=message))
+
+    def extend(self, messages: Sequence[Any]) -> None:
+        super().extend(messages)
+        self.window()  # an append looks at all messages that the agent still holds
 
     def window(self) -> Any:
         self._agent.conversation_manager.apply_management(self._agent)

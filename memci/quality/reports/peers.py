@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -118,8 +119,9 @@ def ratios(rows: Iterable[Row]) -> Iterator[list[str]]:
     longest = max((row["turns"] for row in chats if row["peer"] == _FLUSH), default=0)
     measured = {row["peer"]: row for row in chats if row["turns"] == longest}
     for heading, one, other, of in _RATIOS:
-        if one in measured and other in measured:
-            yield [heading, one if one == other else f"{one} / {other}", f"{of(measured[one], measured[other]):.2f}"]
+        with suppress(KeyError):  # of what one of them was not measured in
+            ratio = of(measured[one], measured[other])
+            yield [heading, one if one == other else f"{one} / {other}", f"{ratio:.2f}"]
 
 
 def rows_of(result: dict[str, Any]) -> list[Row]:
