@@ -138,7 +138,10 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
         raise MemciError(message)
     before = core.lay_out(core.state, core.state.settled).tokens
     values = [page_value(pages.load(core, index)) for index in last.folded]
-    core.commit([FoldUndone(pages=values, contents_tokens=contents_tokens(core, entries_before_fold(core.state)))])
+    facts = [pages.get_facts(core, index) for index in last.folded]
+    recalls = {each.index: [each.recall_count, each.last_recall_turn] for each in facts if each.last_recall_turn is not None}
+    tokens = contents_tokens(core, entries_before_fold(core.state))
+    core.commit([FoldUndone(pages=values, contents_tokens=tokens, recalls=recalls)])
     return _told(core, before, "undo", last.folded)
 
 

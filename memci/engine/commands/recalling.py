@@ -45,7 +45,7 @@ def recall(core: Core, index: str) -> Page:
             return pages.load(core, index)
         folding.fold(core, FoldPlan(pages=(index,), reason="budget"))
         facts = pages.get_facts(core, index)
-    if facts.state is PageState.EVICTED and not core.state.archive.shows(index):
+    elif facts.state is PageState.EVICTED and not core.state.archive.shows(index):
         raise PageEvictedError(index)
     is_new = facts.state is not PageState.ATTACHED
     now = attrs.evolve(facts, recall_count=facts.recall_count + is_new, last_recall_turn=core.state.turn)

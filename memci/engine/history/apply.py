@@ -376,7 +376,7 @@ def _undo_fold(state: State, event: events.FoldUndone) -> None:
         page = page_from_value(value, state.wire.facts)
         state.recalled.fade(page.index)
         state.late.pop(page.index, None)
-        _keep_pin(state, page.index)
+        _keep_pin(state, page.index, event.recalls.get(page.index))
         number = page_number(page.index)
         younger = (other for other in state.active.pages() if page_number(other.index) > number)
         state.active.add_page(page, before=next(younger, None))

@@ -119,6 +119,7 @@ class FoldUndone(_Kind, kind="fold_undone"):
 
     pages: list[dict[str, Any]]  # as page_value writes them
     contents_tokens: int  # as in PagesFolded
+    recalls: dict[str, list[int]] = attrs.field(factory=dict)  # by page, if any: how often, and in which turn last
 
 
 @attrs.frozen(kw_only=True)

@@ -452,3 +452,18 @@ def test_a_page_that_is_recalled_twice_leaves_its_directory() -> None:
     assert f"[{hidden}]" in session.contents.render()
     session._core.state._check()
     assert session.verify().ok
+
+
+def test_a_page_in_view_that_no_contents_page_has_room_for_is_recalled() -> None:
+    """A page that the next window folds is attached, though its entry finds no room; its recall outlasts ``undo_fold``."""
+    session = open_session(contents={"max_tokens": 1}, recall={"max_share": 0.9})
+    talk(session, 4)
+    session.window()
+    session._core.next_steps = (session.seq, ("usr-1",), ())  # as at the brink of the budget
+    page = session.recall(1)
+    assert [page.index] == indexes(session, PageState.ATTACHED)
+    session.undo_fold()
+    facts = session.facts(1)
+    assert (PageState.ACTIVE, 1, 4) == (facts.state, facts.recall_count, facts.last_recall_turn)
+    session.fold("all")
+    assert () == session.verify().problems
