@@ -11,7 +11,7 @@ from memci.chapters.page import Chapter, MessageList, MessageNode, Page
 _LINKED = (Chapter, MessageList, MessageNode, Page)
 """What others refer to; all else is a value, and may be shared or not."""
 
-_DERIVED = ("wire", "stub")
+_DERIVED = ("wire", "stub", "brings")
 """Attributes that follow from others."""
 
 _UNORDERED = ("_pages", "next_number", "recalls")

@@ -26,7 +26,7 @@ CALLED = RESPONSES.answer("", "", ["a"])[0]
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes", "parsed": {"n": 1}}]}
 DECIDED = {"type": "mcp_approval_request", "id": "b", "name": "look", "arguments": "{}", "server_label": "tools"}
 
-LINKS = {"previous", "next", "chapter", "pages", "stub"}
+LINKS = {"previous", "next", "chapter", "pages", "stub", "brings"}
 """What is no part of a value: where a node or a page stands, what only roots and ranges list, and what was made of it."""
 
 
