@@ -34,6 +34,16 @@ class Way:
     calls: int
 
 
+def profiled(action: Callable[[], object], note: Callable[[FrameType, str, object], None]) -> None:
+    """Run *action*, with *note* told of each call and return meanwhile, as ``sys.setprofile`` tells."""
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+
+
 def traced(command: Callable[[], object]) -> Way:
     """Run a command, and return the way that it took."""
     called: list[str] = []
@@ -42,12 +52,7 @@ def traced(command: Callable[[], object]) -> Way:
         if kind == "call" and frame.f_code.co_filename.startswith(_HOME):
             called.append(frame.f_code.co_filename)
 
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        command()
-    finally:
-        sys.setprofile(before)
+    profiled(command, note)
     files = tuple(name.removeprefix(_HOME + "/") for name in dict.fromkeys(called))
     changes = sum(one != other for one, other in pairwise(called))
     return Way(files, changes, len(called))

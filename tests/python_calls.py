@@ -1,9 +1,10 @@
 """Counts how often functions of Python begin, for tests of what something costs."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from types import CodeType, FrameType
+
+from benchmarks.trace import profiled
 
 
 def python_calls(function: Callable[[], object]) -> Counter[CodeType]:
@@ -14,10 +15,5 @@ def python_calls(function: Callable[[], object]) -> Counter[CodeType]:
         if event == "call":
             calls[frame.f_code] += 1
 
-    former = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(former)
+    profiled(function, note)
     return calls

@@ -11,7 +11,7 @@ from memci.archive.contents.working_set import CUT, Kind, Note
 from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
-from memci.archive.summarizers.words import CJK
+from memci.archive.summarizers.words import CJK, UNSPACED
 from memci.messages.base64_runs import described_value
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
@@ -27,7 +27,6 @@ _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)|<(\w{1,20})>\s*\n(.{1,2000}?)</\
 _OF_PIECE = f"[\\w{CJK}\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff.@+%~/-]"  # with marks, which are no letters
 _PIECE = re.compile(f"(?<!{_OF_PIECE})(?![A-Z]?[a-z]{{1,80}}[.-]?(?!{_OF_PIECE})){_OF_PIECE}{{3,240}}")  # no plain words
 _NARROW = re.compile(r"[A-Za-z0-9_.@+%~/\u00c0-\u024f-]{3,240}")  # of a piece where words stand side by side without spaces
-_SOLID = re.compile(f"[{CJK}]")
 _BESIDE = re.compile(f"[{CJK}][A-Za-z]|[A-Za-z][{CJK}]")
 _SPACED = re.compile(  # what may be a way with spaces: in quotes, or with a backslash before each
     r"""(["'])([^"'\n]{3,240})\1|(?<![^\s"'=])[^\s"'\\]{0,120}(?:\\ [^\s"'\\]{1,120}){1,20}"""
@@ -190,12 +189,12 @@ def _alone(url: str) -> str:
 
 def _pieces(text: str) -> Iterator[re.Match[str]]:
     """Yield what may be names; in a script without spaces between words, a file's name goes on where other words begin."""
-    if _SOLID.search(text) is None:
+    if UNSPACED.search(text) is None:
         yield from _PIECE.finditer(text)
         return
     for match in _PIECE.finditer(text):
         piece = match.group()
-        if _SOLID.search(piece) and (_BESIDE.search(piece) or not _is_file(piece.strip(_EDGE))):
+        if UNSPACED.search(piece) and (_BESIDE.search(piece) or not _is_file(piece.strip(_EDGE))):
             yield from _NARROW.finditer(text, match.start(), match.end())
         else:
             yield match

@@ -12,7 +12,7 @@ import attrs
 
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
 from memci.archive.summarizers.rarity import CHUNK, FUNCTION_CHARACTERS, KNOWN, Told, pair_worth, word_worth
-from memci.archive.summarizers.words import CJK, estimate, pairs
+from memci.archive.summarizers.words import CJK, UNSPACED, estimate, pairs
 
 READ_CHARACTERS = 20_000  # of the beginning, and of the end, of a long text that are read for rare words
 SCANNED_CHARACTERS = 250_000  # of a long text that are looked through for literal values
@@ -43,7 +43,6 @@ _SPACED = (  # no space, control, punctuation, arrow or line, and nothing of a s
 )
 _WORD = re.compile("([A-Za-z0-9]++(?:['-][A-Za-z0-9]++)*+)")  # of ASCII text: the same as of any text, faster
 _ANY_WORD = re.compile(f"([{CJK}]++|{_SPACED}++(?:['’-]{_SPACED}++)*+)")
-_UNSPACED = re.compile(f"[{CJK}]")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
 _BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
 _MARKUP = str.maketrans(dict.fromkeys("*#|`", ""))
@@ -161,11 +160,11 @@ def _split(stretch: str, pieces: list[str], others: dict[int, tuple[str, Said]])
     """Add the words of a stretch to *pieces*; runs of a script without spaces go to *others*, in parts."""
     words = (_WORD if stretch.isascii() else _ANY_WORD).split(stretch)
     pieces[-1] += words[0]
-    if stretch.isascii() or not _UNSPACED.search(stretch):
+    if stretch.isascii() or not UNSPACED.search(stretch):
         pieces += words[1:]
         return
     for word, gap in zip(words[1::2], words[2::2], strict=True):
-        if word.isascii() or word in KNOWN or not _UNSPACED.match(word):
+        if word.isascii() or word in KNOWN or not UNSPACED.match(word):
             pieces += (word, gap)
             continue
         before = ""

@@ -1,6 +1,5 @@
 """The words of a page that its row in a directory is made of."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
@@ -8,11 +7,10 @@ from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
 from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word
-from memci.archive.summarizers.words import CJK
+from memci.archive.summarizers.words import UNSPACED
 
 _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
-_UNSPACED = re.compile(f"[{CJK}]")
 _UNSPACED_SHARE = 0.3  # of the tokens, from which on a page is one in a script without spaces
 _UNSPACED_WORTH = 2.0  # of a word there: for a token such words tell half as much by the measures of words
 _RESULT_WORTH = 0.6  # what a word of a result is worth, where those of the dialogue have 1
@@ -53,7 +51,7 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
 
 
 def _is_unspaced(atoms: Atoms) -> bool:
-    costs = [cost for text, cost in zip(atoms.texts, atoms.costs, strict=True) if not text.isascii() and _UNSPACED.match(text)]
+    costs = [cost for text, cost in zip(atoms.texts, atoms.costs, strict=True) if not text.isascii() and UNSPACED.match(text)]
     return sum(costs) > _UNSPACED_SHARE * sum(atoms.costs)
 
 

@@ -31,6 +31,7 @@ CJK = (
     "\U00020000-\U0003ffff\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
 )
 """Characters of scripts without spaces between words (Han, kana, Thai, Lao, Burmese, Khmer), as a regular expression's set."""
+UNSPACED = re.compile(f"[{CJK}]")  # one of them
 
 # Words, digits, characters of scripts without spaces, marks, letters of other scripts.
 _PIECE = re.compile(f"([A-Za-z]+)|([0-9]{{1,3}})|([{CJK}])|([^\\s\\w]|_)|([^\\W0-9_]+)")

@@ -1,7 +1,6 @@
 """What a turn costs does not depend on the length of the history: counted in syncs, reads, calls and bytes, not in seconds."""
 
 import math
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
@@ -11,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
+from benchmarks.trace import profiled
 from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
@@ -150,12 +150,7 @@ def python_calls(action: Callable[[], object]) -> int:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        action()
-    finally:
-        sys.setprofile(before)
+    profiled(action, profile)
     return calls
 
 

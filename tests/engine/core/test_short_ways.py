@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 import memci
-from benchmarks.trace import ways
+from benchmarks.trace import profiled, ways
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.session import Session
@@ -35,12 +34,7 @@ def called(action: Callable[[], object], *, compiled: bool = False) -> Counter[s
         if not compiled and event == "call" and frame.f_code.co_filename.startswith(_HOME):
             calls[frame.f_code.co_qualname] += 1
 
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        action()
-    finally:
-        sys.setprofile(before)
+    profiled(action, note)
     return calls
 
 
