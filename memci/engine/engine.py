@@ -14,7 +14,8 @@ from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.archive.summarizers.summary import Summarizer
-from memci.engine.core.core import Core, KeptState
+from memci.engine.core.core import Core
+from memci.engine.core.kept_state import KeptState
 from memci.engine.core.open_sessions import OpenCores
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
 from memci.engine.session import OnConflict, Session

@@ -5,30 +5,25 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Detail, Item, one_line
+from memci.archive.contents.contents_page import ContentsEntry, Item
 from memci.archive.contents.shrink import shrink
-from memci.archive.contents.working_set import Kind, WorkingSet, as_values, render
-from memci.archive.summarizers.summary import Summary, plain_words
+from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
 from memci.chapters.address import page_number
-from memci.chapters.page import Page
-from memci.engine.commands import trimming
+from memci.engine.commands import preparing, trimming
 from memci.engine.core.core import Core
-from memci.engine.core.monitor import Eviction, Fold, FoldFailed, SummaryFailed, logger
+from memci.engine.core.kept_state import PreparedPage
+from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.apply import entries_before_fold
 from memci.engine.history.events import FoldUndone, PagesFolded
-from memci.engine.history.page_codec import file_name, page_file, page_value
+from memci.engine.history.page_codec import file_name, page_value
 from memci.engine.history.state import LastFold
 from memci.engine.reading import pages
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
-from memci.errors import ConflictError, MemciError, SummaryError
-from memci.messages.message import Message
+from memci.errors import ConflictError, MemciError
 
-NAME_WORTH = 20.0  # of that name in a row: more than all other words there
 WORKING_SHARE, MOST_WORKING_TOKENS = 0.3, 300  # what the working set may take of the contents page's room, and at most
-
-NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page
 
 
 def fold_at_marks(core: Core) -> None:
@@ -75,16 +70,17 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         return _told(core, before, plan.reason)
     folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
     usual = planner.contents_limit(state, config, config.budget.tokens)
-    working = _working(core, folded, usual) if folded else None
+    taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
+    working = _working(core, taken, usual) if taken else None
     most = usual - (state.working.tokens if working is None else working["tokens"])
     low_share = config.contents.low_share if limit is None or limit >= most else 1.0
     limit = most if limit is None else min(limit, most)
     revised, attached = {index: pages.load(core, index) for index in state.late}, state.recalled.attachments
-    files: dict[str, bytes] = {}
-    entries = [_archive(core, page, usual, files, revision=0) for page in folded]
-    entries += [
-        _archive(core, page, usual, files, revision=pages.get_facts(core, index).revision + 1) for index, page in revised.items()
-    ]
+    revisions = dict.fromkeys((page.index for page in folded), 0)
+    for index, page in revised.items():
+        taken.append(preparing.take(core, page, planner.entry_room(usual, page.tokens)))
+        revisions[index] = pages.get_facts(core, index).revision + 1
+    entries = [_archived(core, made, revisions[made.page.index]) for made in taken]
     shrinkage = shrink(
         _contents_with(core, entries, plan.pages),
         limit=limit,
@@ -100,7 +96,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     changed = entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)
     if too_large or not changed:
         return Fold(pages=(), tokens_before=before, tokens_after=before, reason=plan.reason, seq=0)
-    if files:
+    if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
         core.store.pages.put(files)
     event = PagesFolded(
         reason=plan.reason,
@@ -165,64 +161,16 @@ def count_pages(core: Core, first: int, last: int) -> int:
     return core.ask(lambda index: index.count_pages(first, last))
 
 
-def make_entry(core: Core, page: Page, limit: int, *, sha256: str, revision: int = 0) -> ContentsEntry:
-    """Summarise a page, for a contents page of *limit* tokens. O(its size)."""
-    messages = [node.message for node in page.nodes()]
-    summary = _summary(core, page, messages, planner.entry_room(limit, page.tokens))
-    head, tail = page.head, page.tail
-    first_at, last_at = page.times
-    if page.name:
-        name = one_line(page.name)[:NAME_CHARACTERS]
-        summary = attrs.evolve(summary, title=name, words=((name, NAME_WORTH, ""), *summary.words))
-    if not summary.words:
-        summary = attrs.evolve(summary, words=plain_words(filter(None, (summary.title, summary.summary))))
-    entry = ContentsEntry(
-        index=page.index,
-        **{name: getattr(summary, name) for name in attrs.fields_dict(Summary)},
-        entries=len(page),
-        tokens=page.tokens,
-        turn=page.turn,
-        archived_turn=core.state.turn,
-        pinned=page.index in core.state.pinned,
-        revision=revision,
-        sha256=sha256,
-        first_seq=head.seq if head else 0,
-        last_seq=tail.seq if tail else 0,
-        first_at=first_at,
-        last_at=last_at,
-    )
-    shown = {detail: core.counter.count(entry.render(detail)) + 1 for detail in Detail}
-    smaller = (detail for detail in Detail if shown[detail] < page.tokens)
-    return attrs.evolve(entry, shown_tokens=shown, detail=next(smaller, Detail.BARE))
-
-
-def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: int) -> Summary:
-    """Return a page's summary, extracts where that fails, nothing where these fail too; observers hear of it, and all goes on."""
-    from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
-
-    for summarizer in filter(None, (core.summarizer, ExtractiveSummarizer())):
-        try:
-            summary: object = summarizer.summarize(messages, max_tokens=max_tokens)
-            if isinstance(summary, Summary):
-                return summary
-            message = f"a summariser returns a Summary, not a {type(summary).__name__}"
-            raise SummaryError(message)  # noqa: TRY301 (told like any other failure)
-        except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)
-            logger().warning("session %r: page %s could not be summarised: %s", core.session_id, page.index, type(error).__name__)
-            core.monitor.tell(SummaryFailed(page=page.index, error=error))
-    return Summary(title="")
-
-
-def _archive(core: Core, page: Page, limit: int, files: dict[str, bytes], *, revision: int) -> ContentsEntry:
-    data, sha256 = page_file(page)
-    files[file_name(page.index, revision)] = data
-    entry = make_entry(core, page, limit, sha256=sha256, revision=revision)
-    known = core.state.archive.find_entry(page.index)
-    if known is None:
-        recall_count, last_recall_turn = core.state.recalls.get(page.index, (0, None))
-        return attrs.evolve(entry, recall_count=recall_count, last_recall_turn=last_recall_turn)
-    kept = ("archived_turn", "recall_count", "last_recall_turn", "pinned")
-    return attrs.evolve(entry, **{name: getattr(known, name) for name in kept})
+def _archived(core: Core, made: PreparedPage, revision: int = 0) -> ContentsEntry:
+    """Return the entry of a page as it is archived now: a new one, or that of a new *revision*, which keeps what it had."""
+    state, index = core.state, made.page.index
+    known = state.archive.find_entry(index)
+    if known is not None:
+        kept = {name: getattr(known, name) for name in ("archived_turn", "recall_count", "last_recall_turn", "pinned")}
+        return attrs.evolve(made.entry, revision=revision, **kept)
+    recall_count, last_recall_turn = state.recalls.get(index, (0, None))
+    entry = attrs.evolve(made.entry, archived_turn=state.turn, pinned=index in state.pinned)
+    return attrs.evolve(entry, recall_count=recall_count, last_recall_turn=last_recall_turn)
 
 
 def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collection[str]) -> list[Item]:
@@ -232,13 +180,15 @@ def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collect
     return sorted(items, key=lambda item: page_number(item.index))
 
 
-def _working(core: Core, folded: Sequence[Page], limit: int) -> dict[str, Any]:
+def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str, Any]:
     """Return what the working set takes from pages that fold, and what it shows then: no command or item that is not the last."""
-    from memci.archive.contents.noting import latest_kinds, notes_of  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.contents.noting import latest_kinds  # noqa: PLC0415 (compiles many patterns)
 
-    state, gone = core.state, {page.index for page in folded}
-    clock = state.working.clock + sum(map(len, folded))
-    notes = notes_of(((page.index, node.message) for page in folded for node in page.nodes()), state.working.clock)
+    state, gone = core.state, {each.page.index for each in folded}
+    clock, notes = state.working.clock, list[Note]()
+    for each in folded:
+        notes += [Note(note.kind, note.text, note.page, clock + note.at, note.weight) for note in each.notes]
+        clock += len(each.page)
     made = WorkingSet().noted(clock, notes)
     newer: set[Kind] = set()
     for node in (node for page in state.active.pages() if page.index not in gone for node in page.nodes() if node.message.calls):

@@ -10,7 +10,7 @@ from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import Directory
 from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
-from memci.engine.commands import folding, quoting
+from memci.engine.commands import folding, preparing, quoting
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction, Recall
 from memci.engine.history import blocks
@@ -240,7 +240,8 @@ def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
         if facts.state in _VERBATIM or core.state.archive.find_entry(facts.index) is not None:
             continue
         page = pages.load(core, facts.index, late=())  # as its file is, which takes late results in at the next fold
-        entry = folding.make_entry(core, page, limit, sha256=facts.sha256, revision=facts.revision)
-        entry = attrs.evolve(entry, recall_count=facts.recall_count, last_recall_turn=facts.last_recall_turn)
+        made = preparing.take_entry(core, page, planner.entry_room(limit, page.tokens))
+        kept = {name: getattr(facts, name) for name in ("sha256", "revision", "recall_count", "last_recall_turn")}
+        entry = attrs.evolve(made, archived_turn=core.state.turn, pinned=facts.index in core.state.pinned, **kept)
         events.append(PageRestored(page=facts.index, entry=entry.to_mapping()))
     return events

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -17,6 +17,7 @@ from memci.archive.summarizers.summary import Summarizer
 from memci.chapters.page import MessageNode, Page
 from memci.engine.core import indexing
 from memci.engine.core.indexing import mark_at, mark_of
+from memci.engine.core.kept_state import KeptState
 from memci.engine.core.monitor import Monitor, logger
 from memci.engine.history import blocks, state_codec
 from memci.engine.history.apply import apply
@@ -49,14 +50,6 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
-
-
-class KeptState(NamedTuple):
-    """A state without a session, what marks its last event, and the event at which it was last kept as a snapshot."""
-
-    state: State
-    mark: str = ""  # tells its record from another one that could stand in its place; empty without events
-    snapshot: int = 0
 
 
 @attrs.define(eq=False, kw_only=True)

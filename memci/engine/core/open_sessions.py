@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from memci.engine.core.core import Core, KeptState
+from memci.engine.core.core import Core
+from memci.engine.core.kept_state import KeptState
 from memci.engine.history.state import State
 from memci.errors import UnavailableError
 

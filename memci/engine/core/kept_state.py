@@ -1,0 +1,40 @@
+"""What of a session lasts when it is closed and opened again in one process: its state, and what is prepared for its folds."""
+
+from typing import NamedTuple
+
+import attrs
+
+from memci.archive.contents.contents_page import ContentsEntry
+from memci.archive.contents.working_set import Note
+from memci.chapters.page import Page
+from memci.engine.history.state import State
+
+
+@attrs.define(eq=False, kw_only=True)
+class PreparedPage:
+    """What the fold of a page takes: made of the page alone, and of no use once that is another."""
+
+    page: Page  # what it was made of
+    room: int  # tokens of the entry's lines, as they were asked for
+    entry: ContentsEntry  # without what only the fold knows
+    notes: tuple[Note, ...]  # for the working set; their times count from the beginning of the page
+    failures: tuple[Exception, ...]  # of summarisers
+    file: bytes | None  # None once it is durable in the store
+
+    def fits(self, page: Page, room: int) -> bool:
+        """Return whether it is what would be made of a page now. O(entries).
+
+        A message is the same object as long as nobody erased it, brought it back, or loaded the state again.
+        """
+        before = self.page
+        heads = (before.turn, before.name, before.length, before.tokens) == (page.turn, page.name, page.length, page.tokens)
+        nodes = zip(before.nodes(), page.nodes(), strict=False)
+        return heads and room == self.room and all(one.message is other.message and one.seq == other.seq for one, other in nodes)
+
+
+class KeptState(NamedTuple):
+    """A state without a session, what marks its last event, and the event at which it was last kept as a snapshot."""
+
+    state: State
+    mark: str = ""  # tells its record from another one that could stand in its place; empty without events
+    snapshot: int = 0
