@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TypeAlias, assert_never
 
@@ -12,7 +12,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
 from memci.archive.summarizers.summary import OTHERS, PASSAGE
-from memci.archive.summarizers.words import estimate, words
+from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
 
 MOST_ROWS, LARGEST, ROWS_SHARE = 16, 64, 1 / 30  # of one directory; a share of all pages, up to the largest, where that is more
@@ -27,6 +27,8 @@ ROOMY_SHARE = 0.2  # of the limit, which entries of short pages may take
 KEPT_SHARE = 0.25  # of the limit, which entries of pages that were recalled more than once may hold beside the rows
 _RECALLED_AGAIN = 2
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
+
+_estimate = lru_cache(maxsize=10_000)(estimate)  # of words of pages, many of which say the same
 
 _Weighed: TypeAlias = list[tuple[Span, float, float]]  # the words of a page, each with what it is worth among all, and its tokens
 
@@ -71,7 +73,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     gone = dict(evictions(policies, page.entries, turn))
     left = [entry for entry in page.entries if entry.index not in gone]
     known = {entry.index: entry for entry in entries}
-    changed = [entry for entry in left if known.get(entry.index) != entry]
+    changed = [entry for entry in left if (before := known.get(entry.index)) is not entry and before != entry]
     return Shrinkage(
         details={entry.index: entry.detail for entry in changed if isinstance(entry, ContentsEntry)},
         directories=[entry for entry in changed if isinstance(entry, Directory)],
@@ -91,11 +93,7 @@ class Shrinking:
         self._limit = limit
         self._count = count
         self._has_pages = has_pages
-        self._pages = Counter[str]()  # how many say a word
-        for entry in entries:
-            for _, said in groupby(sorted(entry.spans, key=itemgetter(0)), itemgetter(0)):
-                self._pages.update({form for span in said for form in _told(span[1])[0]})
-        self._weights: dict[str, tuple[float, float]] = {}  # by what the worth of a word is divided, and its tokens
+        self._weights = _Weights(entries)
         pages = sum(entry.pages for entry in entries)
         self._terse = max(0, pages - FEW_PAGES) / MANY_TOKENS  # rows of many pages are short, so that more have one
         self._most_rows = max(MOST_ROWS, min(round(ROWS_SHARE * pages), LARGEST))
@@ -162,9 +160,11 @@ class Shrinking:
             most = sum([cost for page in pages for _, _, cost in page]) * goal / self.total
             steps = [price * PRICE_STEP**step for step in range(1, _MOST_STEPS)]
             price = steps[bisect_left(steps, -most, hi=_MOST_STEPS - 2, key=partial(self._estimated, pages))]
+            total = self.total
             for place, entry in enumerate(self.entries):
-                if isinstance(entry, Directory) and entry.price < price and self.total > goal:
+                if isinstance(entry, Directory) and entry.price < price and total > goal:
                     self.entries[place] = self._at(price, entry, weighed[entry.index])
+                    total += self.entries[place].contents_tokens - entry.contents_tokens
             self._merge()
 
     def _directories(self) -> list[Directory]:
@@ -180,13 +180,9 @@ class Shrinking:
         for _, said in groupby(spans, itemgetter(0)):
             page = []
             for span in said:
-                rarity, cost = known.get(span[1]) or known.setdefault(span[1], self._weight(span[1]))
+                rarity, cost = known[span[1]]
                 page.append((span, span[2] / rarity, cost))
             yield _tersely(page, self._terse) if self._terse else page
-
-    def _weight(self, text: str) -> tuple[float, float]:
-        forms, cost = _told(text)
-        return max(1, min([self._pages[form] for form in forms], default=1)) ** RARER, cost
 
     def _at(self, price: float, directory: Directory, pages: Iterable[_Weighed]) -> Directory:
         spans = _priced(pages, price)
@@ -206,12 +202,13 @@ class Shrinking:
 
     def strip(self, limit: float, detail: Detail) -> None:
         """Leave entries less detail, the oldest first, until the page fits."""
+        total = self.total
         for place, entry in enumerate(self.entries):
-            if self.total <= limit:
+            if total <= limit:
                 return
-            if isinstance(entry, ContentsEntry):
-                less = attrs.evolve(entry, detail=detail)
-                self.entries[place] = min(entry, less, key=lambda each: each.contents_tokens)
+            if isinstance(entry, ContentsEntry) and entry.shown_tokens.get(detail, 0) < entry.contents_tokens:
+                self.entries[place] = attrs.evolve(entry, detail=detail)
+                total += self.entries[place].contents_tokens - entry.contents_tokens
 
     def _put_together(self, items: Sequence[Item], spans: Iterable[Span], price: float = 0.0) -> None:
         directory = self._directory(items, spans, price)
@@ -250,11 +247,19 @@ class Shrinking:
         return tuple(joined)
 
 
-@lru_cache(maxsize=10_000)
-def _told(text: str) -> tuple[Sequence[str], float]:
-    """Return by what it is known whether pages say a word, and its tokens: a value by all of it, as 4.5 is not 4.6."""
-    forms = [text] if any(map(str.isdigit, text)) else words(text)
-    return forms, estimate(text) + WORD_TOKENS
+class _Weights(dict[str, tuple[float, float]]):
+    """By what the worth of a word is divided, and its tokens."""
+
+    def __init__(self, entries: Iterable[Item]) -> None:
+        super().__init__()
+        self._pages = Counter(chain.from_iterable([each for entry in entries for each in entry.said]))  # that say a word
+
+    def __missing__(self, text: str) -> tuple[float, float]:
+        """Weigh a word, once."""
+        pages, said = self._pages, forms(text)
+        rarest = pages[said[0]] if len(said) == 1 else min([pages[form] for form in said], default=1)
+        self[text] = weight = rarest**RARER, _estimate(text) + WORD_TOKENS
+        return weight
 
 
 def _tersely(page: _Weighed, factor: float) -> _Weighed:

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 _PAIRED = (
@@ -71,6 +72,12 @@ def words(text: str) -> list[str]:
         if "".join(found).isascii():  # no word has another form: it is marks between them that are no ASCII
             return found
     return [word for _, _, found in runs(text) for word in found]
+
+
+@lru_cache(maxsize=10_000)
+def forms(text: str) -> Sequence[str]:
+    """Return by what it is known whether pages say the same word or value: a value by all of it, as 4.5 is not 4.6."""
+    return [text] if any(map(str.isdigit, text)) else words(text)
 
 
 def is_plain(text: str) -> bool:

@@ -1,0 +1,39 @@
+"""What it costs to bring a contents page below its limit, in calls: work for what is new in it."""
+
+from functools import partial
+
+from memci.archive.contents import contents_page
+from memci.archive.contents.contents_page import ContentsEntry, Detail, Item
+from memci.archive.contents.shrink import Shrinkage, shrink
+from memci.archive.summarizers.summary import plain_words
+from tests.python_calls import python_calls
+
+ROWS = 16  # of a directory
+
+
+def entry(number: int) -> ContentsEntry:
+    words = plain_words(f"{word}{number}" for word in ("harbour", "lantern", "orchard"))
+    shown = {Detail.FULL: 30, Detail.BRIEF: 20, Detail.BARE: 10}
+    return ContentsEntry(index=f"usr-{number}", title="harbour", words=words, tokens=200, shown_tokens=shown)
+
+
+def shrunk(entries: list[Item], limit: int, *, directories: bool = True) -> Shrinkage:
+    return shrink(
+        entries, limit=limit, low_share=0.9, directories=directories, turn=1, count=len, has_pages=lambda _first, _last: False
+    )
+
+
+def test_directories_that_stay_are_read_once() -> None:
+    """However many directories a contents page has, a fold reads the words of new pages only."""
+    known = shrunk([entry(number) for number in range(1, 20 * ROWS + 1)], 9_000).entries
+    assert len(known) > 10
+    shrunk(known, 9_000)
+    calls = python_calls(lambda: shrunk([*known, entry(20 * ROWS + 1), entry(20 * ROWS + 2)], 9_000))
+    assert 2 == calls[contents_page._forms.__code__]
+
+
+def test_less_detail_costs_a_few_calls_an_entry() -> None:
+    """Entries lose detail one after the other, without a sum over all of them for each: twice as many take twice the calls."""
+    few, many = ([entry(number) for number in range(1, pages + 1)] for pages in (50, 100))
+    once, twice = (python_calls(partial(shrunk, list(each), 20 * len(each), directories=False)).total() for each in (few, many))
+    assert twice <= 2.1 * once
