@@ -199,7 +199,11 @@ class ContentsPage:
 
     def render(self) -> str:
         """Return the contents page as the model reads it; empty when it has no entries."""
-        return "\n".join([self.heading(), *(entry.render() for entry in self.entries)]) if self.entries else ""
+        return "\n".join(self.parts())
+
+    def parts(self) -> list[str]:
+        """Return what it says, its heading and its entries; each begins on a line of its own, with a bracket."""
+        return [self.heading(), *(entry.render() for entry in self.entries)] if self.entries else []
 
     def heading(self) -> str:
         """Return its first line."""

@@ -25,7 +25,9 @@ _LONG_VALUE = 200  # characters of an argument: what is longer is a text or code
 
 _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)|<(\w{1,20})>\s*\n(.{1,2000}?)</\2>|`([^`\n]{2,120})`", re.DOTALL)
 _OF_PIECE = f"[\\w{CJK}\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff.@+%~/-]"  # with marks, which are no letters
-_PIECE = re.compile(f"(?<!{_OF_PIECE})(?![A-Z]?[a-z]{{1,80}}[.-]?(?!{_OF_PIECE})){_OF_PIECE}{{3,240}}")  # no plain words
+_PIECE, _ASCII_PIECE = (  # no plain words
+    re.compile(f"(?<!{of})(?![A-Z]?[a-z]{{1,80}}[.-]?(?!{of})){of}{{3,240}}") for of in (_OF_PIECE, "[A-Za-z0-9_.@+%~/-]")
+)
 _NARROW = re.compile(r"[A-Za-z0-9_.@+%~/\u00c0-\u024f-]{3,240}")  # of a piece where words stand side by side without spaces
 _BESIDE = re.compile(f"[{CJK}][A-Za-z]|[A-Za-z][{CJK}]")
 _SPACED = re.compile(  # what may be a way with spaces: in quotes, or with a backslash before each
@@ -189,8 +191,8 @@ def _alone(url: str) -> str:
 
 def _pieces(text: str) -> Iterator[re.Match[str]]:
     """Yield what may be names; in a script without spaces between words, a file's name goes on where other words begin."""
-    if UNSPACED.search(text) is None:
-        yield from _PIECE.finditer(text)
+    if text.isascii() or UNSPACED.search(text) is None:
+        yield from (_ASCII_PIECE if text.isascii() else _PIECE).finditer(text)
         return
     for match in _PIECE.finditer(text):
         piece = match.group()

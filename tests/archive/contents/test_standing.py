@@ -1,8 +1,13 @@
 """Which sentences of the user's are standing instructions."""
 
+import re
+
 import pytest
 
-from memci.archive.contents.standing import MOST_CHARACTERS, standing
+from benchmarks.trace import profiled
+from memci.archive.contents import standing as module
+from memci.archive.contents.standing import CUE_WORDS, MOST_CHARACTERS, standing
+from memci.archive.summarizers.words import words
 
 
 @pytest.mark.parametrize(
@@ -16,6 +21,7 @@ from memci.archive.contents.standing import MOST_CHARACTERS, standing
         "I want you to never delete files.",
         "Don't ever use var.",
         "You must not touch prod.",
+        "You mustn't touch prod.",
         "Do not use emojis in any of your answers.",
         "以后都用中文回答我。",
         "每次都先问我",
@@ -62,3 +68,24 @@ def test_instructions_are_bounded() -> None:
     (cut,) = standing("Always " + "x" * 500)
     assert (MOST_CHARACTERS, "Always xxx") == (len(cut), cut[:10])
     assert [] == list(standing("Always do it.\n" * 1000))
+
+
+def test_each_cue_in_ascii_has_a_word_that_tells_of_it() -> None:
+    """No cue is passed over since none of its words is looked for."""
+    cues = re.split(r"\|(?![^(]*\))", f"{module._ALWAYS}|{module._FROM_NOW}|{module._EACH}")
+    told = [cue for cue in cues if cue.isascii()]
+    assert len(told) > 40
+    assert [] == [cue for cue in told if CUE_WORDS.isdisjoint(words(re.sub(r"\(\?:[^)]*\)\?|\\\w", " ", cue)))]
+
+
+def test_what_asks_for_nothing_costs_no_search() -> None:
+    """No pattern is looked for in the sentences of a text in ASCII without any word of a cue."""
+    searches: list[str] = []
+
+    def note(_frame: object, kind: str, function: object) -> None:
+        if kind == "c_call":
+            searches.append(getattr(function, "__name__", ""))
+
+    profiled(lambda: list(standing("The invoice was sent by hand. They want it back before winter.")), note)
+    assert "findall" in searches  # of its words
+    assert not {"search", "finditer"} & set(searches)
