@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.errors import ConfigError
-from memci.messages.tokens.counter import ApproximateCounter, TokenCounter, get_counter
+from memci.messages.tokens.counter import ApproximateCounter, PartsCount, TokenCounter, get_counter
 from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS, TiktokenCounter, Vocabulary
 from tests.word_counter import WordCounter
 
@@ -97,6 +97,30 @@ def test_few_counts_do_without_tiktoken() -> None:
     for text in ("'Where is my order? ' * 9_000", "'Где мой заказ?'"):
         done = subprocess.run([sys.executable, "-c", code.format(text)], capture_output=True, text=True, check=True)  # noqa: S603 (our own Python)
         assert done.stdout == "False\nTrue\n"
+
+
+@pytest.mark.parametrize("name", sorted(ENCODINGS))
+def test_parts_count_as_their_text_does(name: str) -> None:
+    """Parts that begin with a bracket, each on lines of its own, have as many tokens as the text that they make."""
+    counter, count = get_counter(name), PartsCount()
+    part = st.one_of(st.text(), st.text("aÉ1 .,:/\n\r中'")).map("[".__add__)
+
+    @given(st.lists(part, min_size=1))
+    def same(parts: list[str]) -> None:
+        for some in (parts, parts[:2]):
+            assert counter.count("\n".join(some)) == count.count(some, counter)
+
+    same()
+
+
+def test_parts_are_counted_once() -> None:
+    """What a text shares with the last one is not counted again, whatever its length; an estimate is of the whole text."""
+    counter, count, parts = WordCounter(), PartsCount(), [f"[{number}] word" for number in range(50)]
+    assert 100 == count.count(parts, counter)
+    assert 50 == counter.calls
+    assert 102 == count.count([*parts[:20], "[new] word", *parts[20:]], counter)
+    assert 52 == counter.calls  # what is new, and the last part
+    assert ApproximateCounter().count("\n".join(parts)) == count.count(parts, ApproximateCounter())
 
 
 def test_a_missing_vocabulary_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from memci.engine.reading import pages
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
 from memci.errors import ConflictError, MemciError
+from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 WORKING_SHARE, MOST_WORKING_TOKENS = 0.3, 300  # what the working set may take of the contents page's room, and at most
 
@@ -150,10 +151,11 @@ def _told(core: Core, before: int, reason: str, pages: Sequence[str] = (), evict
 
 
 def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
-    """Return the size of the message that shows the contents page with these entries; 0 for none."""
+    """Return the size of the message that shows the contents page with these entries; 0 for none. O(what is new in it)."""
     if not entries:
         return 0
-    return core.count(core.state.wire.block(core.state.archive.preview(entries).render()))
+    parts = core.state.archive.preview(entries).parts()
+    return PLAIN_TOKENS + core.contents_count.count(parts, core.counter)
 
 
 def count_pages(core: Core, first: int, last: int) -> int:

@@ -40,7 +40,7 @@ from memci.errors import (
 )
 from memci.messages import codec
 from memci.messages.message import Message
-from memci.messages.tokens.counter import TokenCounter
+from memci.messages.tokens.counter import PartsCount, TokenCounter
 from memci.messages.tokens.message_tokens import PLAIN_KEYS, PLAIN_TOKENS, count_message, is_plain, is_text_result
 from memci.version import VERSION
 
@@ -77,6 +77,7 @@ class Core:
     view: View | None = None  # what the last window showed, while nothing but messages came in since
     # Which pages the next window folds, and which it trims, and after which event that was asked.
     next_steps: tuple[int, Sequence[str], Sequence[str]] = (-1, (), ())
+    contents_count: PartsCount = attrs.field(factory=PartsCount)
     policy: dict[str, Any] = attrs.field(init=False)  # what of the config decides what a window holds, as the journal holds it
     indexed: "PageIndex | None" = None  # once it was asked for
     _last_snapshot: int = 0
@@ -438,7 +439,6 @@ class Core:
         """Return the facts of a page that stands in the window for itself. O(its entries)."""
         head, tail = page.head, page.tail
         first_at, last_at = page.times
-        system = page.chapter is self.state.system
         recall_count, last_recall_turn = self.state.recalls.get(page.index, (0, None))
         return PageFacts(
             index=page.index,
@@ -450,7 +450,7 @@ class Core:
             recall_count=recall_count,
             last_recall_turn=last_recall_turn,
             pinned=page.index in self.state.pinned,
-            parent="sys-0" if system else self.state.archive.root,
+            parent="sys-0" if page.chapter is self.state.system else self.state.archive.root,
             first_seq=head.seq if head else self.state.seq,
             last_seq=tail.seq if tail else self.state.seq,
             first_at=first_at,

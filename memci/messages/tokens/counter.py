@@ -3,6 +3,7 @@
 import functools
 import math
 import re
+from collections.abc import Sequence
 from typing import ClassVar, Final, Protocol
 
 import attrs
@@ -30,6 +31,25 @@ class TokenCounter(Protocol):
 
     def count(self, text: str) -> int:
         """Return the number of tokens in *text*. O(its length)."""
+
+
+class PartsCount:
+    """Counts texts of many parts, one after the other, that share most of them: each part is counted when it is new.
+
+    A part but the first begins on a line of its own with a mark that is no slash, where the encodings cut a text anyway.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}  # of the last text, with the line breaks
+
+    def count(self, parts: Sequence[str], counter: TokenCounter) -> int:
+        """Return the number of tokens of the parts, at least one, in lines of their own. O(the new parts), exact or not."""
+        if not counter.exact:
+            return counter.count("\n".join(parts))
+        *others, last = parts
+        known = self._known
+        self._known = {part: known.get(part) or counter.count(f"{part}\n") for part in others}
+        return sum(map(self._known.__getitem__, others)) + counter.count(last)
 
 
 _compiled = functools.cache(re.compile)  # at the first count
