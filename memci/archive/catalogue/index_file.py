@@ -93,9 +93,9 @@ class Database:
         rows = self.run(sql, *values)
         return rows[0] if rows else None
 
-    def chosen(self, sql: str, values: Sequence[int], given: Sequence[object] = ()) -> list[Any]:
-        """Return the rows of a query that ends with ``IN``, for any number of values; *given* are those before."""
-        return self.run(f"{sql} {_LISTED}", *given, orjson.dumps(values).decode())
+    def chosen(self, sql: str, values: Sequence[int], end: str = "", *given: object) -> list[Any]:
+        """Return the rows of a query that ends with ``IN``, for any number of values; *given* are those of its *end*."""
+        return self.run(f"{sql} {_LISTED} {end}", orjson.dumps(values).decode(), *given)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -181,10 +181,15 @@ def row_sum(row: Sequence[object]) -> int:
 
 def facts_of(row: Sequence[Any]) -> PageFacts:
     """Make facts of a row of a page with its checksum; a damaged file may hold anything in any column."""
+    return PageFacts(**dict(zip(FACTS, checked(row), strict=True)))
+
+
+def checked(row: Sequence[Any]) -> list[Any]:
+    """Return the columns of a row of a page with its checksum, without that."""
     *facts, known = row
     if row_sum(facts) != known:
         refuse_damaged(f"the facts of {str(facts[0])[:40]!r} are not what was written")
-    return PageFacts(**dict(zip(FACTS, facts, strict=True)))
+    return facts
 
 
 def storable(value: object) -> Any:  # noqa: ANN401 (what it is given, or a text)

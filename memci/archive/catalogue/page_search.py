@@ -1,15 +1,16 @@
 """One search in a page index: one full-text query for candidates, then a ranking of them and their neighbours."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
 
 from memci.archive.catalogue import search
-from memci.archive.catalogue.index_file import PAGES, Database, facts_of, refuse_damaged, unpacked
-from memci.archive.catalogue.search import Candidate, ExtraPage, Filter
+from memci.archive.catalogue.index_file import COLUMNS, FACTS, Database, checked, refuse_damaged, unpacked
+from memci.archive.catalogue.search import Candidate, Candidates, ExtraPage, Filter
 from memci.chapters.address import page_number
 
 if TYPE_CHECKING:
@@ -20,13 +21,26 @@ _CANDIDATES = 30
 _POSTINGS = 20_000
 _PAGE_TERMS = 2_000
 _ALL_TERMS = 400_000
+_COMMON_TERMS = 8  # at most, of a query
+_RARE_SHARE = 8  # of all postings that those of its rare terms are
+_MANY_POSTINGS = 1_500  # for which it is worth to find pages by two terms first
+_MOST_SHARE = 2.2  # k1 + 1 of FTS5's BM25
 _BATCH = 200  # pages that are read at first to see who says a word; then ten times as many each time
 _BESIDE = 3  # entries on each side of one that a passage goes on to
 
 _LINES = "SELECT id, lines FROM said WHERE lines IS NOT NULL AND id IN"
-_HELD = "SELECT term, doc, col, offset FROM term WHERE term >= ? AND term < ? AND col <> 'user' AND doc IN"
+# Pages are compared first: the table gives each row's word as a copy, twice.
+_HELD = "SELECT term, doc, col, offset FROM term WHERE doc IN"
+_BETWEEN = "AND term >= ? AND term < ?"
 _FACTS = "SELECT name, turn, first_at, last_at, id FROM page WHERE id IN"
-_MATCH = "SELECT search.rowid FROM search {join} WHERE search MATCH ? {condition} ORDER BY bm25(search, {weights}) LIMIT ?"
+_ALL_FACTS = f"SELECT {COLUMNS}, page_sum, id FROM page WHERE id IN"  # noqa: S608 names of columns
+_ENTRIES = "SELECT id, entries FROM said WHERE id IN"
+_MATCH = """SELECT search.rowid, bm25(search, {weights}) AS score
+FROM search {join} WHERE search MATCH ? {condition} ORDER BY score LIMIT ?"""
+_WITHIN = "AND +search.rowid IN (SELECT rowid FROM search WHERE search MATCH ?)"  # with a plus it is no look-up for each page
+
+Entry = tuple[int, str, str, str]
+"""Position, role, text and time."""
 
 
 @attrs.frozen(kw_only=True)
@@ -49,18 +63,17 @@ class PageSearch:
         self._query = query
         self._terms = search.query_terms(query)[:_QUERY_TERMS]
         self._embedder = embedder
-        youngest = database.one("SELECT coalesce(max(id), 0) FROM page")[0]
-        known = dict(database.chosen("SELECT name, id FROM page WHERE number IN", [page_number(page.index) for page in extra]))
-        self._extra = {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
+        self._known: dict[tuple[str, ...], str] = {}
+        self._extra = self._placed(extra) if extra else {}
         texts = {place: search.page_text(entry[1:] for entry in page.entries) for place, page in self._extra.items()}
         self._beside = {place: Candidate.of_text(place, text, self._terms) for place, text in texts.items()}
-        pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
+        self._pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
         asked = "SELECT count(*) FROM search WHERE search MATCH ?"
         self._counts: dict[str, int] = {name: database.one(asked, _matched(name))[0] for name in self._terms}
         beside = [set().union(*page.held.values()) for page in self._beside.values()]
         counts = {name: stored + sum(name in held for held in beside) for name, stored in self._counts.items()}
-        self._weights = search.weigh(pages + len(extra), {name: count for name, count in counts.items() if count})
+        self._weights = search.weigh(self._pages + len(extra), {name: count for name, count in counts.items() if count})
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
         """Return the best pages that the filter admits, best first."""
@@ -73,17 +86,28 @@ class PageSearch:
         for candidate in candidates if only.roles is not None else ():
             candidate.limit_to(only.roles or ())
         hits: list[IndexHit] = []
-        for score, candidate in search.rank(candidates, self._weights, self._entry_terms, cosines):
-            said = next((line for line, role in enumerate(candidate.roles, 1) if only.roles is None or role in only.roles), 1)
-            speaks = only.roles is None or not only.roles.isdisjoint(candidate.roles)
-            facts = self._facts(candidate.place) if speaks else None
-            if facts is not None and only.admits(*facts):
-                entry, at, passage = self._passage(candidate.best or said, candidate.place, only.roles)
-                told = self._why(candidate, cosines)
-                hits.append(IndexHit(index=facts[0], entry=entry, at=at, score=score, snippet=passage, why=told))
-                if len(hits) == limit:
-                    break
+        ranked = search.rank(candidates, self._weights, self._entry_terms, cosines)
+        for start in range(0, len(ranked), limit):
+            part = ranked[start : start + limit]
+            facts = self._facts([candidate.place for _, candidate in part if candidate.speaks(only.roles)])
+            admitted = [pair for pair in part if pair[1].place in facts and only.admits(*facts[pair[1].place])][
+                : limit - len(hits)
+            ]
+            entries = self._entries([candidate.place for _, candidate in admitted])
+            for score, page in admitted:
+                index, place = facts[page.place][0], page.place
+                entry, at, passage = self._passage(page.best or page.first_line(only.roles), entries[place], only.roles)
+                told = self._why(page, cosines)
+                hits.append(IndexHit(index=index, entry=entry, at=at, score=score, snippet=passage, why=told))
+            if len(hits) == limit:
+                break
         return hits
+
+    def _placed(self, extra: Sequence[ExtraPage]) -> dict[int, ExtraPage]:
+        """Return extra pages by the places of their older selves, or after all others."""
+        youngest = self._db.one("SELECT coalesce(max(id), 0) FROM page")[0]
+        known = dict(self._db.chosen("SELECT name, id FROM page WHERE number IN", [page_number(page.index) for page in extra]))
+        return {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
 
     def _cosines(self, only: Filter) -> dict[int, float]:
         """Compare the query, if it has words, with the vectors of the pages; these do not tell who said what, as roles ask."""
@@ -96,107 +120,144 @@ class PageSearch:
 
     def _why(self, candidate: search.Candidate, cosines: Mapping[int, float]) -> str:
         """Return the words of the query that the page holds, else those beside it, and whether it is alike in meaning."""
-        said = search.why(self._query, {name: self._weights[name] for name in candidate.counts})
-        beside = "" if said else search.why(self._query, {name: self._weights[name] for name in candidate.near})
+        said = self._told(tuple(candidate.counts))
+        beside = "" if said else self._told(tuple(candidate.near))
         alike = "by meaning" if cosines.get(candidate.place, 0.0) >= search.LEAST_COSINE else ""
         return "; ".join(filter(None, (said, beside and f"beside: {beside}", alike)))
 
-    def _facts(self, place: int) -> tuple[str, int, str, str] | None:
-        if place in self._extra:
+    def _told(self, names: tuple[str, ...]) -> str:
+        """Return what of the query some of its terms are, which are the same for many pages."""
+        if names not in self._known:
+            self._known[names] = search.why(self._query, {name: self._weights[name] for name in names})
+        return self._known[names]
+
+    def _facts(self, places: Sequence[int]) -> dict[int, tuple[str, int, str, str]]:
+        """Return index, turn and times of pages, by place, as far as they are there."""
+        found = {}
+        for *row, place in self._db.chosen(_ALL_FACTS, [place for place in places if place not in self._extra]):
+            facts = dict(zip(FACTS, checked(row), strict=True))
+            found[place] = facts["index"], facts["turn"], facts["first_at"], facts["last_at"]
+        for place in self._extra.keys() & places:
             page = self._extra[place]
             times = [at for *_, at in page.entries]
-            return page.index, page.turn, min(times), max(times)
-        row = self._db.one(f"{PAGES} WHERE id = ?", place)
-        if row is None:
-            return None
-        facts = facts_of(row)
-        return facts.index, facts.turn, facts.first_at, facts.last_at
+            found[place] = page.index, page.turn, min(times), max(times)
+        return found
+
+    def _entries(self, places: Sequence[int]) -> dict[int, list[Entry]]:
+        """Return the entries of pages, by place."""
+        stored = [place for place in places if place not in self._extra]
+        found = {place: unpacked(entries)[1] for place, entries in self._db.chosen(_ENTRIES, stored)}
+        if len(found) < len(stored):
+            refuse_damaged("what is said in a page is missing")
+        told = {
+            place: [(position, role, text, at) for position, (_, role, text, at, *_) in enumerate(entries, start=1)]
+            for place, entries in found.items()
+        }
+        return told | {place: list(page.entries) for place, page in self._extra.items()}
 
     def _admitted(self, places: Sequence[int], only: Filter) -> Sequence[int]:
         """Return those of some places that a filter admits by their facts, in order."""
         if not only.asks_facts:
             return places
         facts = {place: rest for *rest, place in self._db.chosen(_FACTS, places)}
-        facts |= {place: self._facts(place) for place in self._extra}
+        facts |= self._facts(list(self._extra))
         return [place for place in places if place in facts and only.admits(*facts[place])]
 
     def _matching(self, most: int, only: Filter) -> list[int]:
         """Return the ids of stored pages that the filter admits and that match best, by BM25 over their own words, best first."""
-        match = self._match()
-        if not match:
+        chosen = self._chosen()
+        if not chosen:
             return []
+        match = " OR ".join(map(_matched, chosen))
         join = condition = ""
         if only.asks_facts:
             join, condition = "CROSS JOIN page ON page.id = search.rowid", "AND admits(name, turn, first_at, last_at)"
             self._db.connection.create_function("admits", 4, only.admits)
+        elif only.roles is None and (best := self._best(chosen, match, most)):
+            return best
         sql = _MATCH.format(join=join, condition=condition, weights=_weights(only.roles))
         if only.roles is None:
-            return [place for (place,) in self._db.run(sql, match, most)]
+            return [place for place, _ in self._db.run(sql, match, most)]
         marks = " OR ".join(f'"{search.role_mark(role)}"' for role in sorted(only.roles))
-        matching = [place for (place,) in self._db.run(sql, f"({match}) AND ({marks})", -1)]
+        matching = [place for place, _ in self._db.run(sql, f"({match}) AND ({marks})", -1)]
         found: list[int] = []
         start, size = 0, _BATCH
         while start < len(matching) and len(found) < most:
             part = matching[start : start + size]
-            pages = self._read(part)
-            self._note(pages)
+            pages = self._noted(self._lines(part))
             for page in pages.values():
                 page.limit_to(only.roles)
             found += [place for place in part if place in pages and pages[place].held]
             start, size = start + size, 10 * size
         return found[:most]
 
-    def _read(self, places: Collection[int]) -> dict[int, Candidate]:
-        """Return the searchable ones of some pages, without what they hold."""
+    def _best(self, chosen: Sequence[str], match: str, most: int) -> list[int]:
+        """Return what ``_matching`` does, where it can be told without the pages that hold but one of the common terms.
+
+        No page scores more for a term than its weight in FTS5's BM25 times 2.2, as if it said nothing else. Where those that
+        hold a rare term, or two common ones, all score more than that, the others need no score, which is what costs most.
+        """
+        counts = [self._counts[name] for name in chosen]
+        rare = max(1, len(chosen) - _COMMON_TERMS, sum(total <= sum(counts) // _RARE_SHARE for total in accumulate(counts)))
+        names = [*map(_matched, chosen)]
+        common = names[rare:]
+        if sum(counts) < _MANY_POSTINGS or not common:
+            return []
+        pairs = [f"({name} AND ({' OR '.join(common[place:])}))" for place, name in enumerate(common[:-1], start=1)]
+        sql = _MATCH.format(join="", condition=_WITHIN, weights=_weights(None))
+        rows = self._db.run(sql, match, " OR ".join((*names[:rare], *pairs)), most)
+        weight = math.log((self._pages + 0.5) / (counts[rare] + 0.5))  # a little more than FTS5's
+        return [place for place, _ in rows] if len(rows) == most and -rows[-1][1] > _MOST_SHARE * weight else []
+
+    def _lines(self, places: Collection[int]) -> dict[int, list[Any]]:
+        """Return ``PageText.lines`` of the searchable ones of some pages, by place."""
         try:
             rows = self._db.chosen(_LINES, list(places))
             lines = orjson.loads(f"[{','.join(lines for _, lines in rows)}]")
-            return {place: Candidate.of_lines(place, each) for (place, _), each in zip(rows, lines, strict=True)}
-        except (TypeError, ValueError, IndexError) as error:
+            return {place: each for (place, _), each in zip(rows, lines, strict=True)}
+        except (TypeError, ValueError) as error:
             refuse_damaged(error)
 
-    def _note(self, pages: Mapping[int, Candidate]) -> None:
-        """Note where pages hold terms of the query: costs what the postings of the terms are, at 0.1 microseconds each."""
-        for name in self._weights if pages else ():
+    def _noted(self, lines: Mapping[int, list[Any]]) -> dict[int, Candidate]:
+        """Return those of some pages that hold a term of the query, with where: costs what the postings of the terms are."""
+        pages = Candidates(lines)
+        for name in self._weights if lines else ():
             start = search.root(name)
             after = f"{start[:-1]}{chr(ord(start[-1]) + 1)}" if start else f"{name}\x01"
             try:
-                search.hold(pages, name, self._db.chosen(_HELD, list(pages), given=(start or name, after)))
+                search.hold(pages, name, self._db.chosen(_HELD, list(lines), _BETWEEN, start or name, after))
             except (KeyError, IndexError, TypeError) as error:
                 refuse_damaged(error)
+        return pages
 
-    def _match(self) -> str:
-        """Return the query for the database: any of the rarest terms, as scoring costs what the postings of the terms are."""
+    def _chosen(self) -> list[str]:
+        """Return which terms are searched for, the rarest first: not all, as scoring costs what the postings of the terms are."""
         chosen: list[str] = []
         postings = 0
         for name, count in sorted(self._counts.items(), key=lambda pair: pair[1]):
             if count and (postings < _CANDIDATES or postings + count <= _POSTINGS):
-                chosen.append(_matched(name))
+                chosen.append(name)
                 postings += count
-        return " OR ".join(chosen)
+        return chosen
 
-    def _candidates(self, found: Sequence[int], alike: Iterable[int], limit: int) -> list[search.Candidate]:
+    def _candidates(self, found: Sequence[int], alike: Sequence[int], limit: int) -> list[search.Candidate]:
         """Read the pages found by words or by meaning, up to a number of terms in all, and the short neighbours of the former."""
         near = {place + step for place in (*found, *self._extra) for step in range(-search.REACH, search.REACH + 1)}
         asked = list(dict.fromkeys((*found, *(place for place in alike if place not in self._extra))))
-        stored = self._read(near.union(asked))
-        sizes = {place: sum(page.sizes) for place, page in stored.items()}
+        stored = self._lines(near.union(asked))
+        sizes = {place: sum(lines[2::2]) for place, lines in stored.items()}
         sums = accumulate(sizes.get(place, 0) for place in asked)
         ranked = enumerate(zip(asked, sums, strict=True))
         read = {place for number, (place, terms) in ranked if number < limit or terms <= _ALL_TERMS}
         read |= {place for place in near.difference(asked) if sizes.get(place, 0) <= _PAGE_TERMS}
-        pages = {place: page for place, page in stored.items() if place in read and place not in self._beside}
-        self._note(pages)
+        read -= self._beside.keys()
+        pages = self._noted({place: lines for place, lines in stored.items() if place in read})
+        if alike or len(self._weights) >= search.NEIGHBOUR_TERMS:  # else a page without any of the words is no answer
+            pages |= {place: Candidate.of_lines(place, stored[place]) for place in (read & stored.keys()).difference(pages)}
         return [page for _, page in sorted((pages | self._beside).items())]
 
-    def _passage(self, line: int, place: int, roles: frozenset[str] | None) -> tuple[int, str, str]:
+    def _passage(self, line: int, rows: Sequence[Entry], roles: frozenset[str] | None) -> tuple[int, str, str]:
         """Return position and time of the entry on a line of a page, and its passage, with what roles said beside it."""
-        extra = self._extra.get(place)
-        if extra is None:
-            _, entries = unpacked((self._db.one("SELECT entries FROM said WHERE id = ?", place) or (None,))[0])
-            rows = [(position, role, text, at) for position, (_, role, text, at, *_) in enumerate(entries, start=1)]
-        else:
-            rows = list(extra.entries)
         first = max(line - 1 - _BESIDE, 0)
         own = line - 1
         position, _, said, at = rows[own] if own < len(rows) else (1, "", "", "")

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import attrs
 
-from memci.archive.summarizers.words import STOPWORDS, is_plain, runs, words
+from memci.archive.summarizers.words import ASCII_RUN, STOPWORDS, is_plain, runs, words
 
 _MONTHS = (  # not from strftime or calendar, which speak the language of the machine
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
@@ -27,13 +27,14 @@ _MARK = "§"  # no part of any word; the database, which cuts texts into terms t
 # within the first five pages moves by less than a point when one of them is changed by a third.
 _SATURATION = 1.2  # k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009)
 _LENGTH_SHARE = 0.4  # b of BM25, for one entry
+_REST = 1.0 - _LENGTH_SHARE
 _BEFORE_DECAY, _AFTER_DECAY = 0.2, 0.4  # what a word counts for the page before its own, and for the page after it
 _ROOT_LETTERS = 6  # of a long term, by which its other forms are known
 _COVER_WEIGHT = 0.1
 _USER_WEIGHTS = (0.2, 0.4)  # of the user's own words in a short page, and in a long one, of which they say what it is about
 _LONG_TERMS = 300  # of a page for which they weigh the most, in proportion below
 _COSINE_WEIGHT = 0.35
-_NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any of them; fewer would surprise in a short query
+NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any of them; fewer would surprise in a short query
 UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
 LEAST_COSINE = 0.3  # the least for a page that shares no word with the query; the best page of a query has 0.3 to 0.8
 REACH = 2  # how many pages before and after a page count as its neighbours
@@ -100,7 +101,7 @@ class Candidate:
     first: int  # terms of the line before them, which has the time
     held: dict[int, dict[str, float]] = attrs.field(factory=dict)  # by line (0 for the time) and term, how often it is there
     contents: Sequence[str] = ()  # terms of the query in the contents entry
-    counts: Mapping[str, float] = MappingProxyType({})  # by term, each entry's count divided by the entry's relative length
+    counts: dict[str, float] = attrs.field(factory=dict)  # by term, each entry's count divided by the entry's relative length
     near: dict[str, float] = attrs.field(factory=dict)  # the same for the page with its neighbours, which count less
     best: int = 0  # line of the entry that holds the most, 0 where no entry holds any
     user: float = 0.0  # what the user's own words add to the score
@@ -122,11 +123,32 @@ class Candidate:
             hold({place: candidate}, name, found)
         return candidate
 
+    def speaks(self, roles: frozenset[str] | None) -> bool:
+        """Return whether one of some roles says something; ``None`` for any."""
+        return roles is None or not roles.isdisjoint(self.roles)
+
+    def first_line(self, roles: frozenset[str] | None) -> int:
+        """Return the line of the first entry of one of some roles, else of the first."""
+        return next((line for line, role in enumerate(self.roles, 1) if roles is None or role in roles), 1)
+
     def limit_to(self, roles: Container[str]) -> None:
         """Take out what other roles say, and the contents entry."""
         self.sizes = [size if role in roles else 0 for role, size in zip(self.roles, self.sizes, strict=True)]
         self.held = {line: held for line, held in self.held.items() if not line or self.roles[line - 1] in roles}
         self.contents = ()
+
+
+class Candidates(dict[int, Candidate]):
+    """Candidates by place, each made of its ``PageText.lines`` when it is first asked for."""
+
+    def __init__(self, lines: Mapping[int, list[Any]]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def __missing__(self, place: int) -> Candidate:
+        """Make a candidate; ``KeyError`` where there are no lines."""
+        page = self[place] = Candidate.of_lines(place, self._lines[place])
+        return page
 
 
 def hold(candidates: Mapping[int, Candidate], name: str, found: Iterable[tuple[str, int, str, int]]) -> None:
@@ -138,6 +160,8 @@ def hold(candidates: Mapping[int, Candidate], name: str, found: Iterable[tuple[s
     counted = (-1, -1, -1)
     for word, place, column, number in found:
         candidate = candidates[place]
+        if column == "user":  # that is in the page too
+            continue
         if column == "contents":
             if word == name and name not in candidate.contents:
                 candidate.contents = (*candidate.contents, name)
@@ -224,21 +248,22 @@ def rank(
     by term, *cosines* by place; *entry_terms* is the mean size of an entry. O(what the candidates hold).
     """
     places = {candidate.place: candidate for candidate in candidates}
+    mean = max(entry_terms, 1.0)
     for candidate in candidates:
-        _count(candidate, weights, entry_terms)
-        for step, share in _SHARES if candidate.counts else ():
-            if (neighbour := places.get(candidate.place + step)) is None:
-                continue
-            sums = neighbour.near
-            for name, count in candidate.counts.items():
-                sums[name] = sums.get(name, 0.0) + share * count
+        _count(candidate, weights, mean)
+        counts = candidate.counts.items()
+        for step, share in _SHARES if counts else ():
+            if (neighbour := places.get(candidate.place + step)) is not None:
+                near = neighbour.near
+                for name, count in counts:
+                    near[name] = near.get(name, 0.0) + share * count
     most = sum(weights.values()) or 1.0
     ranked = []
     for candidate in candidates:
         sums, cosine = candidate.near, cosines.get(candidate.place, 0.0)
-        if candidate.counts or len(sums) >= _NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
-            said = sum(weights[name] * count / (count + _SATURATION) for name, count in sums.items())
-            cover = sum(weights[name] for name in sums)
+        if candidate.counts or len(sums) >= NEIGHBOUR_TERMS or cosine >= LEAST_COSINE:
+            said = sum([weights[name] * count / (count + _SATURATION) for name, count in sums.items()])
+            cover = sum([weights[name] for name in sums])
             like = _COSINE_WEIGHT * max(0.0, cosine - UNLIKE_COSINE)
             ranked.append(((said + _COVER_WEIGHT * cover + candidate.user) / most + like, candidate))
     ranked.sort(key=lambda pair: (-pair[0], pair[1].place))
@@ -281,45 +306,42 @@ def _time_words(times: Iterable[str]) -> str:
     return " ".join(shown.values())
 
 
-def _count(candidate: Candidate, weights: Mapping[str, float], entry_terms: float) -> None:
-    """Fill in what of the query a page holds."""
-    held = candidate.held
-    if not held and not candidate.contents:
+def _count(candidate: Candidate, weights: Mapping[str, float], mean: float) -> None:
+    """Fill in what of the query a page holds; *mean* is the mean size of an entry. Runs for each page of a search."""
+    held, contents = candidate.held, candidate.contents
+    if not held and not contents:
         return
     anywhere = set().union(*held.values())
     present = [name for name in weights if name in anywhere]
     # The contents entry mostly repeats words of the page; only what it adds counts.
-    candidate.counts = {name: 1.0 for name in weights if name in candidate.contents and name not in anywhere}
+    candidate.counts = {name: 1.0 for name in weights if name in contents and name not in anywhere} if contents else {}
     if not present:
         return
     dated = held.pop(0, {})
-    counts = {name: float(dated.get(name) == 1.0) for name in present}
-    said = dict.fromkeys(present, 0.0)  # by the user
+    counts = {name: 1.0 if dated.get(name) == 1.0 else 0.0 for name in present}
+    said: dict[str, float] = {}  # by the user
     highest = 0.0
-    for line in sorted(held):
-        relative = _relative_length(candidate.sizes[line - 1], entry_terms)
+    for line, found in sorted(held.items()):
+        relative = _REST + _LENGTH_SHARE * candidate.sizes[line - 1] / mean
+        saturation = _SATURATION * relative
+        is_user = candidate.roles[line - 1] == "user"
         score = 0.0
         for name in present:
-            if count := held[line].get(name):
+            if count := found.get(name):
                 counts[name] += count / relative
-                score += weights[name] * count / (count + _SATURATION * relative)
-                if candidate.roles[line - 1] == "user":
-                    said[name] += count
+                score += weights[name] * count / (count + saturation)
+                if is_user:
+                    said[name] = said.get(name, 0.0) + count
         if score > highest:
             candidate.best, highest = line, score
-    candidate.counts = {**candidate.counts, **{name: count for name, count in counts.items() if count}}
-    if not any(said.values()):
-        return
-    sizes = [size + 1 for role, size in zip(candidate.roles, candidate.sizes, strict=True) if role == "user"]
-    relative = _relative_length(max(0, sum(sizes) - 1), entry_terms)
-    least, most = _USER_WEIGHTS
-    user_weight = max(least, most * min(1.0, sum(candidate.sizes) / _LONG_TERMS))
-    shares = (weights[name] * count / (count + _SATURATION * relative) for name, count in said.items())
-    candidate.user = user_weight * sum(shares)
-
-
-def _relative_length(terms: int, entry_terms: float) -> float:
-    return 1.0 - _LENGTH_SHARE + _LENGTH_SHARE * terms / max(entry_terms, 1.0)
+    candidate.counts |= {name: count for name, count in counts.items() if count}
+    if said:
+        sizes = [size + 1 for role, size in zip(candidate.roles, candidate.sizes, strict=True) if role == "user"]
+        saturation = _SATURATION * (_REST + _LENGTH_SHARE * (sum(sizes) - 1) / mean)
+        least, most = _USER_WEIGHTS
+        user_weight = max(least, most * min(1.0, sum(candidate.sizes) / _LONG_TERMS))
+        counted = [(weights[name], said[name]) for name in present if name in said]
+        candidate.user = user_weight * sum([weight * count / (count + saturation) for weight, count in counted])
 
 
 def why(query: str, held: Mapping[str, float]) -> str:
@@ -388,27 +410,36 @@ def _filled_back(text: str, left: int, room: int) -> int:
 def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]]:
     """Return start, end and term of each word of *text* that the query holds, in order."""
     roots = {root(name): name for name in weights if root(name)}
-    named = {}
-    for word in set(words(text)):
+
+    def named(word: str) -> str | None:
         name = term(word)
-        if name in weights or (name[:_ROOT_LETTERS] in roots and root(name)):
-            named[word] = name if name in weights else roots[root(name)]
-    marks = []
+        return name if name in weights else roots.get(root(name))
+
     if is_plain(text):
+        marks = {}
         plain = text.lower()
-        for word, name in named.items():
-            end = 0
-            while (start := plain.find(word, end)) >= 0:
-                end = start + len(word)
-                if not (plain[start - 1 : start].isalnum() or plain[end : end + 1].isalnum()):
-                    marks.append((start, end, name))
-        return sorted(marks)
-    for start, end, found in runs(text) if named else ():
-        pairs = len(found) > 1 and len(found) == end - start - 1  # one pair of characters begins at each but the last
-        for offset, word in enumerate(found):
-            if word in named:
-                marks.append((start + offset, start + offset + 2, named[word]) if pairs else (start, end, named[word]))
-    return marks
+        for begin in {_begin(name) for name in weights}:
+            start = plain.find(begin)
+            while start >= 0:
+                end = start + 1
+                if not plain[start - 1 : start].isalnum() and (word := ASCII_RUN.match(plain, start)):
+                    end = word.end()
+                    if name := named(word.group()):
+                        marks[start] = (start, end, name)
+                start = plain.find(begin, end)
+        return [marks[start] for start in sorted(marks)]
+    found = []
+    for start, end, said in runs(text):
+        pairs = len(said) > 1 and len(said) == end - start - 1  # one pair of characters begins at each but the last
+        for offset, each in enumerate(said):
+            if name := named(each):
+                found.append((start + offset, start + offset + 2, name) if pairs else (start, end, name))
+    return found
+
+
+def _begin(name: str) -> str:
+    """Return what all words begin with that have this term, or its root: the last letter of a term may be another one."""
+    return name if len(name) < 3 else name[: min(len(name), _ROOT_LETTERS) - 1]  # noqa: PLR2004 so short ones lost no ending
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float], most: int) -> tuple[int, int]:

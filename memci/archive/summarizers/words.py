@@ -17,7 +17,7 @@ _SIGNS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u067
 _UNPAIRED = f"(?:[A-Za-z0-9]++|[^\\W_{_PAIRED}]|[{_SIGNS}])++"
 _RUN = re.compile(f"([{_PAIRED}]++)|{_UNPAIRED}")
 _SPACED_RUN, _PAIRED_RUN = re.compile(_UNPAIRED), re.compile(f"[{_PAIRED}]")
-_ASCII_RUN = re.compile("[a-z0-9]+")
+ASCII_RUN = re.compile("[a-z0-9]+")
 _NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
 
 # Tables of words, with a blank line between them: function words, common English ones, those of other languages, Chinese pairs.
@@ -46,7 +46,7 @@ _OTHER_LETTER_TOKENS = 0.36
 def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield start and end in *text*, and words, of each unbroken run of letters and digits, in order. O(length of the text)."""
     if is_plain(text):
-        for match in _ASCII_RUN.finditer(text.lower()):
+        for match in ASCII_RUN.finditer(text.lower()):
             yield match.start(), match.end(), [match.group()]
         return
     for match in _RUN.finditer(text):
@@ -66,7 +66,7 @@ def words(text: str) -> list[str]:
     separates words: ``don't`` gives ``don`` and ``t``. Full-width and other compatibility forms become the plain ones.
     """
     if is_plain(text):
-        return _ASCII_RUN.findall(text.lower())
+        return ASCII_RUN.findall(text.lower())
     if not _PAIRED_RUN.search(text):
         found = [run.lower() for run in _SPACED_RUN.findall(text)]
         if "".join(found).isascii():  # no word has another form: it is marks between them that are no ASCII

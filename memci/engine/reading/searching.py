@@ -80,11 +80,18 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         embedder = shared_embedder()
 
     def answer(index: "PageIndex") -> list[Hit]:
-        hits = []
-        for hit in index.search(query, limit=limit, only=only, extra=extra, embedder=embedder):
-            own = attrs.asdict(hit) | {"entry": f"{hit.index}/{hit.entry}", "at": hit.at or None}
-            hits.append(Hit(state=core.state.page_state(hit.index), **own))
-        return hits
+        return [
+            Hit(
+                index=hit.index,
+                entry=f"{hit.index}/{hit.entry}",
+                score=hit.score,
+                snippet=hit.snippet,
+                state=core.state.page_state(hit.index),
+                at=hit.at or None,
+                why=hit.why,
+            )
+            for hit in index.search(query, limit=limit, only=only, extra=extra, embedder=embedder)
+        ]
 
     return core.ask(answer)
 

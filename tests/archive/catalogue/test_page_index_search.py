@@ -1,5 +1,6 @@
 """Full-text search over the pages of one session."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.catalogue.page_index import PageIndex
+from memci.archive.catalogue.page_search import PageSearch
 from memci.archive.catalogue.search import ExtraPage, Filter
 from memci.archive.summarizers.words import words
 
@@ -235,6 +237,41 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(index: PageIndex, on
     few = statements()
     add(index, [[("user", "a zebra and a lion")] for _ in range(900)])
     assert few == statements()
+
+
+@pytest.mark.parametrize("only", [Filter(), Filter(exclude=frozenset({"usr-1"})), Filter(roles=frozenset({"user"}))])
+def test_what_a_search_asks_the_database(index: PageIndex, only: Filter) -> None:
+    """Two statements for each word, and eight beside them, whatever is found."""
+    add(index, [[("user", "a zebra and a lion")] for _ in range(100)])
+    asked: list[str] = []
+    index._db().connection.set_trace_callback(asked.append)
+    assert 10 == len(index.search("zebra lion", limit=10, only=only))
+    index._db().connection.set_trace_callback(None)
+    assert 2 * 2 + 8 >= sum(not statement.startswith("-- ") for statement in asked)
+
+
+def test_pages_with_one_common_word_are_not_scored(index: PageIndex) -> None:
+    """Where enough pages hold a rare word, or two common ones, the others are passed over; what is found is the same."""
+    chance = random.Random(20_261_123)  # noqa: S311 (words, not secrets)
+    texts = [" ".join(chance.choices(("parcel", "invoice", "zebra"), k=1) + ["fox"] * chance.randrange(9)) for _ in range(2_400)]
+    for number in range(0, 2_400, 40):
+        texts[number] += chance.choice((" quince", " parcel invoice zebra"))
+    add(index, [[("user", text)] for text in texts])
+    search = PageSearch(index._db(), "quince parcel invoice zebra", (), None)
+
+    def found() -> tuple[list[int], int]:
+        asked: list[str] = []
+        index._db().connection.set_trace_callback(asked.append)
+        places = search._matching(30, Filter())
+        index._db().connection.set_trace_callback(None)
+        return places, sum("_docsize" in statement for statement in asked)
+
+    quick, few = found()
+    search._pages = 10**9  # so that a word weighs more than any page scores, and nothing can be passed over
+    whole, all_of_them = found()
+    assert quick == whole
+    assert few <= 100
+    assert all_of_them >= 2_400
 
 
 def test_the_answer_stands_beside_the_question(index: PageIndex) -> None:
