@@ -1,6 +1,6 @@
 """Pages, views on runs of linked messages, and the chapters that own the lists of them, but for archive and recall."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +24,23 @@ class MessageNode:
     brings: frozenset[str] | None = attrs.field(default=None, repr=False)  # the kinds of latest notes of its calls
     previous: "MessageNode | None" = attrs.field(default=None, repr=False)
     next: "MessageNode | None" = attrs.field(default=None, repr=False)
+
+
+class StoredNode(MessageNode):
+    """A message of a page that was read back: its sizes are counted when somebody asks for one of them.
+
+    Until then its slots for them have no value, which is what Python asks ``__getattr__`` for.
+    """
+
+    __slots__ = ("sizes",)
+    sizes: Callable[[Message], tuple[int, int]]  # tokens and stub tokens
+
+    def __getattr__(self, name: str) -> int:
+        """Count."""
+        if name not in ("tokens", "stub_tokens"):
+            raise AttributeError(name)
+        self.tokens, self.stub_tokens = self.sizes(self.message)
+        return self.tokens if name == "tokens" else self.stub_tokens
 
 
 @attrs.define(eq=False)
@@ -285,6 +302,19 @@ class Page(Run):
         """Take the page out of its chapter; its nodes stay linked, so that it can be attached again. O(1), at any length."""
         if self.chapter is not None:
             self.chapter.remove_page(self)
+
+
+class StoredPage(Page):
+    """A page that was read back; the sum of its tokens is worked out when somebody asks for it."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> int:
+        """Sum up what its messages take."""
+        if name != "tokens":
+            raise AttributeError(name)
+        self.tokens = sum(node.tokens for node in self.nodes())
+        return self.tokens
 
 
 class Chapter:

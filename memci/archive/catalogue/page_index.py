@@ -144,6 +144,11 @@ class PageIndex:
             refuse_damaged("a page is not found by its name")
         return found[0] if found else None
 
+    def find_file(self, index: str, seq: int) -> tuple[int, str] | None:
+        """Return revision and SHA-256 of a page's file; ``None`` where it has none, or the index is not at the record *seq*."""
+        sql = f"SELECT revision, sha256 FROM page {_NAMED} AND sha256 <> '' AND (SELECT seq FROM meta) = ?"  # noqa: S608
+        return self._db().one(sql, page_number(index), index, seq)  # type: ignore[no-any-return]
+
     def _facts(self, condition: str, *values: object) -> list[PageFacts]:
         return [index_file.facts_of(row) for row in self._db().run(f"{PAGES} {condition}", *values)]
 

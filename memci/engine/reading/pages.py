@@ -3,6 +3,8 @@
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.dates import dates, span
-from memci.chapters.page import MessageNode, Opening, Page
+from memci.chapters.page import MessageNode, Opening, Page, StoredNode, StoredPage
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
@@ -21,6 +23,7 @@ from memci.engine.history.state import SYSTEM, USER, LateResult
 from memci.engine.settings.config import MOST, refusal
 from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
+from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
@@ -152,8 +155,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
         return in_window
     if is_list(index):
         return _list_page(core, index)
-    facts = get_facts(core, index)
-    if (data := _find_file(core, facts)) is not None:
+    if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
         page = _mended(core, facts)
@@ -196,10 +198,22 @@ def shown_title(title: str, most_characters: int = TITLE_CHARACTERS) -> str:
     return title if len(title) <= most_characters else title[:most_characters] + "…"
 
 
+def _find_listed(core: Core, index: str) -> bytes | None:
+    """Return the file of an archived page by one question to the index; ``None`` where that is not enough, as after an event."""
+    found = None
+    with suppress(StoreError):  # whoever asks for facts makes the index good
+        found = None if core.indexed is None else core.indexed.find_file(index, core.state.seq)
+    return None if found is None else _checked_file(core, index, *found)
+
+
 def _find_file(core: Core, facts: PageFacts) -> bytes | None:
     """Return the file of an archived page; ``None`` where it is missing or damaged."""
-    data = core.store.pages.find(file_name(facts.index, facts.revision))
-    return data if data is not None and hashlib.sha256(data).hexdigest() == facts.sha256 else None
+    return _checked_file(core, facts.index, facts.revision, facts.sha256)
+
+
+def _checked_file(core: Core, index: str, revision: int, sha256: str) -> bytes | None:
+    data = core.store.pages.find(file_name(index, revision))
+    return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None
 
 
 def _mended(core: Core, facts: PageFacts) -> Page:
@@ -234,20 +248,27 @@ def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAp
 
 
 def _parse(core: Core, value: Mapping[str, Any]) -> Page:
-    """Make a page of what its file holds. O(its size)."""
+    """Make a page of what its file holds; its messages are counted when somebody asks for their sizes. O(its size)."""
     if value["v"] != FILE_VERSION:
         problem = f"a page file of version {value['v']}, which this memci does not know: upgrade memci"
         raise CorruptError(problem, session=core.session_id, place=f"page {value.get('page')}")
-    page = Page(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]))
-    for entry in value["entries"]:
+    page = StoredPage(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]))
+    for position, entry in enumerate(value["entries"], start=1):
         message = core.state.wire.facts(entry["message"]).marked(entry.get("attp"))
-        node = MessageNode(message=message, tokens=core.count(message), seq=entry["seq"], at=entry["at"])
-        position = page.add(node)
-        node.stub_tokens = core.count_stub(f"{page.index}/{position}", message, node.tokens)
+        node = StoredNode(message=message, tokens=0, seq=entry["seq"], at=entry["at"])
+        page.add(node)
         for call_id in message.answers:
             if call_id in page.open_calls:
                 page.answer(call_id)
+        del node.tokens, node.stub_tokens
+        node.sizes = partial(_sizes, core, f"{page.index}/{position}")
+    del page.tokens
     return page
+
+
+def _sizes(core: Core, at: str, message: Message) -> tuple[int, int]:
+    tokens = core.count(message)
+    return tokens, core.count_stub(at, message, tokens)
 
 
 @attrs.frozen
