@@ -49,8 +49,8 @@ def check_database(path: str, *, follow_link: bool = False, make: bool = False) 
         with suppress(FileExistsError):
             os.close(open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     _check_regular(os.stat(path, follow_symlinks=follow_link).st_mode, path)
-    for ending in DATABASE_ENDINGS:
-        beside = os.path.realpath(path) + ending
+    place = os.path.realpath(path)
+    for beside in (place + ending for ending in DATABASE_ENDINGS):
         with suppress(FileNotFoundError):
             _check_regular(os.lstat(beside).st_mode, beside)
 

@@ -182,7 +182,9 @@ class Directory:
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "Directory":
         """Make a directory of what ``to_mapping`` gave."""
-        spans = tuple([tuple(each) if len(each) > 2 else (*each, 1.0, PASSAGE) for each in value["spans"]])  # noqa: PLR2004 (older ones)
+        spans = tuple(map(tuple, value["spans"]))
+        if 2 in map(len, spans):  # noqa: PLR2004 (of older ones: a number and a word)
+            spans = tuple([(*each, 1.0, PASSAGE) if len(each) == 2 else each for each in spans])  # noqa: PLR2004 (as above)
         return cls(**{**value, "spans": spans, "covers": tuple((first, last) for first, last in value["covers"])})
 
 

@@ -16,7 +16,7 @@ from memci.archive.stores.contract import Record
 from memci.archive.summarizers.summary import Summarizer
 from memci.chapters.page import MessageNode, Page
 from memci.engine.core import indexing
-from memci.engine.core.indexing import mark_at, mark_of
+from memci.engine.core.indexing import mark_of
 from memci.engine.core.kept_state import KeptState
 from memci.engine.core.monitor import Monitor, logger
 from memci.engine.history import blocks, state_codec
@@ -112,9 +112,10 @@ class Core:
 
     def reload(self) -> None:
         """Load the state from what is stored. A snapshot that is older than an erasure holds what was erased, and is not used."""
-        self._take_over(self._snapshot(None))
         indexed = self.store.indexed_seq()
-        self._take_in(self.store.journal.read(self.state.seq))
+        kept, later = self._stored(None)
+        self._take_over(kept)
+        self._take_in(later)
         self._check_length(self.state.seq, indexed, "the index")
         if self._last_snapshot < self.state.erased_seq:
             self._take_over(KeptState(State(session=self.session_id)))
@@ -183,8 +184,8 @@ class Core:
 
     def state_at(self, seq: int | None) -> State:
         """Return the state as it was after the event *seq*, ``None`` for the last. Costs a snapshot and the events after it."""
-        state = self._snapshot(seq).state
-        for record in self.store.journal.read(state.seq, seq):
+        (state, *_), later = self._stored(seq)
+        for record in later:
             apply(state, from_record(record), record.seq)
         return state
 
@@ -408,11 +409,11 @@ class Core:
             raise ArgumentError(argument="clock", value=time, wanted="a function that returns the time, in UTC")
         return time.isoformat()
 
-    def _snapshot(self, at_most: int | None) -> KeptState:
-        """Return the newest snapshot with seq <= at_most; an empty state where there is none."""
+    def _stored(self, until: int | None) -> tuple[KeptState, Iterator[Record]]:
+        """Return the newest snapshot with seq <= until, an empty state where there is none, and the records after it."""
         journal, snapshots = self.store.journal, self.store.snapshots
         try:
-            found = snapshots.find(at_most)
+            found = snapshots.find(until)
             if found is not None and found[0] > (head := journal.head()):
                 self._check_length(head, found[0], "a snapshot")
                 found = snapshots.find(head)
@@ -421,10 +422,11 @@ class Core:
             found = None
         if found is not None:
             seq, value = found[0], codec.decode(found[1])
-            known = value["state"]["v"] == state_codec.VERSION and value["mark"] == mark_at(journal, seq)
-            if known and seq >= self.state.erased_seq:
-                return KeptState(state_codec.from_mapping(value["state"]), value["mark"], seq)
-        return KeptState(State(session=self.session_id, config=Config.from_mapping(self.policy)))
+            records = journal.read(seq - 1, until)
+            marked = next((mark_of(record.body) for record in records), "")
+            if seq >= self.state.erased_seq and (value["state"]["v"], value["mark"]) == (state_codec.VERSION, marked):
+                return KeptState(state_codec.from_mapping(value["state"]), value["mark"], seq), records
+        return KeptState(State(session=self.session_id, config=Config.from_mapping(self.policy))), journal.read(0, until)
 
     def _check_length(self, head: int, known: int, witness: str = "") -> None:
         """Raise ``CorruptError`` where the journal is shorter than this process knows, or a *witness* of what was to last."""
@@ -470,13 +472,12 @@ class Core:
             )
             raise ConfigError(message, path="format")
         changed = bool(state.configured) and state.config.counter != self.config.counter
-        said = self.instructions
         event = SessionConfigured(
             memci=VERSION,
             session=self.session_id,
             tenant=self.tenant,
             config=self.policy,
-            instructions=said,
+            instructions=(said := self.instructions),
             instruction_tokens=self.count(state.wire.facts({"role": "system", "content": said})) if said else 0,
             scale=state.scale if state.configured and not changed else self.counter.margin,
             counted=self._recounted() if changed or (state.configured and not is_current) else None,

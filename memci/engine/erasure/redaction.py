@@ -149,6 +149,8 @@ class Redaction:
 
     def _item(self, value: Body) -> Body:
         """Return what is left of an entry or a directory. It is never longer than it was, so that its sizes still hold."""
+        if "listed" in value:  # it names one that is among the entries
+            return value
         if "covers" in value:
             number = page_number(self.page)
             left = [span for span in value["spans"] if span[0] != number]

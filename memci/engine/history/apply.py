@@ -281,7 +281,12 @@ def _recount(page: Page, counted: list[list[int]]) -> None:
 
 def _fold(state: State, event: events.PagesFolded) -> None:
     """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
-    entries = [ContentsEntry.from_mapping(value) for value in event.entries]
+    directories = list(map(Directory.from_mapping, event.directories))
+    # Most pages go into a directory at once, so that their entries would be made for nothing.
+    at_once = {index for index in event.folded if any(each.holds(page_number(index)) for each in directories)}.difference(
+        event.details
+    )
+    entries = [ContentsEntry.from_mapping(value) for value in event.entries if value["index"] not in at_once]
     new = {entry.index: entry for entry in entries}  # an archived page that took in late results keeps them when this is undone
     known = (
         attrs.evolve(new[entry.index], detail=entry.detail) if isinstance(entry, ContentsEntry) and entry.index in new else entry
@@ -299,8 +304,8 @@ def _fold(state: State, event: events.PagesFolded) -> None:
         shown = state.archive.find_entry(index)
         assert shown is not None, index
         state.archive.put(attrs.evolve(shown, detail=Detail(detail)))
-    for value in event.directories:
-        _group(state, Directory.from_mapping(value))
+    for directory in directories:
+        _group(state, directory)
     for index, _ in event.evicted:
         state.archive.drop(index)
     if (working := event.working) is not None:

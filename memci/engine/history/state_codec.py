@@ -3,7 +3,7 @@
 Journals hold it, so that what this wrote once must be read for ever; snapshots of another version are passed over.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -20,9 +20,9 @@ from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.message import Message
 
-VERSION = 9
+VERSION = 10
 
-_READ = (6, 7, 8, VERSION)
+_READ = (6, 7, 8, 9, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
@@ -33,6 +33,11 @@ _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media"
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
     """Return the state as a value that JSON can hold. O(visible)."""
     archive, page = state.archive, partial(page_value, written=written)
+    listed = {entry.index: entry for entry in archive.entries}
+
+    def known(item: Item) -> dict[str, Any]:
+        """Return what was listed before, or is shown: mostly what is listed now, which its index names."""
+        return {"listed": item.index} if listed.get(item.index) == item else item.to_mapping()
 
     def attached(given: Page) -> dict[str, Any]:
         attachment = state.recalled.attachments[given.index]
@@ -49,7 +54,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "message": written(node.message),
             "tokens": node.tokens,
             "indexes": sorted(archive.published),
-            "directories": [directory.to_mapping() for directory in archive.shown_directories],
+            "directories": list(map(known, archive.shown_directories)),
         }
         for node in archive.message_list
     ]
@@ -73,7 +78,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         "last_fold": (last := state.last_fold)
         and {
             "folded": last.folded,
-            "entries": [entry.to_mapping() for entry in last.entries],
+            "entries": list(map(known, last.entries)),
             "working": _working_value(last.working),
         },
         "settled": state.settled and attrs.asdict(state.settled),
@@ -113,13 +118,17 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         passages = item["passages"]
         quotes = Quotes(passages=passages, block=passages_block(passages, state.wire), tokens=item["tokens"])
         state.recalled.quotes[item["beside"]] = quotes
-    state.archive.replace(_items(value["entries"]))
-    if (last := value["last_fold"]) is not None:  # most of its entries are those that there are: they share one object again
-        known = {entry.index: entry for entry in state.archive.entries}
-        entries = tuple(now if (now := known.get(each.index)) == each else each for each in _items(last["entries"]))
+    state.archive.replace(map(_item, value["entries"]))
+    listed = {entry.index: entry for entry in state.archive.entries}
+
+    def known(item: Mapping[str, Any]) -> Item:
+        return listed[item["listed"]] if "listed" in item else _item(item)
+
+    if (last := value["last_fold"]) is not None:
+        entries = tuple(map(known, last["entries"]))
         state.last_fold = LastFold(tuple(last["folded"]), entries, _working_set(last.get("working")))
     if (shown := value["published"]) is not None:
-        directories = map(Directory.from_mapping, shown["directories"])
+        directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
     state.opening = value["opening"] and page(value["opening"])
     for index, late in value["late"].items():
@@ -139,5 +148,5 @@ def _working_set(value: Mapping[str, Any] | None) -> WorkingSet:
     return WorkingSet(value["clock"], from_values(value["notes"]), from_values(value["shown"]), value["tokens"])
 
 
-def _items(values: Iterable[Mapping[str, Any]]) -> tuple[Item, ...]:
-    return tuple(Directory.from_mapping(each) if "covers" in each else ContentsEntry.from_mapping(each) for each in values)
+def _item(value: Mapping[str, Any]) -> Item:
+    return Directory.from_mapping(value) if "covers" in value else ContentsEntry.from_mapping(value)

@@ -12,10 +12,13 @@ from memci.archive.contents.shrink import MOST_ROWS, Shrinkage, shrink
 from memci.archive.summarizers.summary import Word
 from memci.chapters.address import is_range, last_number, page_number
 from memci.engine.engine import Engine
+from memci.engine.history.apply import apply
+from memci.engine.history.events import PagesFolded, from_record
 from memci.engine.reading.pages import MOST_LINES
 from memci.engine.session import Session
 from memci.errors import InvalidIdError, PageNotFoundError
 from tests.archive.contents.rows import row_of
+from tests.engine.core.test_short_ways import called
 from tests.word_counter import WordCounter
 
 TURNS = 300
@@ -46,6 +49,17 @@ def oldest_directory(session: Session) -> Directory:
 
 def listed(session: Session, directory: Directory) -> list[str]:
     return [facts.index for facts in session.pages() if directory.holds(page_number(facts.index))]
+
+
+def test_pages_that_go_into_a_directory_at_once_have_no_entry_made(session: Session) -> None:
+    """A fold that is read back from the journal makes the entries that are listed then, and no more."""
+    folds = [record for record in session._core.store.journal.read() if record.kind == PagesFolded.kind]
+    event = from_record(folds[-1])
+    assert isinstance(event, PagesFolded)
+    state = session._core.state_at(folds[-1].seq - 1)
+    calls = called(lambda: apply(state, event, folds[-1].seq))
+    kept = {entry.index for entry in state.archive.entries}.intersection(event.folded)
+    assert len(kept) <= calls["ContentsEntry.from_mapping"] < len(event.folded)
 
 
 def test_merged_directories_stay_one_range(session: Session) -> None:

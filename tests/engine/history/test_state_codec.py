@@ -190,6 +190,34 @@ def test_a_state_read_back_is_the_one_that_was_written() -> None:
     assert told(state) == told(again)
 
 
+def test_what_is_still_listed_is_written_once() -> None:
+    """Of what the window shows, and of what the last fold found, the index of an equal entry is written, and one object read."""
+    state = full_state()
+    state.last_fold = LastFold(("usr-8",), (directory(1, 6), entry(7), entry(8)))
+    shown = state.archive.message_list.head
+    assert shown is not None
+    state.archive.publish(shown.message, 80, ["usr-1..6"], [directory(1, 6)])
+    value = codec.decode(codec.encode(state_codec.to_mapping(state)))
+    entries = value["last_fold"]["entries"]
+    assert [{"listed": "usr-1..6"}, {"listed": "usr-7"}, entry(8).to_mapping()["index"]] == [*entries[:2], entries[2]["index"]]
+    assert entries[:1] == value["published"]["directories"]
+    again = state_codec.from_mapping(value)
+    assert told(state) == told(again)
+    assert again.last_fold is not None
+    assert again.archive.entries[:1] == again.archive.shown_directories
+    assert again.archive.entries[0] is again.last_fold.entries[0] is again.archive.shown_directories[0]
+
+
+def test_states_of_older_versions_are_read() -> None:
+    """Version 9 wrote all of them in full, wherever they stand; restored checkpoints of older journals hold such states."""
+    state = full_state()
+    value = state_codec.to_mapping(state)
+    assert state.last_fold is not None
+    value["last_fold"]["entries"] = [each.to_mapping() for each in state.last_fold.entries]
+    value["published"]["directories"] = [each.to_mapping() for each in state.archive.shown_directories]
+    assert told(state) == told(state_codec.from_mapping(codec.decode(codec.encode({**value, "v": 9}))))
+
+
 def test_every_field_of_a_state_is_tried() -> None:
     """No field, in no class that a state is made of, has its default in the state that is written and read back."""
     assert [] == list(untouched(full_state()))

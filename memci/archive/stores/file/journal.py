@@ -369,9 +369,10 @@ class FileJournal:
         """Return the offset of a line at or before the record after *after*; O(log size) reads, none after the one read last."""
         if after == file.last_read.head and file.last_read.end <= size:
             return file.last_read.end
-        low, high = 0, size if after else 0
+        low, high, step = 0, size if after else 0, _LEAST_BYTES
         while high - low > _LEAST_BYTES:
-            middle = (low + high) // 2
+            middle = (low + high) // 2 if low else max((low + high) // 2, high - step)  # what is asked for is often near the end
+            step *= 4
             found = next(self._places(middle, high), None)
             if found is not None and found[1] <= after:
                 low = found[0]
