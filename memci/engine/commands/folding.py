@@ -169,10 +169,11 @@ def _archived(core: Core, made: PreparedPage, revision: int = 0) -> ContentsEntr
     known = state.archive.find_entry(index)
     if known is not None:
         kept = {name: getattr(known, name) for name in ("archived_turn", "recall_count", "last_recall_turn", "pinned")}
-        return attrs.evolve(made.entry, revision=revision, **kept)
-    recall_count, last_recall_turn = state.recalls.get(index, (0, None))
-    entry = attrs.evolve(made.entry, archived_turn=state.turn, pinned=index in state.pinned)
-    return attrs.evolve(entry, recall_count=recall_count, last_recall_turn=last_recall_turn)
+    else:
+        recall_count, last_recall_turn = state.recalls.get(index, (0, None))
+        kept = {"archived_turn": state.turn, "recall_count": recall_count, "last_recall_turn": last_recall_turn}
+        kept |= {"pinned": index in state.pinned}
+    return attrs.evolve(made.entry, revision=revision, **kept)
 
 
 def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collection[str]) -> list[Item]:

@@ -263,6 +263,21 @@ def test_undoing_a_fold_leaves_late_results_in_their_pages(directories: bool) ->
         assert () == session.verify().problems
 
 
+def test_a_late_result_of_a_page_in_a_directory_is_a_revision() -> None:
+    """A page that stands in a directory has a new revision, and the file of that, once a fold took a late result in."""
+    session = open_session(active={"min_pages": 1}, contents={"max_tokens": 60})
+    session.extend([user("first " * 60), calling("x"), assistant("going on"), user("more")])
+    session.window(90)
+    for number in range(4):
+        session.extend([user(f"number {number} " * 30), assistant("said " * 30)])
+    session.fold("all")
+    assert PageState.HIDDEN is session.facts(1).state
+    session.append(result("x", "late"))
+    session.fold("all")
+    assert ("late", 1) == (session.page(1).messages[2]["content"], session.facts(1).revision)
+    assert () == session.verify().problems
+
+
 def test_undoing_a_fold_brings_results_along_that_came_since() -> None:
     """A page that comes back into view holds the late results that waited for a fold, once, also when it folds again."""
     session = open_session(active={"min_pages": 1})
