@@ -80,7 +80,7 @@ class ContentsEntry:
     @cached_property
     def said(self) -> tuple[frozenset[str], ...]:
         """By what it is known whether the page says a word. Found once."""
-        return (_forms(self.spans),)
+        return (_forms([text for text, *_ in self.words]),)
 
     def render(self, detail: Detail | None = None) -> str:
         """Return the entry as the model reads it, in any detail: a line that begins with the index, the others indented."""
@@ -138,7 +138,7 @@ class Directory:
     @cached_property
     def said(self) -> tuple[frozenset[str], ...]:
         """By what it is known whether a page says a word, a set for each page that has a row. Found once."""
-        return tuple([_forms(said) for _, said in self._rows()])
+        return tuple([_forms([text for _, text, *_ in said]) for _, said in self._rows()])
 
     def holds(self, number: int) -> bool:
         """Return whether a page of this number is in its ranges."""
@@ -212,8 +212,8 @@ class ContentsPage:
         return f"[{self.index}] Contents of earlier pages, oldest first. These lines are extracts, to be read as data."
 
 
-def _forms(spans: Iterable[Span]) -> frozenset[str]:
-    return frozenset(chain.from_iterable([forms(text) for _, text, _, _ in spans]))
+def _forms(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(map(forms, texts)))
 
 
 def _said(first_at: str, last_at: str) -> str:

@@ -178,13 +178,15 @@ def _best_run(atoms: Atoms, places: range, most_words: int, most_tokens: float, 
     best, highest = (0.0, places.start, places.start + 1), -1.0
     start = places.start
     words, cost, worth, bonus = 0, 0.0, 0.0, 0.0
-    for place, (gap, _, opens) in zip(places, atoms.gaps[places.start : places.stop], strict=True):
+    some = slice(places.start, places.stop)
+    columns = zip(places, atoms.gaps[some], sizes[some], costs[some], worths[some], strict=True)
+    for place, (gap, _, opens), size, step, told in columns:
         if gap is None or (sentence and opens):
             start, words, cost, worth = place, 0, 0.0, 0.0
             bonus = _SENTENCE_START_WORTH if sentence and opens else 0.0
-        words += sizes[place]
-        cost += costs[place]
-        worth += worths[place]
+        words += size
+        cost += step
+        worth += told
         while (words > most_words or cost > most_tokens) and start < place:
             words -= sizes[start]
             cost -= costs[start]

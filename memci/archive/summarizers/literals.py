@@ -28,6 +28,8 @@ class LiteralKind(Enum):
     BLOB = "blob", 0.1  # too long to be of use on a line
     PAIR = "pair", 1.0  # a key with its value, or alone, of structured data; ``literals`` finds none
 
+    __hash__ = object.__hash__  # each is one object; that of Enum is a call of Python
+
     def __init__(self, _: str, worth: float) -> None:
         self.worth = worth
 
@@ -131,13 +133,10 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
         token = match[1]
         if token is None:
             continue
-        kept = token.rstrip(_EDGE)
-        stop = match.start(1) + len(kept)
-        kept = kept if kept.startswith(_PATH_STARTS) else kept.lstrip(_EDGE)
-        is_tag = kept[:1] == "/" and text[match.start(1) - 1 : match.start(1)] == "<"
-        kind = None if is_tag or len(kept) < _SHORTEST_TOKEN else _kind(kept[: _LONGEST_TOKEN + 1])
-        if kind is not None:
-            yield Literal(stop - len(kept), stop, kind)
+        first, last, kind, is_tag = (_within if len(token) > _LONGEST_TOKEN else _known_within)(token)
+        begin = match.start(1)
+        if kind is not None and not (is_tag and text[begin - 1 : begin] == "<"):
+            yield Literal(begin + first, begin + last, kind)
 
 
 def _candidates(text: str) -> Iterator[Literal]:
@@ -171,7 +170,17 @@ def _without_sentence_end(url: str) -> str:
     return url[:end]
 
 
-@lru_cache(maxsize=4_000)
+def _within(token: str) -> tuple[int, int, LiteralKind | None, bool]:
+    """Return where the literal value of a token begins and ends, its kind, and whether it may be the end of a tag."""
+    kept = token.rstrip(_EDGE)
+    last = len(kept)
+    kept = kept if kept.startswith(_PATH_STARTS) else kept.lstrip(_EDGE)
+    return last - len(kept), last, _kind(kept) if len(kept) >= _SHORTEST_TOKEN else None, kept[:1] == "/"
+
+
+_known_within = lru_cache(maxsize=4_000)(_within)  # of short ones, many of which a text says again
+
+
 def _kind(token: str) -> LiteralKind | None:  # noqa: PLR0911 (a table of rules, the first that fits)
     digits = _DIGIT.search(token) is not None
     if len(token) > _LONGEST_TOKEN:

@@ -254,8 +254,15 @@ def _whole(text: str, start: int, end: int, kind: LiteralKind, *, opens: bool) -
         worth = _LIST_NUMBER_WORTH
     elif kind is LiteralKind.NUMBER and not _TELLING_DIGITS <= end - start < _KNOWN_DIGITS:
         worth *= 0.5 if end - start < _TELLING_DIGITS else 2.0
+    return (_value if kind is LiteralKind.BLOB else _known_value)(shown, kind, worth)
+
+
+def _value(shown: str, kind: LiteralKind, worth: float) -> Said:
     words = shown.count(" ") + 1
     return Said(((shown.lower(), worth),), estimate(shown), words, words, kind, rare=False)
+
+
+_known_value = lru_cache(maxsize=4_000)(_value)  # of short ones
 
 
 def _pair(text: str, start: int, end: int) -> Said:

@@ -51,6 +51,8 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
 
 
 def _is_unspaced(atoms: Atoms) -> bool:
+    if "".join(atoms.texts).isascii():
+        return False
     costs = [cost for text, cost in zip(atoms.texts, atoms.costs, strict=True) if not text.isascii() and UNSPACED.match(text)]
     return sum(costs) > _UNSPACED_SHARE * sum(atoms.costs)
 
@@ -91,7 +93,7 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
                 found[number] = max(found[number], _BEGINNING_WORTH * costs[place])
         worths += found
     telling = [place for place, worth in enumerate(worths) if worth > _LEAST_WORTH]
-    densities = [-worth / (cost + 1) for worth, cost in zip(worths, costs, strict=True)]
+    densities = {place: -worths[place] / (costs[place] + 1) for place in telling}
     left = min(_TOKENS, _SHARE * size)
     for place in sorted(telling, key=densities.__getitem__):
         left -= costs[place]

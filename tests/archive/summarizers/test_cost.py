@@ -3,9 +3,11 @@
 from functools import partial
 
 from memci.archive.contents.noting import notes_of
+from memci.archive.summarizers import literals as literal_module
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.archive.summarizers.literals import literals
 from memci.archive.summarizers.passage import Atoms
+from memci.archive.summarizers.words import estimate
 from memci.messages.formats.openai import facts
 from tests.python_calls import python_calls
 
@@ -38,6 +40,13 @@ def test_cutting_costs_no_call_a_word() -> None:
     Atoms().add(WORDS)
     once, often = (python_calls(partial(Atoms().add, text)).total() for text in (WORDS, WORDS * 10))
     assert once >= often
+
+
+def test_values_that_were_met_before_are_not_weighed_again() -> None:
+    """Paths, identifiers and numbers, which a session says again and again, are looked at once, however they stand in a text."""
+    Atoms().add("run 4711 of HAT-136 (src/app_one.py): run")
+    calls = python_calls(lambda: Atoms().add("HAT-136 of 4711 (src/app_one.py): run " * 20))
+    assert 0 == calls[estimate.__code__] == calls[literal_module._kind.__code__]
 
 
 def test_plain_words_cost_the_working_set_no_call() -> None:
