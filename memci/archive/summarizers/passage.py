@@ -247,10 +247,11 @@ def _is_rare(word: str, forms: Told) -> bool:
 
 def _whole(text: str, start: int, end: int, kind: LiteralKind, *, opens: bool) -> Said:
     """Return what a literal value says, or a key with its value."""
+    mark = text[end] if end < len(text) and text[end] in _AFTER_LIST_NUMBER else ""
     if kind is LiteralKind.PAIR:
-        return _pair(text, start, end)
+        return _pair(text[start:end], mark)
     worth, shown = kind.worth, text[start:end]
-    if kind is LiteralKind.NUMBER and opens and text[end : end + 1] in _AFTER_LIST_NUMBER:
+    if kind is LiteralKind.NUMBER and opens and mark:
         worth = _LIST_NUMBER_WORTH
     elif kind is LiteralKind.NUMBER and not _TELLING_DIGITS <= end - start < _KNOWN_DIGITS:
         worth *= 0.5 if end - start < _TELLING_DIGITS else 2.0
@@ -265,15 +266,16 @@ def _value(shown: str, kind: LiteralKind, worth: float) -> Said:
 _known_value = lru_cache(maxsize=4_000)(_value)  # of short ones
 
 
-def _pair(text: str, start: int, end: int) -> Said:
+@lru_cache(maxsize=4_000)
+def _pair(pair: str, following: str) -> Said:
     """Return what a key with its value says: the value what it does in any text, the key a share, since keys repeat."""
-    mark = _PAIR_MARK.search(text, start, end)
-    value = mark.end() if mark is not None else end
+    mark = _PAIR_MARK.search(pair)
+    value = mark.end() if mark is not None else len(pair)
     parts = Atoms()
-    starts = _starts(parts.cut(text, start, end, (), " "), start - 1)
+    starts = _starts(parts.cut(pair + following, 0, len(pair), (), " "), -1)
     shares = [1.0 if begin >= value else _KEY_SHARE for begin in starts]
     forms = [(form, worth * share) for said, share in zip(parts.said, shares, strict=False) for form, worth in said.forms]
-    if value < end and TELLING_KEY.search(text[start:value]):
-        forms.append((text[value:end].lower(), _TELLING_VALUE_WORTH))
+    if value < len(pair) and TELLING_KEY.search(pair[:value]):
+        forms.append((pair[value:].lower(), _TELLING_VALUE_WORTH))
     words = max(1, len(forms))
-    return Said(tuple(forms), estimate(text[start:end]), words, words, LiteralKind.PAIR, rare=False)
+    return Said(tuple(forms), estimate(pair), words, words, LiteralKind.PAIR, rare=False)

@@ -35,6 +35,15 @@ def test_each_text_of_a_page_is_cut_once() -> None:
     assert len(messages) == calls[Atoms.cut.__code__] == calls[literals.__code__]
 
 
+def test_a_key_with_its_value_is_cut_once() -> None:
+    """What a result says as a key with its value, and said before, is not cut again."""
+    results = ['{"cabin": "economy", "seats": 12}', '{"seats": 12, "status": "open", "cabin": "economy"}']
+    seen, again = ([facts({"role": "function", "name": "look", "content": text})] for text in results)
+    ExtractiveSummarizer().summarize(seen, max_tokens=52)
+    calls = python_calls(lambda: ExtractiveSummarizer().summarize(again, max_tokens=52))
+    assert 2 == calls[Atoms.cut.__code__]  # the text, and its new pair
+
+
 def test_cutting_costs_no_call_a_word() -> None:
     """Words that were met before are cut without a call for each: ten times as many take no more."""
     Atoms().add(WORDS)
