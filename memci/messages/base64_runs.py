@@ -25,6 +25,8 @@ _BEGINNINGS = {
 }
 """Patterns of how files begin in base64: the first characters that the first bytes decide alone."""
 
+_BEGUN = tuple(begun.strip("/") for begun in "|".join(_BEGINNINGS.values()).split("|"))  # a file has one, however it is written
+
 _LINE_CHARACTERS = 60
 _SLASH = r"(?:\\*/|_|%2[Ff]|\\+u002[Ff])"
 _FILE = f"(?={'|'.join(_BEGINNINGS.values()).replace('/', _SLASH)})"
@@ -56,7 +58,7 @@ def described(text: str, address: str = "", *, known: bool = True) -> str:
 
     In a *known* text, one of a message, any other base64 stays, to be read. *address* is where it is kept whole, if anywhere.
     """
-    if not ("64" in text and "base64" in text.lower()) and not has_run(text.encode("utf-8", "surrogatepass"), _LINE_CHARACTERS):
+    if not ("64" in text and "base64" in text.lower()) and not _has_file(text):
         return text
 
     def describe(found: re.Match[str]) -> str:
@@ -111,6 +113,12 @@ def _plain(run: str) -> str:
 def has_run(data: bytes, characters: int = LEAST_CHARACTERS) -> bool:
     """Return whether there may be any run, a long word too. O(its size), much faster than to look where."""
     return len(data) >= LEAST_CHARACTERS and b"x" * characters in data.translate(_MARKS)
+
+
+def _has_file(text: str) -> bool:
+    """Return whether there may be a file, or a run as long as one is. O(its size), much faster than to look where."""
+    data = text.encode("utf-8", "surrogatepass")
+    return has_run(data, _LINE_CHARACTERS) and (any(begun in text for begun in _BEGUN) or has_run(data))
 
 
 def is_data(run: str) -> bool:

@@ -6,6 +6,7 @@ from hashlib import sha512
 
 import pytest
 
+from benchmarks.trace import profiled
 from memci.messages.base64_runs import described, described_value
 
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 12).decode()
@@ -134,6 +135,20 @@ def test_the_sizes_of_escaped_pictures_are_those_of_their_bytes() -> None:
 def test_texts_stay_as_they_are(text: str) -> None:
     """Nothing but base64 is described."""
     assert (text, text) == (described(text), described_value({"key": text}, "")["key"])
+
+
+def test_rules_and_long_paths_cost_no_search() -> None:
+    """A text with lines of marks or long paths in it is not searched for files, of which it has no beginning."""
+    text = f"{'=' * 80}\n/usr/share/{'very/long/' * 9}file\n{'-' * 80}\n" * 10
+    called: list[str] = []
+
+    def note(_frame: object, kind: str, function: object) -> None:
+        if kind == "c_call":
+            called.append(getattr(function, "__name__", ""))
+
+    profiled(lambda: described(text), note)
+    assert "translate" in called
+    assert "sub" not in called
 
 
 def test_a_short_picture_that_the_provider_made_is_described() -> None:
