@@ -132,7 +132,7 @@ class Engine(AbstractContextManager["Engine"]):
         """
         check_identifier(session_id, "session id")
         self._check_open()
-        session = Session(self._open.acquire(session_id), self._release)
+        session = Session(self._open.acquire(session_id), self._release, self._open.wake)
         with self._lock:
             self._sessions.add(session)
             closed = self._closed

@@ -47,9 +47,10 @@ class Session(AbstractContextManager["Session"]):
     alone: ``PageNotFoundError`` for that of no page, ``PermissionDeniedError`` to change a root or a system page.
     """
 
-    def __init__(self, core: Core, release: Callable[["Session", Core], None]) -> None:
+    def __init__(self, core: Core, release: Callable[["Session", Core], None], wake: Callable[[Core], None]) -> None:
         self._core = core
         self._release = release
+        self._wake = wake
         self._closed = False
         self._runtime: Runtime | None = None
 
@@ -369,4 +370,7 @@ class Session(AbstractContextManager["Session"]):
         if self._closed or self._core.closed:
             message = f"session {shown(self._core.session_id)} was closed: open it again with engine.session"
             raise SessionClosedError(message)
+        if self._core.idle is None:
+            self._wake(self._core)
+        self._core.idle = False
         return self._core

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memci.archive.stores.contract import SessionStore, Store
-from memci.errors import InvalidIdError, PermissionDeniedError, SessionClosedError, UnavailableError
+from memci.errors import ConflictError, InvalidIdError, PermissionDeniedError, SessionClosedError, UnavailableError
 from memci.testing.blob_suite import BlobSuite
 from memci.testing.journal_suite import (
     GONE,
@@ -272,7 +272,30 @@ class IndexSuite(Suite, capability="index"):
 
 
 class ClosingSuite(Suite, capability="closing"):
-    """What was closed refuses everything, and can be closed again."""
+    """What was closed refuses everything, and can be closed again; what rests goes on."""
+
+    def test_a_session_that_rested_goes_on(self, store: Store, session: SessionStore) -> None:
+        """Resting loses nothing, may come at any time, and hides nothing of what others do meanwhile."""
+        session.rest()
+        append_each(session.journal, "a", "b")
+        assert 0 == session.index.seq
+        records = session.journal.read()
+        assert 1 == next(records).seq
+        session.rest()
+        session.rest()
+        assert 2 == next(records).seq
+        session.rest()
+        append_each(store.open(TENANT, "session").journal, "c")
+        refuses(ConflictError, lambda: session.journal.append(2, [new_record()]))
+        session.rest()
+        append_each(session.journal, "d")
+        session.pages.put({"usr-1": b"page"})
+        session.rest()
+        assert ["a", "b", "c", "d"] == texts_of(session.journal)
+        assert b"page" == session.pages.find("usr-1")
+        session.rest()
+        store.delete(TENANT, "session")
+        refuses(UnavailableError, session.journal.head, lambda: session.journal.append(4, [new_record()]), match="deleted")
 
     def test_close_can_be_called_twice(self, store: Store, begun: SessionStore) -> None:
         """Closing again does nothing, whether or not something was written, for sessions and the store."""

@@ -106,6 +106,9 @@ class CountingSession:
     def indexed_seq(self) -> int:
         return self._session.indexed_seq()
 
+    def rest(self) -> None:
+        self._session.rest()
+
     def close(self) -> None:
         if not self._closed:
             self._counter.opened -= 1

@@ -59,6 +59,9 @@ class _Opened:
         """Return 0: the index begins empty."""
         return 0
 
+    def rest(self) -> None:
+        self._session.rest()
+
     def close(self) -> None:
         self.index.close()
         self._session.close()

@@ -73,6 +73,11 @@ class PageIndex:
             raise refusal.unavailable(error, "the directory of the indexes") from error
 
     @property
+    def has_file(self) -> bool:
+        """Tell whether it is stored; one in memory is lost when it is closed."""
+        return self._path is not None
+
+    @property
     def seq(self) -> int:
         """The last journal record that is in the index; 0 when it is new."""
         return self._position()[0]

@@ -129,6 +129,7 @@ class BlobSession:
         self.journal: Journal = _BlobJournal(session.journal, self)
         self.pages: Pages = _BlobPages(session.pages, self)
         self.indexed_seq = session.indexed_seq
+        self.rest = session.rest
         self.close = session.close
         self._session = session
         self._session_id = session_id

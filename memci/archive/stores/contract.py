@@ -166,6 +166,9 @@ class SessionStore(Protocol):
     def indexed_seq(self) -> int:
         """Return the last record that an index kept and backed up with the journal knows of: it was so long once; 0 for none."""
 
+    def rest(self) -> None:
+        """Give back files that the next call opens again, with nothing lost: the session is open, and is idle for now."""
+
     def close(self) -> None:
         """Give back what it holds. May be called twice."""
 

@@ -167,6 +167,9 @@ class MemorySession:
         """Return 0: the index begins empty."""
         return 0
 
+    def rest(self) -> None:
+        """Do nothing: there are no files."""
+
     def close(self) -> None:
         """Let go of the session, which stays in the store. May be called twice."""
         if self._index is not None:

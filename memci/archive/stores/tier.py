@@ -378,6 +378,7 @@ class TieredSession:
         self.blobs = stored.blobs
         self.durability = stored.durability
         self.indexed_seq = stored.indexed_seq
+        self.rest = stored.rest
         self._stored = stored
 
     @property

@@ -75,11 +75,11 @@ class Core:
     lost: bool = False  # the store failed: the session must be loaded again
     closed: bool = False
     view: View | None = None  # what the last window showed, while nothing but messages came in since
-    # Which pages the next window folds, and which it trims, and after which event that was asked.
-    next_steps: tuple[int, Sequence[str], Sequence[str]] = (-1, (), ())
+    next_steps: tuple[int, Sequence[str], Sequence[str]] = (-1, (), ())  # after which event the next window folds and trims what
     contents_count: PartsCount = attrs.field(factory=PartsCount)
     policy: dict[str, Any] = attrs.field(init=False)  # what of the config decides what a window holds, as the journal holds it
     indexed: "PageIndex | None" = None  # once it was asked for
+    idle: bool | None = None  # whether nobody used it lately; None while its files are closed
     _last_snapshot: int = 0
     _mark: str = ""
     _newest: bytes = b""

@@ -1,4 +1,4 @@
-"""Which sessions of an engine are open, and which states of closed ones are kept for the next time one of them is opened."""
+"""Which sessions of an engine are open, which of them have open files, and which states of closed ones are kept."""
 
 import threading
 from collections import OrderedDict
@@ -11,6 +11,7 @@ from memci.engine.core.kept_state import KeptState
 from memci.engine.history.state import State
 from memci.errors import UnavailableError
 
+MOST_AWAKE = 64  # sessions of an engine that have open files, five each at most; the others open theirs when they are used
 _STATE_BYTES = 16_000
 _ITEM_BYTES = 4_500  # a message beside its text, or an entry of the contents page, as measured
 
@@ -65,6 +66,7 @@ class OpenCores:
         self._load = load
         self._lock = threading.Lock()  # protects all that is here, for moments: never held while a store is asked
         self._cores: dict[str, Core] = {}
+        self._awake: OrderedDict[Core, None] = OrderedDict()  # those that may have open files, in the order to look at them
         self._gates: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # held by whoever opens one
 
     def acquire(self, session_id: str) -> Core:
@@ -92,7 +94,37 @@ class OpenCores:
                     core.closed = True
                 loaded.handles += 1
                 self._cores[session_id] = loaded
+            self.wake(loaded)
             return loaded
+
+    def wake(self, core: Core) -> None:
+        """Note that a session opens its files; where many have theirs open, one that nobody used lately rests. O(1), amortised.
+
+        Nothing is lost, and no lock is given back: one on the store is held within a call only.
+        """
+        with self._lock:
+            core.idle = False
+            self._awake[core] = None
+        for _ in range(2 * MOST_AWAKE):
+            with self._lock:
+                if len(self._awake) <= MOST_AWAKE:
+                    return
+                other = next(iter(self._awake))
+                self._awake.move_to_end(other)
+                is_idle, other.idle = other.idle, True
+            if is_idle and other is not core and other.lock.acquire(blocking=False):  # else another thread uses it
+                try:
+                    self._rest(other)
+                finally:
+                    other.lock.release()
+
+    def _rest(self, core: Core) -> None:
+        with self._lock:
+            self._awake.pop(core, None)
+            core.idle = None
+        core.indexed = None
+        with suppress(UnavailableError):  # of its disk: whoever uses it next is told
+            core.store.rest()
 
     def release(self, core: Core) -> None:
         """Take a handle away; the last one closes the core, whose state is kept if it can go on. Its lock is held. O(visible)."""
@@ -100,6 +132,7 @@ class OpenCores:
             core.handles -= 1
             if core.handles:
                 return
+            self._awake.pop(core, None)
             if self._cores.get(core.session_id) is core:
                 del self._cores[core.session_id]
             kept = None if core.closed or core.lost else core.keep()
@@ -113,6 +146,8 @@ class OpenCores:
         with self._lock:
             core = self._cores.pop(session_id, None)
             self.kept.pop(session_id)
+            if core is not None:
+                self._awake.pop(core, None)
         if core is not None:
             with core.lock:
                 core.closed = True

@@ -41,10 +41,16 @@ _START = Tail(0, 0)
 class OpenFile:
     """A journal file, and what is known of it; whoever opens the one that took its place begins anew."""
 
-    fd: int
+    fd: int  # -1 while the session rests
     tail: Tail = _START  # where its whole commits end, as it was seen last
     safe_end: int = 0  # all before it was synced by this process, and nothing cut since; -1 where something was
     last_read: Tail = _START  # whoever follows a journal goes on there
+    header: bytes = b""  # of its first record, as the session began to rest; and by what the file was told from others then
+    marks: tuple[int, ...] = ()
+
+
+def _marks(facts: os.stat_result) -> tuple[int, ...]:
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_ctime_ns
 
 
 class FileJournal:
@@ -110,7 +116,7 @@ class FileJournal:
                 for record in self._records(file, after, last, file.tail.end):
                     yield record
                     after = record.seq
-                    if self._file is not file:  # another one took the place of what is read
+                    if self._opened() is not file:  # another one took the place of what is read
                         file = self._look() or file
                         break
                 else:
@@ -140,10 +146,7 @@ class FileJournal:
                 new = self._open()
             except FileNotFoundError:
                 raise refusal.deleted(self.files.session_id) from None
-            headers = {self._io.read(each.fd, _HEADER_BYTES, 0).partition(b'"body":')[0] for each in (file, new)}
-            if len(headers) > 1:
-                self._io.close(new.fd)
-                raise refusal.deleted(self.files.session_id)
+            self._check_same(new, self._header(file.fd))
             self._io.close(file.fd)
             self._file = new
         return 0
@@ -168,12 +171,24 @@ class FileJournal:
         except OSError as error:
             raise files.failure(error, path) from error
 
+    def rest(self) -> None:
+        """Give back the descriptors until the next call. They hold no lock: that is taken for each commit, and given back."""
+        file = self._file
+        if self._lock is not None:
+            self._io.close(self._lock)
+            self._lock = None
+        if file is not None and file.fd >= 0:
+            with self.files.reported(self.files.journal):
+                file.header, file.marks = self._header(file.fd), _marks(self._io.stat(file.fd))
+            self._io.close(file.fd)
+            file.fd = -1
+
     def close(self) -> None:
         """Give back the descriptors, and refuse every further call of the session. May be called twice."""
         self.files.is_closed = True
         if self._lock is not None:
             self._io.close(self._lock)
-        if self._file is not None:
+        if self._file is not None and self._file.fd >= 0:
             self._io.close(self._file.fd)
         self._lock = self._file = None
 
@@ -254,11 +269,34 @@ class FileJournal:
                 raise SyncError(error.errno, error.strerror) from error
 
     def _opened(self) -> OpenFile | None:
-        """Return the journal, ``None`` where there is none yet."""
+        """Return the journal, opened again where the session rested; ``None`` where there is none yet."""
         if self._file is None and not self.files.is_closed:
             with suppress(FileNotFoundError):
                 self._file = self._open()
+        elif self._file is not None and self._file.fd < 0:
+            self._file = self._woken(self._file)
         return self._file
+
+    def _woken(self, file: OpenFile) -> OpenFile:
+        """Open the journal of a session that rested; what was known of it holds if nobody wrote meanwhile."""
+        try:
+            new = self._open()
+        except FileNotFoundError:
+            raise refusal.deleted(self.files.session_id) from None
+        if file.marks == _marks(self._io.stat(new.fd)):
+            file.fd = new.fd
+            return file
+        self._check_same(new, file.header)
+        return new
+
+    def _check_same(self, new: OpenFile, header: bytes) -> None:
+        """Refuse the journal of another session that was begun in the place of a deleted one; redacting changes no header."""
+        if self._header(new.fd) != header:
+            self._io.close(new.fd)
+            raise refusal.deleted(self.files.session_id)
+
+    def _header(self, fd: int) -> bytes:
+        return self._io.read(fd, _HEADER_BYTES, 0).partition(b'"body":')[0]
 
     def _open(self, flag: int = 0) -> OpenFile:
         files = self.files
@@ -412,9 +450,10 @@ class FileJournal:
             chunk = self._read(count, start) + rest
 
     def _read(self, size: int, offset: int) -> bytes:
-        if self._file is None:
+        file = self._opened()
+        if file is None:
             raise refusal.closed(self.files.session_id)
-        data = self._io.read(self._file.fd, size, offset)
+        data = self._io.read(file.fd, size, offset)
         if len(data) < size:
             reason = "the file became shorter while it was read"
             raise self._corrupt(reason, offset)

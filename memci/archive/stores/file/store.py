@@ -249,12 +249,20 @@ class FileSession:
         except (CorruptError, UnavailableError):
             return 0
 
+    def rest(self) -> None:
+        """Give back the files until the next call."""
+        self._close_index()
+        self.journal.rest()
+
     def close(self) -> None:
         """Give back files and locks. May be called twice."""
-        if self._index is not None:
-            self._index.close()
-            self._index = None
+        self._close_index()
         self.journal.close()
+
+    def _close_index(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            index.close()
 
 
 class FileStore:

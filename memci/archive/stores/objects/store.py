@@ -284,6 +284,12 @@ class _Session(Opened):
         self.check_open()
         return 0  # the index tells nothing of the journal
 
+    def rest(self) -> None:
+        """Give back the index, where it has a file, until the next call."""
+        if self._index is not None and self._index.has_file:
+            self._index.close()
+            self._index = None
+
     def close(self) -> None:
         index, self._index = self._index, None
         if index is not None:

@@ -289,6 +289,12 @@ class _Session:
         self.check_open()
         return 0  # the index is not kept together with the journal
 
+    def rest(self) -> None:
+        """Give back the index, where it has a file, until the next call."""
+        if self._index is not None and self._index.has_file:
+            self._index.close()
+            self._index = None
+
     def close(self) -> None:
         if self._index is not None:
             self._index.close()
