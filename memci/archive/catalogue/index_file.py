@@ -60,7 +60,7 @@ CREATE VIRTUAL TABLE term USING fts5vocab (search, instance);
 FACTS = tuple(field.name for field in attrs.fields(PageFacts))
 COLUMNS = ", ".join(("name", *FACTS[1:]))
 PAGES = f"SELECT {COLUMNS}, page_sum FROM page"  # noqa: S608 names of columns
-_CACHE_KIB = 100  # of memory that an open index may keep
+_CACHE_KIB = 32  # of memory that an open index may keep; its statements and tables take twice as much beside
 _LISTED = "(SELECT value FROM json_each(?))"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC"
 _PASSING = frozenset({"BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM"})  # kinds of SQLite's errors
