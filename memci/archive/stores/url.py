@@ -5,7 +5,6 @@ import re
 
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore, check_durability
-from memci.archive.stores.sql import postgres_url
 from memci.errors import ConfigError
 
 _SCHEMES = (
@@ -67,6 +66,7 @@ def shown_url(url: str) -> str:
     Of what is no URL of a store only the scheme is left, and not even that where it may be a user; a plain path is shown.
     """
     from memci.archive.stores import tier  # noqa: PLC0415 (as above)
+    from memci.archive.stores.sql import postgres_url  # noqa: PLC0415 (as above)
 
     scheme, colon, rest = url.partition(":")
     match scheme, colon:

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 _PAIRED = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
@@ -15,8 +16,26 @@ _PAIRED = (
 # Python's \w leaves out the signs that belong to the letter before them: accents, Hebrew and Arabic points, Indic vowels.
 _SIGNS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 _UNPAIRED = f"(?:[A-Za-z0-9]++|[^\\W_{_PAIRED}]|[{_SIGNS}])++"
-_RUN = re.compile(f"([{_PAIRED}]++)|{_UNPAIRED}")
-_SPACED_RUN, _PAIRED_RUN = re.compile(_UNPAIRED), re.compile(f"[{_PAIRED}]")
+
+
+class _LatePattern:
+    """A regular expression that is compiled when it is first used: one with characters of many scripts takes milliseconds."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> object:
+        method: object = getattr(re.compile(self._pattern), name)  # compiled once: the module ``re`` remembers it
+        setattr(self, name, method)
+        return method
+
+
+def _late(pattern: str) -> re.Pattern[str]:
+    return cast("re.Pattern[str]", _LatePattern(pattern))
+
+
+_RUN = _late(f"([{_PAIRED}]++)|{_UNPAIRED}")
+_SPACED_RUN, _PAIRED_RUN = _late(_UNPAIRED), _late(f"[{_PAIRED}]")
 ASCII_RUN = re.compile("[a-z0-9]+")
 _NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
 
@@ -32,10 +51,10 @@ CJK = (
     "\U00020000-\U0003ffff\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
 )
 """Characters of scripts without spaces between words (Han, kana, Thai, Lao, Burmese, Khmer), as a regular expression's set."""
-UNSPACED = re.compile(f"[{CJK}]")  # one of them
+UNSPACED = _late(f"[{CJK}]")  # one of them
 
 # Words, digits, characters of scripts without spaces, marks, letters of other scripts.
-_PIECE = re.compile(f"([A-Za-z]+)|([0-9]{{1,3}})|([{CJK}])|([^\\s\\w]|_)|([^\\W0-9_]+)")
+_PIECE = _late(f"([A-Za-z]+)|([0-9]{{1,3}})|([{CJK}])|([^\\s\\w]|_)|([^\\W0-9_]+)")
 _WORD, _OTHER_WORD = 1, 5
 _TOKENS = (0.0, 1.0, 1.05, 0.9, 0.7, 0.3)  # of a piece of each kind
 _LONG_LETTER_TOKENS = 0.12
