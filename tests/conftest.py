@@ -8,6 +8,8 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
+from memci.engine.core.worker import Worker
+
 pytest_plugins = ["memci.testing.conformance"]
 
 # Two cores are shared with other runs, so that no example may be judged by the clock.
@@ -18,3 +20,7 @@ settings.register_profile("ci", settings.get_profile("dev"), max_examples=100, d
 settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5_000, stateful_step_count=100)
 settings.register_profile("seeded", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+# What engines do ahead of commands is done where a test waits for it, and not whenever the machine was slow for a moment.
+Worker.grace_s = 1.0
+Worker.idle_s = 0.1

@@ -14,9 +14,11 @@ from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.archive.summarizers.summary import Summarizer
+from memci.engine.commands import preparing
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
 from memci.engine.core.open_sessions import OpenCores
+from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
@@ -100,6 +102,7 @@ class Engine(AbstractContextManager["Engine"]):
         self._clock = clock
         self._lock = threading.Lock()  # protects the handles and whether the engine is closed
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
+        self._worker = Worker(preparing.next_step)
         self._sessions: set[Session] = set()
         self._closed = False
 
@@ -220,6 +223,7 @@ class Engine(AbstractContextManager["Engine"]):
                 return
             self._closed = True
             sessions = list(self._sessions)
+        self._worker.close()
         for session in sessions:
             session.close()
         self._open.forget()
@@ -239,6 +243,7 @@ class Engine(AbstractContextManager["Engine"]):
             counter=self._counter,
             summarizer=self._summarizer,
             instructions=_instructions(self._config.recall.protocol),
+            offer=self._worker.offer,
             forget_erased=forget_erased,
             clock=self._clock,
             read_only=self._read_only,

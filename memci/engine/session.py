@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import attrs
@@ -373,4 +374,5 @@ class Session(AbstractContextManager["Session"]):
         if self._core.idle is None:
             self._wake(self._core)
         self._core.idle = False
+        self._core.used_at = monotonic()
         return self._core

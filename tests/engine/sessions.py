@@ -40,6 +40,13 @@ def talk(session: Session, turns: int, *, first: int = 1, words: int = 8, at: st
         session.extend(turn(number, words), at=at)
 
 
+def prepare(session: Session) -> None:
+    """Let the engine's thread do all that it can do for a session ahead of its next command."""
+    offer: Any = session._core.offer
+    offer(session._core)
+    offer.__self__.finish()
+
+
 def heard(session: Session) -> list[Notice]:
     """Return the list in which all notices from now on appear."""
     notices: list[Notice] = []

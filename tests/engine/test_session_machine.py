@@ -35,6 +35,7 @@ from memci.messages import codec
 from memci.messages.formats import openai
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from tests.engine.conversation_model import Model
+from tests.engine.sessions import prepare
 from tests.engine.wire import Value, assert_paired, assistant, calling, is_subsequence, result, system, user
 
 if TYPE_CHECKING:
@@ -301,6 +302,10 @@ class SessionMachine(RuleBasedStateMachine):
                 del keys[key]
 
     # Pages
+
+    @rule()
+    def prepare(self) -> None:
+        prepare(self.session)
 
     @rule(which=st.sampled_from([None, "all"]))
     def fold(self, which: str | None) -> None:

@@ -9,7 +9,7 @@ from memci.archive.stores.names import check_identifier
 from memci.chapters.address import segment_of
 from memci.chapters.dates import utc_text
 from memci.chapters.page import Entry, MessageNode, Opening, Page
-from memci.engine.commands import checkpointing, folding
+from memci.engine.commands import checkpointing, folding, preparing
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction
 from memci.engine.history.events import (
@@ -192,6 +192,7 @@ def _after_turn(core: Core, events: Sequence[Event]) -> None:
             core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
     if any(isinstance(event, PageBegan) or getattr(event, "opens", None) in _OPENINGS for event in events):
         folding.fold_at_marks(core)
+        preparing.offer(core)
 
 
 def _read(core: Core, value: object) -> _Taken:

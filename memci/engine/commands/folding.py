@@ -99,6 +99,8 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         return Fold(pages=(), tokens_before=before, tokens_after=before, reason=plan.reason, seq=0)
     if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
         core.store.pages.put(files)
+        for made in taken:
+            made.file = None
     event = PagesFolded(
         reason=plan.reason,
         turn=state.turn,

@@ -1,6 +1,7 @@
 """What the fold of a page takes beside the state: its entry of the contents page, its file, its notes for the working set."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import attrs
 
@@ -11,17 +12,22 @@ from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import SummaryFailed, logger
-from memci.engine.history.page_codec import page_file
+from memci.engine.history.page_codec import file_name, page_file
+from memci.engine.view import planner
 from memci.errors import SummaryError
 from memci.messages.message import Message
 
 NAME_WORTH = 20.0  # of that name in a row: more than all other words there
 NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page
 
+_BATCH = 8  # new pages that are waited for, at most a third of those in view; and files that are written at once
+
 
 def take(core: Core, page: Page, room: int) -> PreparedPage:
-    """Return what the fold of a page takes, and tell observers where a summariser failed. O(its size)."""
-    made = make(core, page, room)
+    """Return what the fold of a page takes, and tell observers where a summariser failed. O(entries), or O(its size)."""
+    made = core.prepared.pages.get(page.index)
+    if made is None or not made.fits(page, room):
+        made = make(core, page, room)
     _tell(core, page, made.failures)
     return made
 
@@ -44,6 +50,83 @@ def make(core: Core, page: Page, room: int) -> PreparedPage:
     data, sha256 = page_file(page)
     entry = attrs.evolve(entry, sha256=sha256)
     return PreparedPage(page=page, room=room, entry=entry, notes=_notes(page), failures=failures, file=data)
+
+
+def offer(core: Core) -> None:
+    """Let be done what is ahead, once some pages were opened: together they cost less than each for itself. O(attached)."""
+    core.prepared.missing += 1
+    missing, few = core.prepared.missing, max(1, len(core.state.active) // 3)
+    if missing >= _BATCH or (missing >= few and planner.nears_fold(core.state, core.config)):
+        core.offer(core)
+
+
+def next_step(core: Core) -> Callable[[], object] | None:
+    """Do a step of what is done before a command needs it, and return what of it needs no lock; ``None`` where nothing is left.
+
+    Where a fold is near, pages are prepared, and their files written some at a time; then come snapshot and index. The session's
+    lock is held.
+    """
+    if core.closed or core.lost or core.read_only:
+        return None
+    core.prepared.missing = 0
+    if planner.nears_fold(core.state, core.config) and (found := _unprepared(core)) is not None:
+        page, room = found
+        return partial(_prepare, core, page.copy(), room)
+    is_done = core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up())
+    return _pass if is_done else None
+
+
+def _pass() -> None:
+    """Do nothing: the step was done with the lock."""
+
+
+def _prepare(core: Core, page: Page, room: int) -> None:
+    core.prepared.pages[page.index] = make(core, page, room)
+
+
+def _unprepared(core: Core) -> tuple[Page, int] | None:
+    """Return a complete page in view that is not prepared, and the room of its entry. O(new pages), after a fold O(pages)."""
+    state, prepared = core.state, core.prepared
+    limit = planner.contents_limit(state, core.config, core.config.budget.tokens)
+    first, page = state.active.first_page, state.active.last_page
+    as_of = first and first.index, limit
+    found = None
+    while page is not None and (page := page.previous) is not None:
+        room = planner.entry_room(limit, page.tokens)
+        made = prepared.pages.get(page.index)
+        if made is not None and made.room == room and made.page.length == page.length and _last(made.page) is _last(page):
+            if as_of == prepared.looked_at:
+                break
+        elif not page.open_calls:
+            found = page, room
+    if found is None and as_of != prepared.looked_at:
+        prepared.looked_at = as_of
+        for index in [index for index in list(prepared.pages) if index not in state.active]:
+            del prepared.pages[index]
+    return found
+
+
+def _last(page: Page) -> Message | None:
+    return page.tail.message if page.tail is not None else None
+
+
+def _write_files(core: Core) -> bool:
+    """Write some of the files that prepared pages have, and return whether there were any. O(pages)."""
+    waiting = [made for made in list(core.prepared.pages.values()) if made.file is not None]
+    if not waiting:
+        return False
+    files = dict[str, bytes]()
+    for made in waiting[:_BATCH]:
+        page = core.state.active.find_page(made.page.index)
+        if page is not None and made.file is not None and made.fits(page, made.room):
+            files[file_name(page.index, 0)] = made.file
+        else:
+            del core.prepared.pages[made.page.index]
+    if files:
+        core.store.pages.put(files)
+    for made in waiting[:_BATCH]:
+        made.file = None
+    return True
 
 
 def _entry(core: Core, page: Page, room: int) -> tuple[ContentsEntry, tuple[Exception, ...]]:

@@ -10,15 +10,15 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import Directory
-from memci.archive.contents.working_set import render
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.summarizers.summary import Summarizer
-from memci.chapters.page import MessageNode, Page
+from memci.chapters.page import Page
 from memci.engine.core import indexing
 from memci.engine.core.indexing import mark_of
-from memci.engine.core.kept_state import KeptState
+from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Monitor, logger
+from memci.engine.core.recounting import recounted
 from memci.engine.history import blocks, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.blocks import STUB_CHARACTERS
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
+_AHEAD = 7 / 8  # of the events between two snapshots, after which one is kept ahead of the command that would have to
+_INDEX_STEP = 128  # records that are indexed at once, ahead of the commands that ask
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
 
 
@@ -64,12 +66,15 @@ class Core:
     counter: TokenCounter
     summarizer: Summarizer | None  # writes the contents entries; extracts where there is none
     instructions: str  # what the system part tells the model of recalling; empty for nothing
+    offer: Callable[["Core"], None]  # lets the engine's thread do what is ahead of later commands
     forget_erased: Callable[["Core", int], None]  # removes what this process stored of pages that others erased after an event
     clock: Callable[[], datetime]
     read_only: bool = False  # nothing is written, the index included
     lock: threading.RLock = attrs.field(factory=threading.RLock)  # held by every command; protects everything here
     state: State = attrs.field(factory=State)  # after the last event that this process knows
     monitor: Monitor = attrs.field(factory=Monitor)
+    prepared: Prepared = attrs.field(factory=Prepared)  # what folds take of pages in view
+    used_at: float = 0.0  # when the last command began, by the monotonic clock
     handles: int = 0
     last_counted: int = 0  # tokens of the last window by the counter, before the scale; 0 before the first
     lost: bool = False  # the store failed: the session must be loaded again
@@ -81,6 +86,7 @@ class Core:
     indexed: "PageIndex | None" = None  # once it was asked for
     idle: bool | None = None  # whether nobody used it lately; None while its files are closed
     _last_snapshot: int = 0
+    _indexed_seq: int = 0  # the event up to which the index is known to be
     _mark: str = ""
     _newest: bytes = b""
 
@@ -96,7 +102,8 @@ class Core:
         return self._mark
 
     def _take_over(self, kept: KeptState) -> None:
-        self.state, self._mark, self._last_snapshot = kept
+        self.state, self._mark, self._last_snapshot, self._indexed_seq, prepared = kept
+        self.prepared = prepared or Prepared()
         self._newest, self.next_steps = b"", (-1, (), ())
 
     def load(self, kept: KeptState | None = None) -> None:
@@ -123,7 +130,7 @@ class Core:
 
     def keep(self) -> KeptState | None:
         """Return what the next opening can go on with; ``None`` for a session without events."""
-        return KeptState(self.state, self.mark, self._last_snapshot) if self.mark else None
+        return KeptState(self.state, self.mark, self._last_snapshot, self._indexed_seq, self.prepared) if self.mark else None
 
     def is_current(self) -> bool:
         """Return whether nobody wrote since the state's last event. O(1)."""
@@ -228,7 +235,7 @@ class Core:
     def empty_index(self) -> None:
         """Empty the index and what is known of it; it is made again when it is asked for."""
         self.store.index.reset()
-        self.indexed = None
+        self.indexed, self._indexed_seq = None, 0
 
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
@@ -268,6 +275,20 @@ class Core:
             make = indexing.private if self.read_only else indexing.opened
             self.indexed = make(self.store, self.state)
         return self.indexed
+
+    def keep_up(self) -> bool:
+        """Do a step of what follows the journal, before a command has to; return whether there was one to do. O(visible)."""
+        is_due = self.state.seq - self._last_snapshot >= _AHEAD * self.config.snapshot_every
+        if is_due and self.state.erased_seq < self.state.seq:
+            self.write_snapshot()
+            return True
+        if self.state.seq - self._indexed_seq < _INDEX_STEP:
+            return False
+        self._indexed_seq = self.state.seq  # after an error it is left to the commands
+        index = self._index()
+        indexing.advance(index, self.store.journal, self.state, _INDEX_STEP)
+        self._indexed_seq = index.seq
+        return True
 
     def catch_up(self) -> None:
         """Bring an index that is far behind to the state's last event; others, and where the store fails, catch up when asked."""
@@ -381,27 +402,6 @@ class Core:
     def _count_shown(self, message: Message, stub: blocks.Stub) -> int:
         return self.count(stub.of(message, self.state.wire)) + _STUB_SLACK * max(len(message.answers), 1)
 
-    def _recounted(self) -> dict[str, object]:
-        """Return what ``SessionConfigured.counted`` holds: tokens and stub tokens of all that the state shows. O(visible)."""
-        state = self.state
-
-        def sizes(page: Page) -> list[list[int]]:
-            return [size(f"{page.index}/{position}", node) for position, node in enumerate(page.nodes(), start=1)]
-
-        def size(at: str, node: MessageNode) -> list[int]:
-            message, tokens = node.message, self.count(node.message)
-            shown = [self.count_trimmed(at, message, tokens, node.trimmed[1:])] if node.trimmed else []
-            return [tokens, self.count_stub(at, message, tokens), *shown]
-
-        return {
-            "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
-            "opening": sizes(state.opening) if state.opening is not None else [],
-            "blocks": {index: self.count(attachment.block) for index, attachment in state.recalled.attachments.items()},
-            "quotes": {str(seq): self.count(quotes.block) for seq, quotes in state.recalled.quotes.items()},
-            "contents": sum(self.count(node.message) for node in state.archive.message_list),
-            "working": self.count(state.wire.block(render(state.working.shown))) if state.working.shown else 0,
-        }
-
     def now(self) -> str:
         """Return the time, in UTC, as ISO 8601."""
         time = self.clock()
@@ -480,7 +480,7 @@ class Core:
             instructions=(said := self.instructions),
             instruction_tokens=self.count(state.wire.facts({"role": "system", "content": said})) if said else 0,
             scale=state.scale if state.configured and not changed else self.counter.margin,
-            counted=self._recounted() if changed or (state.configured and not is_current) else None,
+            counted=recounted(state, self) if changed or (state.configured and not is_current) else None,
             renderer=blocks.RENDERER,
         )
         return [event]

@@ -75,8 +75,8 @@ def _belongs(index: "PageIndex", journal: Journal, state: State) -> bool:
     return not known or (state.erased_seq <= known <= journal.head() and index.mark == mark_at(journal, known))
 
 
-def advance(index: "PageIndex", journal: Journal, state: State) -> None:
-    """Bring the index a step nearer to a state that is ahead of it: by a transaction of bounded size.
+def advance(index: "PageIndex", journal: Journal, state: State, most: int = INDEX_CHUNK) -> None:
+    """Bring the index a step nearer to a state that is ahead of it: by a transaction of at most *most* records.
 
     What a restored checkpoint left out is passed over, but for the checkpoints in it: they can be restored too. An index that
     holds such events is emptied, and filled again by the next steps: O(history), once.
@@ -90,7 +90,7 @@ def advance(index: "PageIndex", journal: Journal, state: State) -> None:
             return
         ends = [target for target, _ in state.detours if target >= known]
         detour = dict(state.detours).get(known)
-        last = min([known + INDEX_CHUNK, state.seq, *ends]) if detour is None else detour
+        last = min([known + most, state.seq, *ends]) if detour is None else detour
         record = None
         for record in journal.read(known, last):
             if detour is None or record.kind == events.CheckpointMade.kind:

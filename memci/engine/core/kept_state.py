@@ -32,9 +32,20 @@ class PreparedPage:
         return heads and room == self.room and all(one.message is other.message and one.seq == other.seq for one, other in nodes)
 
 
+@attrs.define(eq=False)
+class Prepared:
+    """The prepared pages of a session, by index. Others may put one in at any time."""
+
+    pages: dict[str, PreparedPage] = attrs.field(factory=dict)
+    missing: int = 0  # pages that were opened since anything was prepared
+    looked_at: tuple[object, ...] = ()  # as of when all pages in view were looked at
+
+
 class KeptState(NamedTuple):
-    """A state without a session, what marks its last event, and the event at which it was last kept as a snapshot."""
+    """A state without a session, what marks its last event, and what else was known when the session was closed."""
 
     state: State
     mark: str = ""  # tells its record from another one that could stand in its place; empty without events
-    snapshot: int = 0
+    snapshot: int = 0  # the event at which it was last kept as a snapshot
+    indexed: int = 0  # the event up to which the index is known to be
+    prepared: Prepared | None = None

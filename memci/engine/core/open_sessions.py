@@ -8,7 +8,6 @@ from weakref import WeakValueDictionary
 
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
-from memci.engine.history.state import State
 from memci.errors import UnavailableError
 
 MOST_AWAKE = 64  # sessions of an engine that have open files, five each at most; the others open theirs when they are used
@@ -16,12 +15,14 @@ _STATE_BYTES = 16_000
 _ITEM_BYTES = 4_500  # a message beside its text, or an entry of the contents page, as measured
 
 
-def _estimated_bytes(state: State) -> int:
-    """Return about how much memory a state takes. O(visible)."""
+def _estimated_bytes(kept: KeptState) -> int:
+    """Return about how much memory a state takes, with what is prepared of its pages. O(visible)."""
+    state, prepared = kept.state, list(kept.prepared.pages.values()) if kept.prepared is not None else ()
     raw = [len(node.message.raw) for chapter in (*state.verbatim(), state.archive) for node in chapter.message_list]
     raw += [len(attachment.block.raw) for attachment in state.recalled.attachments.values()]
     raw += [len(quotes.block.raw) for quotes in state.recalled.quotes.values()]
     raw += [len(node.message.raw) for node in (state.opening.nodes() if state.opening else ())]
+    raw += [len(made.file or b"") for made in prepared]
     return _STATE_BYTES + sum(raw) + _ITEM_BYTES * (len(raw) + len(state.archive.entries))
 
 
@@ -40,7 +41,7 @@ class KeptStates:
     def put(self, session_id: str, kept: KeptState) -> None:
         """Keep a state in the place of an older one of the session; one that is larger than the bound is not kept. O(visible)."""
         self.pop(session_id)
-        size_bytes = _estimated_bytes(kept.state)
+        size_bytes = _estimated_bytes(kept)
         if size_bytes <= self._max_bytes:
             self._states[session_id] = (kept, size_bytes)
             self.total_bytes += size_bytes

@@ -18,6 +18,7 @@ SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
 LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the contents page may take in any case
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
+NEAR_SHARE = 0.5  # of the high marks, from where on a fold is near
 TRIM_SHARE = 0.1  # of the budget: what trimming frees at least, as it costs words that were in view
 LONG_FACTOR = 2  # a result is trimmed that has so many times the tokens of its stub
 
@@ -57,6 +58,13 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
     goal = low_mark(state, config, layout, budget) if is_over else math.inf
     layout = _trimmed(state, config, layout, goal, budget)
     return _planned(layout, _oldest(state, config, layout, goal, most), reason="marks")
+
+
+def nears_fold(state: State, config: Config) -> bool:
+    """Return whether the marks may ask for a fold before long. O(attached)."""
+    active = config.active
+    nears_pages = active.max_pages is not None and len(state.active) > NEAR_SHARE * active.max_pages
+    return nears_pages or _raw_tokens(state) > NEAR_SHARE * active.high_water * config.budget.tokens
 
 
 def plan_command(state: State, config: Config, pages: Collection[str] | None, lay: Lay = lay_out) -> FoldPlan:

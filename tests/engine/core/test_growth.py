@@ -17,6 +17,7 @@ from memci.engine.history import state_codec
 from memci.engine.session import Session
 from memci.messages import codec
 from tests.engine.counting_store import CountingStore
+from tests.engine.sessions import prepare
 from tests.faulty_io import FaultyIo
 from tests.word_counter import WordCounter
 
@@ -122,6 +123,7 @@ class Chat:
         while self.turns < turns:
             count = min(BATCH_TURNS, turns - self.turns)
             self.session.extend([message for number in range(count) for message in turn(self.turns + number)])
+            prepare(self.session)
             self.turns += count
 
     def take(self, turns: int) -> None:
@@ -130,6 +132,7 @@ class Chat:
             self.session.append(user)
             self.session.window()
             self.session.append(assistant)
+            prepare(self.session)
             self.turns += 1
 
 

@@ -25,6 +25,7 @@ from memci.engine.settings.config import Config
 from memci.errors import BudgetError, InvalidMessageError, PageEvictedError, PermissionDeniedError
 from memci.messages import codec
 from tests.engine.conversation_model import Model
+from tests.engine.sessions import prepare
 from tests.engine.whole_state import told
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, user
 
@@ -159,6 +160,10 @@ class LateMachine(RuleBasedStateMachine):
     def window(self, budget: int) -> None:
         with suppress(BudgetError):
             assert_paired(self.session.window(budget).messages)
+
+    @rule()
+    def prepare(self) -> None:
+        prepare(self.session)
 
     @rule(which=st.sampled_from([None, "all"]))
     def fold(self, which: str | None) -> None:
