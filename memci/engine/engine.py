@@ -59,6 +59,7 @@ class Engine(AbstractContextManager["Engine"]):
         config: The settings, as a ``Config`` or as the mapping that a YAML file holds; by default all defaults.
         tenant: Whose sessions these are; tenants never see each other.
         summarizer: What writes the contents entries, beside the extracts that stand in for it where it fails; by default these.
+            The engine's own thread calls it too.
         on_conflict: What commands do when somebody else wrote first, ``raise`` or ``retry``; by default what the config says.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
         clock: Tells the time, in UTC.

@@ -110,7 +110,8 @@ class Worker:
             except StoreError as error:
                 logger().info("session %r: nothing more is done ahead of its next turn: %s", core.session_id, error)
             except Exception:  # noqa: BLE001 (nobody waits for it: the command that needs what is missing makes it, and raises)
-                logger().exception("session %r: nothing more is done ahead of its next turn", core.session_id)
+                if threading.main_thread().is_alive():  # else the interpreter ends, and modules cannot be loaded any more
+                    logger().exception("session %r: nothing more is done ahead of its next turn", core.session_id)
             with self._changed:
                 if self._thread is threading.current_thread():
                     self._works = False

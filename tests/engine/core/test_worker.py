@@ -1,6 +1,8 @@
 """What the engine's thread does ahead of commands: they do less then, and nothing else differs."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -310,6 +312,20 @@ def test_the_thread_ends_without_work_and_begins_again() -> None:
     engine.close()
     session._core.offer(session._core)
     assert [] == threads()
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.03, 0.1])
+def test_an_interpreter_ends_at_once_and_quietly(pause_s: float) -> None:
+    """A program that closes nothing ends whatever the thread does, and nothing is said of that."""
+    code = f"""
+import memci, time
+session = memci.Engine("memory:", {{"active": {{"max_pages": 30}}}}).session("chat")
+for number in range(24):
+    session.extend([{{"role": "user", "content": f"question {{number}}"}}, {{"role": "assistant", "content": "answer " * 50}}])
+time.sleep({pause_s})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)  # noqa: S603 (fixed words)
+    assert (b"", b"") == (done.stdout, done.stderr)
 
 
 def test_a_forked_child_goes_on_by_itself(tmp_path: Path) -> None:
