@@ -53,23 +53,26 @@ def make(core: Core, page: Page, room: int) -> PreparedPage:
 
 
 def offer(core: Core) -> None:
-    """Let be done what is ahead, once some pages were opened: together they cost less than each for itself. O(attached)."""
-    core.prepared.missing += 1
-    missing, few = core.prepared.missing, max(1, len(core.state.active) // 3)
-    if missing >= _BATCH or (missing >= few and planner.nears_fold(core.state, core.config)):
-        core.offer(core)
+    """Let be done what is ahead, once some pages were opened: together they cost less than each for itself. O(1)."""
+    state, prepared = core.state, core.prepared
+    prepared.missing += 1
+    if prepared.missing < _BATCH:
+        has_folded = state.archive.message_list.head is not None
+        if prepared.missing < len(state.active) // 3 or not (has_folded or 2 * state.active.tokens > core.config.budget.tokens):
+            return
+    core.offer(core)
 
 
 def next_step(core: Core) -> Callable[[], object] | None:
     """Do a step of what is done before a command needs it, and return what of it needs no lock; ``None`` where nothing is left.
 
-    Where a fold is near, pages are prepared, and their files written some at a time; then come snapshot and index. The session's
-    lock is held.
+    Where a fold is near, the pages that it takes are prepared, and their files written some at a time; then come snapshot and
+    index. The session's lock is held.
     """
     if core.closed or core.lost or core.read_only:
         return None
     core.prepared.missing = 0
-    if planner.nears_fold(core.state, core.config) and (found := _unprepared(core)) is not None:
+    if (found := _unprepared(core)) is not None:
         page, room = found
         return partial(_prepare, core, page.copy(), room)
     is_done = core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up())
@@ -85,25 +88,18 @@ def _prepare(core: Core, page: Page, room: int) -> None:
 
 
 def _unprepared(core: Core) -> tuple[Page, int] | None:
-    """Return a complete page in view that is not prepared, and the room of its entry. O(new pages), after a fold O(pages)."""
+    """Return a page that folds next and is not prepared, and the room of its entry. O(pages that fold next)."""
     state, prepared = core.state, core.prepared
     limit = planner.contents_limit(state, core.config, core.config.budget.tokens)
-    first, page = state.active.first_page, state.active.last_page
-    as_of = first and first.index, limit
-    found = None
-    while page is not None and (page := page.previous) is not None:
+    for page in planner.next_folded(state, core.config):
         room = planner.entry_room(limit, page.tokens)
         made = prepared.pages.get(page.index)
-        if made is not None and made.room == room and made.page.length == page.length and _last(made.page) is _last(page):
-            if as_of == prepared.looked_at:
-                break
-        elif not page.open_calls:
-            found = page, room
-    if found is None and as_of != prepared.looked_at:
-        prepared.looked_at = as_of
-        for index in [index for index in list(prepared.pages) if index not in state.active]:
+        if made is None or (made.room, made.page.length) != (room, page.length) or _last(made.page) is not _last(page):
+            return page, room
+    for index in list(prepared.pages):
+        if index not in state.active:
             del prepared.pages[index]
-    return found
+    return None
 
 
 def _last(page: Page) -> Message | None:

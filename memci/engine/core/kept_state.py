@@ -38,7 +38,6 @@ class Prepared:
 
     pages: dict[str, PreparedPage] = attrs.field(factory=dict)
     missing: int = 0  # pages that were opened since anything was prepared
-    looked_at: tuple[object, ...] = ()  # as of when all pages in view were looked at
 
 
 class KeptState(NamedTuple):

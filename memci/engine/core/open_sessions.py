@@ -13,17 +13,17 @@ from memci.errors import UnavailableError
 MOST_AWAKE = 64  # sessions of an engine that have open files, five each at most; the others open theirs when they are used
 _STATE_BYTES = 16_000
 _ITEM_BYTES = 4_500  # a message beside its text, or an entry of the contents page, as measured
+_PREPARED_BYTES = 12_500  # a page that is prepared, beside its file, which is not there for long
 
 
 def _estimated_bytes(kept: KeptState) -> int:
     """Return about how much memory a state takes, with what is prepared of its pages. O(visible)."""
-    state, prepared = kept.state, list(kept.prepared.pages.values()) if kept.prepared is not None else ()
+    state, prepared = kept.state, len(kept.prepared.pages) if kept.prepared is not None else 0
     raw = [len(node.message.raw) for chapter in (*state.verbatim(), state.archive) for node in chapter.message_list]
     raw += [len(attachment.block.raw) for attachment in state.recalled.attachments.values()]
     raw += [len(quotes.block.raw) for quotes in state.recalled.quotes.values()]
     raw += [len(node.message.raw) for node in (state.opening.nodes() if state.opening else ())]
-    raw += [len(made.file or b"") for made in prepared]
-    return _STATE_BYTES + sum(raw) + _ITEM_BYTES * (len(raw) + len(state.archive.entries))
+    return _STATE_BYTES + sum(raw) + _ITEM_BYTES * (len(raw) + len(state.archive.entries)) + _PREPARED_BYTES * prepared
 
 
 class KeptStates:

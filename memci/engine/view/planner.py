@@ -67,6 +67,25 @@ def nears_fold(state: State, config: Config) -> bool:
     return nears_pages or _raw_tokens(state) > NEAR_SHARE * active.high_water * config.budget.tokens
 
 
+def next_folded(state: State, config: Config) -> Iterator[Page]:
+    """Yield the pages that the next fold at the marks takes, about, oldest first, where it is near. O(pages that it yields)."""
+    active, budget = config.active, config.budget.tokens
+    if not nears_fold(state, config):
+        return
+    if isinstance(active.low_water, str):
+        verbatim, swing = _shares(state)
+        most = 1.3 * max(2 * swing * verbatim, LEAST_GAP_SHARE) * budget
+    else:
+        most = (active.high_water - active.low_water) * budget
+    pages = 0 if active.max_pages is None else active.max_pages + 1 - active.min_pages
+    for place, page in enumerate(state.active.pages()):
+        if page is state.active.open_page or (most <= 0 and place >= pages):
+            return
+        if not page.open_calls:
+            yield page
+            most -= page.tokens * state.scale
+
+
 def plan_command(state: State, config: Config, pages: Collection[str] | None, lay: Lay = lay_out) -> FoldPlan:
     """Return what a command asks for: down to the low marks for ``None``, else those of the named pages that are complete."""
     if pages is not None:

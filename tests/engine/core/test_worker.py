@@ -228,6 +228,7 @@ def test_closing_leaves_a_summariser_to_itself() -> None:
     engine._worker.grace_s, engine._worker.patience_s = 0.0, 0.05
     session = engine.session("chat")
     talk(session, 6)
+    session._core.offer(session._core)
     assert slow.reached.wait(60)
     thread = engine._worker._thread
     assert thread is not None
@@ -304,6 +305,7 @@ def test_the_thread_ends_without_work_and_begins_again() -> None:
     assert [] == threads()
     for first in (1, 6):
         talk(session, 5, first=first)
+        session._core.offer(session._core)
         assert 1 == len(threads())
         prepare(session)
         for thread in threads():
