@@ -36,6 +36,7 @@ from memci.errors import (
 )
 from memci.messages.formats import format as formats
 from tests.engine.conversation_model import ModelPage
+from tests.engine.sessions import prepare
 from tests.engine.wires import ANTHROPIC, RESPONSES, Value, Wire
 from tests.torture.driven import BUDGETS, STORES, Driven
 from tests.torture.window_count import PICTURES, said
@@ -326,6 +327,10 @@ class Driver(Driven):
             hits = self.session.search(word, include_visible=True)
             assert index in [hit.index for hit in hits], (word, index, hits)
 
+    def prepare(self) -> None:
+        """Let the thread of the engine do what it can."""
+        prepare(self.session)
+
     def summariser_fails(self) -> None:
         """While no page can be summarised, messages are taken, pages fold, and windows are made all the same."""
         core = self.session._core
@@ -464,6 +469,7 @@ OPERATIONS = {
     "checkpoint": 1,
     "restore_checkpoint": 1,
     "erase": 1,
+    "prepare": 5,
     "fold": 4,
     "undo_fold": 2,
     "recall": 6,

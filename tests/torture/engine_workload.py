@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.contract import SessionStore, Store
+from memci.engine.commands import preparing
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Config
@@ -68,8 +69,10 @@ class _Opened:
 
 
 def opened(make: StoreMaker, io: MemoryIo, *, read_only: bool = False) -> Engine:
-    """Return an engine on the disk."""
-    return Engine(IndexedInMemory(make(STORE, io)), CONFIG, read_only=read_only)
+    """Return an engine on the disk, whose thread does nothing: its steps are taken where the workload says so."""
+    engine = Engine(IndexedInMemory(make(STORE, io)), CONFIG, read_only=read_only)
+    engine._worker.close()
+    return engine
 
 
 def said_in(session: Session) -> Journal:
@@ -123,7 +126,7 @@ class SessionWriter:
         self._io.mark(promise)
 
     def _step(self) -> None:
-        kind = self._chance.choices(["say", "recall", "fold", "rewind", "window"], [70, 12, 6, 4, 8])[0]
+        kind = self._chance.choices(["say", "prepare", "recall", "fold", "rewind", "window"], [58, 12, 12, 6, 4, 8])[0]
         archived = [facts.index for facts in self._session.pages("archived")]
         if kind == "recall" and archived:
             self._session.recall(self._chance.choice(archived))
@@ -131,6 +134,9 @@ class SessionWriter:
             self._session.fold("all")
         elif kind == "window":
             self._session.window()
+        elif kind == "prepare":
+            while (rest := preparing.next_step(self._session._core)) is not None:
+                rest()
         elif kind == "rewind" and self._said and self._session.pages("open"):
             self._rewind()
         else:

@@ -67,8 +67,8 @@ BUGS: dict[str, SourceBug] = {
     ),
     "recalled-blocks-not-recounted": SourceBug(
         "another counter leaves recalled blocks their old sizes",
-        "memci.engine.core.core",
-        '"blocks": {index: self.count(attachment.block)',
+        "memci.engine.core.recounting",
+        '"blocks": {index: by.count(attachment.block)',
         '"blocks": {index: attachment.tokens',
         ["tests/engine/core/test_recounting.py"],
     ),

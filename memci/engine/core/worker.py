@@ -103,24 +103,36 @@ class Worker:
             self._works = False
 
     def _run(self) -> None:
-        while (core := self._next()) is not None:
-            more = False
-            try:
-                more = self._step(core)
-            except StoreError as error:
-                logger().info("session %r: nothing more is done ahead of its next turn: %s", core.session_id, error)
-            except Exception:  # noqa: BLE001 (nobody waits for it: the command that needs what is missing makes it, and raises)
-                if threading.main_thread().is_alive():  # else the interpreter ends, and modules cannot be loaded any more
-                    logger().exception("session %r: nothing more is done ahead of its next turn", core.session_id)
+        try:
+            while (core := self._next()) is not None:
+                more = self._tried(core)
+                with self._changed:
+                    if self._thread is threading.current_thread():
+                        self._works = False
+                        if more:
+                            self.offer(core)
+                        self._changed.notify_all()
+        finally:
             with self._changed:
                 if self._thread is threading.current_thread():
-                    self._works = False
-                    if more:
-                        self.offer(core)
+                    self._thread, self._works = None, False
                     self._changed.notify_all()
 
+    def _tried(self, core: Core) -> bool:
+        """Do a step for a session, and return whether there may be another. Nobody waits for it who could hear of an error.
+
+        The command that needs what is missing makes it, and raises.
+        """
+        try:
+            return self._step(core)
+        except StoreError as error:
+            logger().info("session %r: nothing more is done ahead of its next turn: %s", core.session_id, error)
+        except Exception:  # noqa: BLE001 (as above)
+            if threading.main_thread().is_alive():  # else the interpreter ends, and modules cannot be loaded any more
+                logger().exception("session %r: nothing more is done ahead of its next turn", core.session_id)
+        return False
+
     def _step(self, core: Core) -> bool:
-        """Do a step for a session, and return whether there may be another."""
         if not core.lock.acquire(blocking=False):
             core.used_at = time.monotonic()
             return True
@@ -138,7 +150,7 @@ class Worker:
             while self._thread is threading.current_thread():
                 if not self._waiting:
                     if not self._changed.wait(self.idle_s) and not self._waiting:
-                        self._thread = None
+                        self._thread = None  # who offers work from here on begins another one
                     continue
                 due, _, core = self._waiting[0]
                 now = time.monotonic()
