@@ -79,6 +79,7 @@ bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the his
 	mkdir -p $(dir $(BENCH_JSON))
 	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet \
 	  --benchmark-json $(BENCH_JSON) --bench-turns $(BENCH_TURNS) $(if $(BENCH_DIR),--bench-dir $(BENCH_DIR))
+	$(BIN)/memci bench detach --json $(dir $(BENCH_JSON))detach.json
 
 growth: $(BIN)/.installed-dev ## whether turns, reopening and memory cost more at 5,000 turns than at 500; half a minute
 	$(BIN)/python -m pytest benchmarks/test_growth.py -q -p no:cacheprovider --timeout 600 --bench-turns 500,5000

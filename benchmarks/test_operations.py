@@ -10,14 +10,11 @@ from benchmarks.bench import Bench
 from benchmarks.conftest import Open
 from benchmarks.opened import Opened
 from memci.archive.contents.contents_page import Directory
-from memci.chapters.page import Chapter, MessageNode, Page
-from memci.messages.message import Message
 
 pytestmark = pytest.mark.benchmark(timer=process_time, disable_gc=True)
 
 TURN_ROUND = 50
 FOLDED_PAGES = 20
-SPLICED_PAGES = 100
 LISTED_PAGES = 40
 
 
@@ -58,33 +55,6 @@ def test_fold(bench: Bench, turns: int, open_copy: Open) -> None:
             return ("all",)
 
         bench.run(f"fold of {FOLDED_PAGES} pages", turns, opened.session.fold, rounds=10, prepare=prepare, opened=opened)
-
-
-def test_detach(bench: Bench, turns: int) -> None:
-    """Taking a page out of a chapter that holds as many pages as the history has turns."""
-    chapter = chapter_of(turns)
-
-    def prepare() -> tuple[list[Page]]:
-        for page in chosen:
-            if page.chapter is None:
-                chapter.add_page(page)
-        return (chosen,)
-
-    chosen = middle_of(chapter)
-    bench.run("detach", turns, detach, rounds=50, prepare=prepare, per_round=len(chosen))
-
-
-def test_attach(bench: Bench, turns: int) -> None:
-    """Putting a page into the middle of such a chapter."""
-    chapter = chapter_of(turns)
-    chosen = middle_of(chapter)
-    last = chosen[-1].next
-
-    def prepare() -> tuple[Chapter, list[Page], Page | None]:
-        detach(chosen)
-        return chapter, chosen, last
-
-    bench.run("attach", turns, attach, rounds=50, prepare=prepare, per_round=len(chosen))
 
 
 def test_page(bench: Bench, turns: int, open_copy: Open) -> None:
@@ -136,34 +106,3 @@ def archived(opened: Opened) -> list[str]:
 def page_number(index: str) -> int:
     """Return the number in a page's index."""
     return int(index.rpartition("-")[2])
-
-
-def chapter_of(pages: int) -> Chapter:
-    """Return a chapter of pages of two entries each."""
-    message = Message(raw=b'{"role":"assistant","content":""}', role="assistant")
-    chapter = Chapter()
-    for number in range(pages):
-        page = Page(index=f"usr-{number + 1}", turn=number + 1)
-        for _ in range(2):
-            page.add(MessageNode(message=message, tokens=105))
-        chapter.add_page(page)
-    return chapter
-
-
-def middle_of(chapter: Chapter) -> list[Page]:
-    """Return neighbouring pages from the middle, at most half of all."""
-    count = min(SPLICED_PAGES, len(chapter) // 2)
-    first = (len(chapter) - count) // 2
-    return list(itertools.islice(chapter.pages(), first, first + count))
-
-
-def detach(pages: list[Page]) -> None:
-    """Detach pages."""
-    for page in pages:
-        page.detach()
-
-
-def attach(chapter: Chapter, pages: list[Page], before: Page | None) -> None:
-    """Put pages in front of another one."""
-    for page in pages:
-        chapter.add_page(page, before=before)

@@ -1,9 +1,10 @@
-"""``memci bench``: how good windows are on conversations of yours, and what turns cost beside other libraries."""
+"""``memci bench``: how good windows are on conversations of yours, and what pages and turns cost beside other ways."""
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import attrs
 import typer
 from typer import Argument, Option
 
@@ -106,6 +107,31 @@ def peers(
     output.show(["", *report.problems(rows)])
     if picture is not None:
         _write(picture, report.draw(rows).encode())
+
+
+def detach(
+    *,
+    history: Annotated[list[int] | None, Option(metavar="N", min=2, help="Messages of the history.")] = None,
+    page: Annotated[list[int] | None, Option(metavar="N", min=1, help="Messages of the page, at most half as many.")] = None,
+    json: Annotated[Path | None, Option(metavar="FILE", help="Write the figures as JSON, too.")] = None,
+) -> None:
+    """Measure what it costs to detach a page from the messages and to recall it, beside lists that are cut, made anew or copied.
+
+    Without options, for pages of 1 to 1,000 messages in histories of 100 to 1,000,000; that takes a minute and 1.5 GB.
+    docs/performance.md says how each figure is made.
+    """
+    from memci.quality.detaching import HISTORIES, PAGES, measure  # noqa: PLC0415 (for this command only)
+    from memci.quality.reports.detaching import tables  # noqa: PLC0415 (as above)
+
+    _check_outputs({"--json": json}, [])
+    with output.progress("measuring") as advance:
+        costs = measure(history or HISTORIES, page or PAGES, advance)
+    if not costs:
+        refuse("no history holds two pages: name a longer one, or a smaller page")
+    if json is not None:
+        _write(json, codec.encode([attrs.asdict(cost) for cost in costs]) + b"\n")
+    for heading, cells in tables(costs):
+        output.show([Heading(heading), Table(cells[0], cells[1:]), ""])
 
 
 def _chosen(known: "dict[str, EngineSpec]", names: list[str]) -> "list[EngineSpec]":

@@ -64,6 +64,7 @@ def _app() -> typer.Typer:
         help="Measure what memci does, on conversations of yours and beside other libraries.", no_args_is_help=True
     )
     benches.command()(bench.quality)
+    benches.command()(bench.detach)
     benches.command()(bench.peers)
     app.add_typer(benches, name="bench")
     for command in _COMMANDS:
