@@ -75,7 +75,7 @@ coverage: $(BIN)/.installed-dev ## branch coverage of the tests
 BENCH_TURNS := 100,1000,10000,100000
 BENCH_JSON := .benchmarks/memci.json
 
-bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the history
+bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the history, and detaching pages; ten minutes
 	mkdir -p $(dir $(BENCH_JSON))
 	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet \
 	  --benchmark-json $(BENCH_JSON) --bench-turns $(BENCH_TURNS) $(if $(BENCH_DIR),--bench-dir $(BENCH_DIR))
@@ -96,7 +96,7 @@ quality: $(BIN)/.installed-dev ## how good windows are, on the conversations in 
 # Each peer is installed as its file of pins says, in an environment of its own below .benchmarks/peers; PEERS chooses among them,
 # as in PEERS="agents strands". PEER_TURNS are the lengths of the histories.
 PEERS ?= $(basename $(notdir $(wildcard benchmarks/peers/pins/*.txt)))
-PEER_TURNS := 1000,10000
+PEER_TURNS := 100,1000,10000
 PEER_JSON := .benchmarks/peers.json
 
 .benchmarks/peers/%/.installed: benchmarks/peers/pins/%.txt
@@ -105,7 +105,7 @@ PEER_JSON := .benchmarks/peers.json
 	PIP_CONSTRAINT= $(@D)/bin/python -m pip install -qq --requirement $<
 	touch $@
 
-bench-peers: $(BIN)/.installed $(PEERS:%=.benchmarks/peers/%/.installed) ## install other libraries, and measure what turns cost beside them; ten minutes
+bench-peers: $(BIN)/.installed $(PEERS:%=.benchmarks/peers/%/.installed) ## install other libraries, and measure what turns cost beside them; twenty minutes
 	$(BIN)/python -m benchmarks.peers.runner --turns $(PEER_TURNS) --json $(PEER_JSON)
 	$(BIN)/memci bench peers $(PEER_JSON)
 

@@ -39,11 +39,12 @@ PEERS = {
         "NORMAL",
         None,
         FLUSH,
-        "one table of messages as JSON, WAL, synced at checkpoints only; tokens known beforehand; newest messages",
+        "one table with columns for role and content and JSON for other keys, WAL, synced at checkpoints only; tokens known "
+        "beforehand; newest messages",
     ),
     "sqlite3, FULL": PeerSpec("sqlite_table", "FULL", None, FSYNC, "the same, each transaction synced"),
     "sqlite3, FTS5": PeerSpec(
-        "sqlite_table", "FTS5", None, FLUSH, "as NORMAL, with a full-text index of messages in the same transaction"
+        "sqlite_table", "FTS5", None, FLUSH, "as NORMAL, with a full-text index of turns in the same transaction"
     ),
     "list, characters": PeerSpec(
         "plain_list", "characters", None, MEMORY, "a list in memory; newest messages, four characters a token; no search"

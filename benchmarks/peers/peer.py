@@ -10,10 +10,11 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from time import perf_counter, process_time, thread_time
-from typing import IO, Any
+from time import perf_counter, process_time, sleep, thread_time
+from typing import IO, Any, TypeVar
 
 WINDOW_TOKENS = 8_000
 REPLY_TOKENS = 3  # of a window, those that begin the reply: what peers leave free that know the tokens of each message
@@ -21,10 +22,13 @@ WINDOW_MESSAGES = 74  # of chat: what peers are told that count messages instead
 SESSION = "support"
 OLD_TURNS = 50  # the first of the history: those that are read again
 
+_WAIT_S, _MOST_WAITS = 0.1, 100  # between two looks at whether threads are still at work, and how many looks at most
+
 Message = dict[str, Any]
+T = TypeVar("T")
 
 
-class Peer:
+class Peer(ABC):
     """One conversation of a peer; a driver says how its library does it.
 
     Args:
@@ -49,40 +53,41 @@ class Peer:
         del tokens
         return message
 
+    @abstractmethod
     def append(self, message: Any) -> None:  # noqa: ANN401 (a native message)
         """Take a message in."""
-        raise NotImplementedError
 
     def extend(self, messages: Sequence[Any]) -> None:
         """Take many messages in, as in an import."""
         for message in messages:
             self.append(message)
 
+    @abstractmethod
     def window(self) -> Any:  # noqa: ANN401 (what the library gives)
         """Return what the next call would send."""
-        raise NotImplementedError
 
     def plain(self, window: Any) -> list[Message]:  # noqa: ANN401 (what the library gives)
         """Return a window in OpenAI's chat format, untimed."""
         return list(window)
 
+    @abstractmethod
     def read(self, first: int, count: int) -> list[Any]:
         """Return native messages again, from a number on, counted from 0."""
-        raise NotImplementedError
 
     def text(self, message: Any) -> str:  # noqa: ANN401 (a native message)
         """Return the text of a native message, untimed."""
         return str(message["content"])
 
     def search(self, words: str) -> Sequence[object]:
-        """Return the places that the words are found at, best first, as many as ten."""
-        raise NotImplementedError
+        """Return the places that the words are found at, best first, as many as ten; none where nothing is searched."""
+        del words
+        return ()
 
+    @abstractmethod
     def texts(self) -> list[str]:
         """Return the texts of all messages that are kept."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (a list in memory has nothing)
         """Let go of files and threads."""
 
 
@@ -114,8 +119,8 @@ class Desk:
             self._peer = self._open()
         return self._peer
 
-    def fill(self, turns: int, limit_s: float, batch: int = 50) -> dict[str, Any]:
-        """Take in turns as an import does, until so much CPU time is spent."""
+    def fill(self, turns: int, limit_s: float, batch: int = 500) -> dict[str, Any]:
+        """Take in turns as an import does, 1,000 messages of chat at once, until so much CPU time is spent."""
         cpu, done = process_time(), 0
         while done < turns and process_time() - cpu < limit_s:
             several = [message for turn in self._next(min(batch, turns - done)) for message in turn]
@@ -124,7 +129,7 @@ class Desk:
         return {"turns": done, "cpu": process_time() - cpu}
 
     def check(self, turns: int, limit_s: float) -> dict[str, Any]:
-        """Take in turns and return the windows; what rounds take is summed up from here on."""
+        """Take in turns and return the windows."""
         windows, cpu = [], process_time()
         for turn in self._next(turns):
             for message, role in turn:
@@ -133,26 +138,46 @@ class Desk:
                 self.peer.append(message)
             if process_time() - cpu > limit_s:
                 break
-        self._idle, self._wrote = 0.0, self._written()
         return {"windows": windows}
 
-    def round(self, turns: int, limit_s: float) -> dict[str, Any]:
+    def settle(self) -> dict[str, Any]:
+        """Wait until the peer's own threads have nothing left to do; tell the CPU time and bytes since the round before."""
+        begin = before = process_time()
+        for _ in range(_MOST_WAITS):
+            sleep(_WAIT_S)
+            if process_time() - before < _WAIT_S / 20:
+                break
+            before = process_time()
+        spent = {"all_cpu": self._idle + process_time() - begin, "bytes": self._written() - self._wrote}
+        self._idle, self._wrote = 0.0, self._written()
+        return spent
+
+    def round(self, turns: int, limit_s: float, pause_s: float = 0.0) -> dict[str, Any]:
         """Take in turns as in a chat, with a window before each message of the assistant, until so much CPU time is spent.
 
         CPU of the calling thread and elapsed time are those of each turn, in seconds. The process's CPU is that since the round
-        before ended, so that of workers too, without what reads and converts the messages; so are the bytes.
+        before ended, so that of workers too, without what reads and converts the messages; so are the bytes. After each window
+        the calling thread sleeps for the time that a model would take, which is in no time of a turn; what workers do then is in
+        the process's CPU.
         """
         idle, between, self._idle = self._idle, self._written() - self._wrote, 0.0
-        peer, taken = self.peer, self._next(turns)
         cpu: list[float] = []
         elapsed: list[float] = []
+        own, whole = thread_time(), process_time()
+        peer, taken = self.peer, self._next(turns)
         gc.collect()
+        idle += (process_time() - whole) - (thread_time() - own)  # what the peer's threads did meanwhile
         wrote, all_cpu = self._written(), process_time()
         for turn in taken:
             thread, wall = thread_time(), perf_counter()
             for message, role in turn:
                 if role == "assistant":
                     peer.window()
+                    if pause_s:
+                        slept, since = thread_time(), perf_counter()
+                        sleep(pause_s)
+                        own = thread_time() - slept
+                        thread, wall, all_cpu = thread + own, wall + perf_counter() - since, all_cpu + own
                 peer.append(message)
             cpu.append(thread_time() - thread)
             elapsed.append(perf_counter() - wall)
@@ -161,28 +186,28 @@ class Desk:
         spent, wrote, self._wrote = process_time() - all_cpu, self._written() - wrote, self._written()
         return {"cpu": cpu, "elapsed": elapsed, "all_cpu": idle + spent, "bytes": between + wrote}
 
-    def read(self, times: int) -> dict[str, Any]:
-        """Read old turns again, and compare them with what was taken in."""
+    def read(self, times: int, limit_s: float) -> dict[str, Any]:
+        """Read old turns again, until so much CPU time is spent, and compare them with what was taken in."""
         turns = [json.loads(line) for line in itertools.islice(self._read_lines(), OLD_TURNS)]
         firsts = list(itertools.accumulate((len(turn) for turn in turns), initial=0))
         timed, right = _Timed(), True
-        for number in range(times):
+        for number in _until(range(times), limit_s):
             place = number * 7 % len(turns)
             read = timed(self.peer.read, firsts[place], len(turns[place]))
             right &= [self.peer.text(message) for message in read] == [str(message["content"]) for message, _ in turns[place]]
         return {**timed.found(), "right": right}
 
-    def search(self, queries: Sequence[str]) -> dict[str, Any]:
-        """Search for each of the queries."""
+    def search(self, queries: Sequence[str], limit_s: float) -> dict[str, Any]:
+        """Search for the queries, until so much CPU time is spent."""
         self.peer.search("warm up")
         timed = _Timed()
-        hits = [len(timed(self.peer.search, query)) for query in queries]
+        hits = [len(timed(self.peer.search, query)) for query in _until(queries, limit_s)]
         return {**timed.found(), "hits": sum(hits)}
 
-    def reopen(self, times: int) -> dict[str, Any]:
-        """Close the conversation, open it again, and ask for a window."""
+    def reopen(self, times: int, limit_s: float) -> dict[str, Any]:
+        """Close the conversation, open it again, and ask for a window, until so much CPU time is spent."""
         timed = _Timed()
-        for _ in range(times):
+        for _ in _until(range(times), limit_s):
             self.peer.close()
             self._peer = None
             timed(self._reopen)
@@ -219,7 +244,8 @@ class Desk:
         begin = process_time()
         self.peer.close()
         self._peer = None
-        return {"all_cpu": self._idle + process_time() - begin, "bytes": self._written() - self._wrote}
+        self._idle += process_time() - begin
+        return self.settle()
 
     def wake(self) -> None:
         """Begin to carry out a command; what the process did since the last one is the work of the peer's own threads."""
@@ -259,6 +285,15 @@ class Desk:
     def _read_lines(self) -> Iterator[str]:
         with self._work.open(encoding="utf-8") as lines:
             yield from lines
+
+
+def _until(several: Iterable[T], limit_s: float) -> Iterator[T]:
+    """Yield until so much CPU time is spent, and at least once."""
+    begin = process_time()
+    for each in several:
+        yield each
+        if process_time() - begin > limit_s:
+            return
 
 
 class _Timed:

@@ -10,7 +10,6 @@ import platform
 import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,106 +17,25 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol, Self
+from typing import Any
 
 import attrs
 
 from benchmarks import history
 from benchmarks.peers import work
-from benchmarks.peers.catalogue import PEERS, PeerSpec
+from benchmarks.peers.catalogue import PEERS
+from benchmarks.peers.once import first_request, lost_by_kill, lost_by_writers, watched
 from benchmarks.peers.peer import WINDOW_MESSAGES, WINDOW_TOKENS
+from benchmarks.peers.process import ENVIRONMENTS, Answer, PeerError, Process, Worker
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.quality.prompt_meter import PromptMeter
 
-ENVIRONMENTS = Path(".benchmarks/peers")
 COUNTER = "o200k_base"
 _MEMORY_DISK = Path("/dev/shm")  # noqa: S108 (a directory of its own is made in it)
 _OTHER_TURNS = 100  # length of the histories with tools and with long results
-_WRITERS, _WRITTEN, _KILLED_AFTER = 4, 50, 200
-
-Answer = dict[str, Any]
-
-
-class PeerError(Exception):
-    """A peer could not do what it was told."""
-
-
-class Worker(Protocol):
-    """A peer that carries out commands."""
-
-    def ask(self, do: str, **arguments: object) -> Answer:
-        """Give a command, and return the answer to it; raises PeerError."""
-        ...
-
-
-class Process:
-    """A peer's process.
-
-    Args:
-        spec: The peer.
-        directory: Its files.
-        turns: The file of the work.
-        before: What the command begins with, such as ``strace``.
-    """
-
-    def __init__(self, spec: PeerSpec, directory: Path, turns: Path, before: Sequence[str] = ()) -> None:
-        python = sys.executable if spec.environment is None else ENVIRONMENTS / spec.environment / "bin" / "python"
-        module = f"benchmarks.peers.drivers.{spec.module}"
-        command = [*before, str(python), "-m", "benchmarks.peers.peer", module, spec.option, str(directory), str(turns)]
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed with the process)
-        self._process = subprocess.Popen(  # noqa: S603 (our own words)
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True
-        )
-
-    def __enter__(self) -> Self:
-        """Return the process."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Kill it."""
-        self.kill()
-
-    def ask(self, do: str, **arguments: object) -> Answer:
-        """Give a command, and return the answer to it."""
-        self.tell(do, **arguments)
-        return self.answer()
-
-    def tell(self, do: str, **arguments: object) -> None:
-        """Give a command."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise PeerError(self._last_words()) from None
-
-    def answer(self) -> Answer:
-        """Return the next answer."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise PeerError(self._last_words())
-        answer: Answer = json.loads(line)
-        if "error" in answer:
-            raise PeerError(answer["error"])
-        return answer
-
-    def kill(self) -> list[str]:
-        """Kill the process, unless that is done, and return what it had still said."""
-        assert self._process.stdout is not None
-        if self._process.stdout.closed:
-            return []
-        self._process.kill()
-        rest = self._process.stdout.readlines()
-        self._process.communicate()
-        self._errors.close()
-        return rest
-
-    def _last_words(self) -> str:
-        self._process.wait()
-        self._errors.seek(0)
-        return (self._errors.read().strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
+_WIDE = "memci, flush"  # whose turns are measured with other windows, too
+_WINDOWS = (("chat", WINDOW_TOKENS), ("chat", 28_000), ("results", 28_000), ("chat", 128_000))
 
 
 @attrs.frozen
@@ -128,8 +46,11 @@ class Plan:
         rounds: How often each peer has its turn at a length.
         round_turns: Turns of a round at most.
         round_s: CPU seconds after which a round ends, at the end of a turn.
+        pause_turns: Turns of a round at most, where a model takes its time after each window.
+        pause_s: That time, in seconds.
         fill_s: CPU seconds that a peer has to reach a length.
         check_s: The same of the turns whose windows are looked at.
+        other_s: The same after which no more of another operation begin.
         reads: How often an old turn is read.
         searches: Queries.
         reopens: How often the conversation is opened again.
@@ -140,8 +61,11 @@ class Plan:
     rounds: int = 4
     round_turns: int = 60
     round_s: float = 1.0
+    pause_turns: int = 20
+    pause_s: float = 0.05
     fill_s: float = 45.0
     check_s: float = 4.0
+    other_s: float = 2.0
     reads: int = 50
     searches: int = 20
     reopens: int = 5
@@ -151,13 +75,12 @@ class Plan:
     @property
     def turns(self) -> int:
         """How many turns follow a history at most."""
-        return self.rounds * self.round_turns + self.checked_turns
+        return self.rounds * (self.round_turns + self.pause_turns) + self.checked_turns
 
 
 def measure(workers: Mapping[str, Worker], kind: str, turns: int, plan: Plan) -> list[dict[str, Any]]:
     """Fill all peers to a length, let them take rounds in turns, and return a row for each."""
     rows: dict[str, dict[str, Any]] = {name: {"peer": name, "work": kind, "turns": turns} for name in workers}
-    rounds: dict[str, list[Answer]] = {}
     for name, worker in workers.items():
         with _noting(rows[name]):
             rows[name] |= worker.ask("about")
@@ -169,18 +92,28 @@ def measure(workers: Mapping[str, Worker], kind: str, turns: int, plan: Plan) ->
                 "fill_us": 1e6 * filled["cpu"] / turns,
                 **_checked(worker.ask("check", turns=plan.checked_turns, limit_s=plan.check_s)),
             }
-            rounds[name] = []
-    for number in range(plan.rounds):
-        for name in _rotated(list(rounds), number):
+            worker.ask("settle")  # what the filling left to threads is not of the rounds
+    if kind == "chat":
+        pause = {"turns": plan.pause_turns, "limit_s": plan.round_s, "pause_s": plan.pause_s}
+        for name, answers in _alternating(workers, rows, plan.rounds, pause).items():
             with _noting(rows[name]):
-                rounds[name].append(workers[name].ask("round", turns=plan.round_turns, limit_s=plan.round_s))
-    for name, answers in rounds.items():
-        if len(answers) == plan.rounds:
-            with _noting(rows[name]):
-                rows[name] |= _afterwards(
-                    workers[name], answers, plan, keeps=rows[name]["keeps"], searches=rows[name]["searches"]
-                )
+                rows[name]["paused"] = _summed(answers, workers[name].ask("settle"))
+    for name, answers in _alternating(workers, rows, plan.rounds, {"turns": plan.round_turns, "limit_s": plan.round_s}).items():
+        with _noting(rows[name]):
+            rows[name] |= _afterwards(workers[name], answers, plan, keeps=rows[name]["keeps"], searches=rows[name]["searches"])
     return list(rows.values())
+
+
+def _alternating(
+    workers: Mapping[str, Worker], rows: Mapping[str, dict[str, Any]], rounds: int, arguments: Mapping[str, object]
+) -> dict[str, list[Answer]]:
+    """Let all peers without a problem take rounds in turns, and return the answers of those that took them all."""
+    answers: dict[str, list[Answer]] = {name: [] for name, row in rows.items() if "problem" not in row}
+    for number in range(rounds):
+        for name in _rotated(list(answers), number):
+            with _noting(rows[name]):
+                answers[name].append(workers[name].ask("round", **arguments))
+    return {name: each for name, each in answers.items() if len(each) == rounds}
 
 
 @contextmanager
@@ -197,8 +130,8 @@ def _rotated(names: list[str], number: int) -> list[str]:
     return names[place:] + names[:place]
 
 
-def _summed(answers: Sequence[Answer], closed: Answer) -> dict[str, Any]:
-    """Return what the rounds took, and closing in the sums; times in microseconds."""
+def _summed(answers: Sequence[Answer], after: Answer) -> dict[str, Any]:
+    """Return what the rounds took, and in the sums what came *after* them; times in microseconds."""
     turns = sum(len(answer["cpu"]) for answer in answers)
     return {
         "measured_turns": turns,
@@ -208,8 +141,8 @@ def _summed(answers: Sequence[Answer], closed: Answer) -> dict[str, Any]:
             {"cpu_us": 1e6 * statistics.median(answer["cpu"]), "wait_us": 1e6 * statistics.fmean(answer["elapsed"])}
             for answer in answers
         ],
-        "all_cpu_us": 1e6 * sum(answer["all_cpu"] for answer in (*answers, closed)) / turns,
-        "bytes": sum(answer["bytes"] for answer in (*answers, closed)) / turns,
+        "all_cpu_us": 1e6 * sum(answer["all_cpu"] for answer in (*answers, after)) / turns,
+        "bytes": sum(answer["bytes"] for answer in (*answers, after)) / turns,
     }
 
 
@@ -240,89 +173,19 @@ def _afterwards(worker: Worker, answers: Sequence[Answer], plan: Plan, *, keeps:
     """Return what the rounds took, and what a long conversation takes beside its turns."""
     found = worker.ask("memory")
     if keeps:
-        found |= _summed(answers, worker.ask("close")) | {"reopen_us": _medians(worker.ask("reopen", times=plan.reopens))}
+        found |= _summed(answers, worker.ask("close"))
+        found["reopen_us"] = _medians(worker.ask("reopen", times=plan.reopens, limit_s=plan.other_s))
     with _noting(found):
-        read = worker.ask("read", times=plan.reads)
+        read = worker.ask("read", times=plan.reads, limit_s=plan.other_s)
         found |= {"read_us": _medians(read), "read_right": read["right"]}
     if searches:
-        searched = worker.ask("search", queries=history.queries(plan.searches))
+        searched = worker.ask("search", queries=history.queries(plan.searches), limit_s=plan.other_s)
         found |= {"search_us": _medians(searched), "hits": searched["hits"]}
     return found if keeps else found | _summed(answers, worker.ask("close"))
 
 
 def _medians(answer: Answer) -> dict[str, float]:
     return {key: 1e6 * statistics.median(answer[name]) for key, name in (("cpu", "cpu"), ("wait", "elapsed"))}
-
-
-def first_request(spec: PeerSpec, directory: Path, turns: Path, times: int) -> dict[str, Any]:
-    """Return what a new process takes to its first window of a conversation that is there, in microseconds."""
-    cpu, wait = [], []
-    for _ in range(times):
-        begin = perf_counter()
-        with Process(spec, directory, turns) as process:
-            cpu.append(process.ask("first")["cpu"])
-            wait.append(perf_counter() - begin)
-    return {"cpu": 1e6 * statistics.median(cpu), "wait": 1e6 * statistics.median(wait)}
-
-
-def count_syncs(spec: PeerSpec, directory: Path, turns: Path, plan: Plan) -> float | None:
-    """Return how many files a turn syncs, as strace sees it; ``None`` where there is none."""
-    strace = shutil.which("strace")
-    if strace is None:
-        return None
-    with tempfile.NamedTemporaryFile() as trace:
-        seen = Path(trace.name)
-        command = (
-            strace,
-            "-D",
-            "-f",
-            "-qq",
-            "--seccomp-bpf",
-            "-e",
-            "trace=fsync,fdatasync,sync_file_range,msync",
-            "-o",
-            trace.name,
-        )
-        with Process(spec, directory, turns, command) as process:
-            process.ask("fill", turns=100, limit_s=plan.fill_s)
-            before = _sync_count(seen)
-            done = len(process.ask("round", turns=plan.checked_turns, limit_s=plan.fill_s)["cpu"])
-            return (_sync_count(seen) - before) / done
-
-
-def _sync_count(trace: Path) -> int:
-    return sum("sync" in line and "resumed" not in line for line in trace.read_text(encoding="utf-8").splitlines())
-
-
-def lost_by_kill(spec: PeerSpec, directory: Path, turns: Path) -> dict[str, Any]:
-    """Kill a peer while it talks, and return how many messages that it had taken in are not there afterwards."""
-    with Process(spec, directory, turns) as process:
-        process.tell("talk", name="killed", messages=10 * _KILLED_AFTER)
-        said = [process.answer()["said"] for _ in range(_KILLED_AFTER)]
-        said += [json.loads(line)["said"] for line in process.kill() if line.endswith("\n")]
-    return {"killed_said": len(said), "killed_lost": _missing(spec, directory, turns, said)}
-
-
-def lost_by_writers(spec: PeerSpec, directory: Path, turns: Path) -> dict[str, Any]:
-    """Let processes talk in one conversation at once, and return how many of their messages are not there afterwards."""
-    with ExitStack() as stack:
-        writers = [stack.enter_context(Process(spec, directory, turns)) for _ in range(_WRITERS)]
-        writers[0].ask("fill", turns=1, limit_s=60)
-        for writer in writers:
-            writer.ask("about")  # opens the conversation
-        for number, writer in enumerate(writers):
-            writer.tell("talk", name=f"writer{number}", messages=_WRITTEN)
-        said, refused = [], 0
-        for writer in writers:
-            while "said" in (answer := writer.answer()):
-                said.append(answer["said"])
-            refused += answer["refused"]
-    return {"writers_said": len(said), "writers_refused": refused, "writers_lost": _missing(spec, directory, turns, said)}
-
-
-def _missing(spec: PeerSpec, directory: Path, turns: Path, said: Sequence[str]) -> int:
-    with Process(spec, directory, turns) as process:
-        return len(set(said) - set(process.ask("texts")["texts"]))
 
 
 def run(
@@ -332,14 +195,21 @@ def run(
     counter = get_counter(COUNTER)
     rows: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
-    found = {
+    found: dict[str, Any] = {
         "peers": {name: {"beside": PEERS[name].beside, "note": PEERS[name].note} for name in names},
         "rows": rows,
         "others": others,
     }
+
+    def write(kind: str, count: int) -> Path:
+        return work.write(scratch / f"{kind}.jsonl", kind, count, counter)
+
+    if _WIDE in names:
+        told("other windows")
+        found["windows"] = list(in_windows(scratch, write))
     for kind in work.KINDS:
         kind_lengths = lengths if kind == "chat" else (_OTHER_TURNS,)
-        turns = work.write(scratch / f"{kind}.jsonl", kind, kind_lengths[-1] + plan.turns, counter)
+        turns = write(kind, kind_lengths[-1] + plan.turns)
         message_bytes = work.message_bytes(kind)
         for length in kind_lengths:
             told(f"{kind}, {length:,} turns")
@@ -354,9 +224,27 @@ def run(
                 for place, name in enumerate(names):
                     told(f"{name}: first request, syncs, losses")
                     others.append(_others(name, scratch / f"chat-{length}-{place}", turns, plan, keeps=keeps[name]))
+            if (kind, length, _WIDE in names) == ("chat", lengths[-1], True):
+                found |= watched(PEERS[_WIDE], scratch / f"chat-{length}-{names.index(_WIDE)}", turns, plan.checked_turns)
             for place, _ in enumerate(names):
                 shutil.rmtree(scratch / f"{kind}-{length}-{place}", ignore_errors=True)
             yield found
+
+
+def in_windows(scratch: Path, turns: Callable[[str, int], Path]) -> Iterator[dict[str, Any]]:
+    """Measure turns of memci with windows of several sizes, in rounds so long that each holds a fold."""
+    for kind, window in _WINDOWS:
+        round_turns = max(25, window // 200)
+        filled = 2 * round_turns
+        work_file = turns(kind, filled + 4 * round_turns)
+        spec = attrs.evolve(PEERS[_WIDE], option=f"{PEERS[_WIDE].option} {window}")
+        with Process(spec, scratch / f"{kind}-window-{window}", work_file) as process:
+            process.ask("fill", turns=filled, limit_s=600)
+            process.ask("settle")
+            answers = [process.ask("round", turns=round_turns, limit_s=600) for _ in range(4)]
+            found = _summed(answers, process.ask("close"))
+        fold_us = 1e6 * statistics.median(max(answer["elapsed"]) for answer in answers)
+        yield {"work": kind, "window": window, "fold_us": fold_us, "cpu_us": found["cpu_us"], "all_cpu_us": found["all_cpu_us"]}
 
 
 def _others(name: str, filled: Path, turns: Path, plan: Plan, *, keeps: bool) -> dict[str, Any]:
@@ -366,7 +254,7 @@ def _others(name: str, filled: Path, turns: Path, plan: Plan, *, keeps: bool) ->
         new = Path(place)
         found["first_us"] = first_request(spec, filled, turns, plan.firsts)
         if keeps:
-            found["syncs"] = count_syncs(spec, new / "syncs", turns, plan)
+            found |= watched(spec, new / "watched", turns, plan.checked_turns)
             found |= lost_by_kill(spec, new / "killed", turns) | lost_by_writers(spec, new / "writers", turns)
     return found
 

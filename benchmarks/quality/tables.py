@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.markdown import markdown
+
 _BUDGET = 8_000
 # Columns and their keys.
 _EVIDENCE = {
@@ -49,19 +51,19 @@ def tables(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     budgets = sorted({row["budget"] for row in listed})
     shown = [row for row in listed if row["budget"] == (_BUDGET if _BUDGET in budgets else budgets[0])]
     for name, columns in (("Evidence", _EVIDENCE), ("Search", _SEARCH), ("Needs", _NEEDS), ("Cost and faults", _MONEY)):
-        yield f"{name}, {shown[0]['budget']:,} tokens:\n"
+        yield f"{name}, {shown[0]['budget']:,} tokens:\n\n"
         yield from _table([row for row in shown if any(row[key] is not None for key in columns.values())], columns)
     yield "By budget: at page / anchored / cost a call; files / identifiers / cost a call; else verbatim tokens / cost a call:\n"
+    yield "\n"
     yield from _by_budget(listed, budgets)
 
 
 def _by_budget(rows: list[dict[str, Any]], budgets: list[int]) -> Iterator[str]:
     cells = {(row["set"], row["engine"], row["budget"]): _together(row) for row in rows}
-    yield f"| set | engine | {' | '.join(f'{budget:,}' for budget in budgets)} |"
-    yield f"|---|---|{'---|' * len(budgets)}"
-    for name, engine in dict.fromkeys((row["set"], row["engine"]) for row in rows):
-        yield f"| {name} | {engine} | {' | '.join(cells[name, engine, budget] for budget in budgets)} |"
-    yield ""
+    names = dict.fromkeys((row["set"], row["engine"]) for row in rows)
+    lines = [[*name, *(cells[*name, budget] for budget in budgets)] for name in names]
+    yield from markdown(["set", "engine", *(f"{budget:,}" for budget in budgets)], lines)
+    yield "\n"
 
 
 def _together(row: dict[str, Any]) -> str:
@@ -72,11 +74,9 @@ def _together(row: dict[str, Any]) -> str:
 
 
 def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Iterator[str]:
-    yield f"| set | engine | {' | '.join(columns)} |"
-    yield f"|---|---|{'---|' * len(columns)}"
-    for row in rows:
-        yield f"| {row['set']} | {row['engine']} | {' | '.join(_cell(row[key], key) for key in columns.values())} |"
-    yield ""
+    lines = [[row["set"], row["engine"], *(_cell(row[key], key) for key in columns.values())] for row in rows]
+    yield from markdown(["set", "engine", *columns], lines)
+    yield "\n"
 
 
 def _cell(value: float | None, key: str) -> str:
@@ -87,4 +87,4 @@ def _cell(value: float | None, key: str) -> str:
 
 if __name__ == "__main__":
     found = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    sys.stdout.write("\n".join(tables(found["rows"])) + "\n")
+    sys.stdout.writelines(tables(found["rows"]))

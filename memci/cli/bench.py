@@ -83,7 +83,7 @@ def peers(
 ) -> None:
     """Show what memci's turns cost beside other libraries, and what each of them loses, in a result of `make bench-peers`.
 
-    At the end stands all in which another one is better than the memci that keeps as much, as a share of memci's figure.
+    Then come the ratios, and all in which another one is better than the memci that keeps as much, as shares of memci's figure.
     docs/benchmarks.md says how each figure is made.
     """
     from memci.quality.reports import peers as report  # noqa: PLC0415 (loaded when it is asked for)
@@ -92,7 +92,7 @@ def peers(
     try:
         found = codec.decode(result.read_bytes())
         rows = report.rows_of(found)
-        won = list(report.better(found, rows))
+        once, ratios, won = report.once_of(found), list(report.ratios(found)), list(report.better(found, rows))
     except OSError as error:
         refuse(f"{result}: cannot be read: {error.strerror}", ExitCode.STORE)
     except (ValueError, KeyError, TypeError):
@@ -101,9 +101,10 @@ def peers(
         for of, measures in report.TABLES.items():
             if lines := report.table(measures, part):
                 output.show([Heading(f"{heading}: {of}"), Table(lines[0], lines[1:]), ""])
-    if ratios := list(report.ratios(rows)):
-        output.show([Heading("ratios, at the longest chat"), Table(("figure", "of", "ratio#"), ratios), ""])
-    output.show([Heading("in what others are better, as a share of memci's figure"), Table(("work", "peer", "better in"), won)])
+    promises = report.table(report.ONCE, once)
+    output.show([Heading("promises, over all works"), Table(promises[0], promises[1:]), ""])
+    output.show([Heading("ratios, at the longest chat"), Table(report.RATIO_COLUMNS, ratios), ""])
+    output.show([Heading("in what others are better, as shares of memci's figure"), Table(("peer", "better in"), won)])
     output.show(["", *report.problems(rows)])
     if picture is not None:
         _write(picture, report.draw(rows).encode())

@@ -25,12 +25,12 @@ _ROUNDS, _ROUNDS_NS = (3, 40), 2 * 10**8  # at least and at most, and the time a
 
 
 class Way:
-    """One history, and a way to take pages out of it; pages are chosen from all over it, each between pages that stay.
+    """One history, and a way to take pages out of it: here a list of references to the messages, cut in place.
 
     Args:
         messages: The history, as dicts, oldest first.
         size: Messages of a page.
-        starts: Where the chosen pages begin, ascending.
+        starts: Where the chosen pages begin, ascending; each stands between pages that stay.
         scratch: Where it may write files.
     """
 
@@ -69,10 +69,6 @@ class Way:
     def content(self) -> list[dict[str, Any]]:
         """Return all messages in their order."""
         return self.messages
-
-
-class Cut(Way):
-    """A list of references to the messages, cut in place."""
 
 
 class Rebuilt(Way):
@@ -167,7 +163,7 @@ class Views(Way):
 _HELD = Message(raw=b'{"role":"user","content":""}', role="user")
 WAYS: dict[str, type[Way]] = {
     "views (memci)": Views,
-    "references, cut in place": Cut,
+    "references, cut in place": Way,
     "references, list rebuilt": Rebuilt,
     "dicts copied": Copied,
     "read from its file": Reread,

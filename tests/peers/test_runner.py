@@ -1,17 +1,20 @@
 """What a run finds of peers, in this process and in others."""
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from benchmarks.peers import work
 from benchmarks.peers.catalogue import PeerSpec
+from benchmarks.peers.once import first_request, lost_by_kill, lost_by_writers, watched
 from benchmarks.peers.peer import Peer
-from benchmarks.peers.runner import Plan, first_request, lost_by_kill, lost_by_writers, measure
+from benchmarks.peers.runner import Plan, measure
 from memci.messages.tokens.counter import get_counter
-from tests.peers.tiny import Beside, Failing, LastThree, Whole
+from tests.peers.tiny import WORK_S, Beside, Failing, LastThree, Threaded, Whole
 
 PLAN = Plan(rounds=2, round_turns=5, round_s=60.0, reads=8, searches=2, checked_turns=10)
 SQLITE = PeerSpec("sqlite_table", "NORMAL", None, "", "")
@@ -54,9 +57,17 @@ def test_all_turns_of_all_rounds_are_measured(run: Run) -> None:
 
 
 def test_peers_take_rounds_in_turns(run: Run, told: list[tuple[str, str]]) -> None:
-    """Rounds alternate, and another peer begins each time."""
+    """Rounds alternate, and another peer begins each time; those with pauses come first."""
     run([Whole, LastThree])
-    assert ["Whole", "LastThree", "LastThree", "Whole"] == [name for do, name in told if do == "round"]
+    assert ["Whole", "LastThree", "LastThree", "Whole"] * 2 == [name for do, name in told if do == "round"]
+
+
+def test_pauses_are_in_no_wait_and_the_work_of_threads_is_in_all_cpu(run: Run) -> None:
+    """While a model takes its time a peer's threads may work: nobody waits for that, and the process's CPU time has it."""
+    paused = run([Threaded], plan=attrs.evolve(PLAN, pause_turns=3, pause_s=0.05))["Threaded"]["paused"]
+    assert 6 == paused["measured_turns"]
+    assert paused["wait_us"]["median"] < 1e6 * 0.05
+    assert paused["cpu_us"]["median"] < 1e6 * WORK_S <= paused["all_cpu_us"]
 
 
 def test_windows_are_counted_anew(run: Run) -> None:
@@ -117,6 +128,18 @@ def test_what_writers_lost_is_counted(tmp_path: Path, turns: Path) -> None:
     """Four processes say fifty messages each, and SQLite has all of them."""
     found = lost_by_writers(SQLITE, tmp_path / "files", turns)
     assert {"writers_said": 200, "writers_refused": 0, "writers_lost": 0} == found
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_syncs_and_bytes_are_seen_by_strace(tmp_path: Path) -> None:
+    """A table synced at each transaction has two syncs a turn and no index; memci's search index has a share of the bytes."""
+    turns = work.write(tmp_path / "turns", "chat", 110, get_counter("approximate"))
+    full, flush = (
+        watched(PeerSpec(module, option, None, "", ""), tmp_path / module, turns, 10)
+        for module, option in (("sqlite_table", "FULL"), ("memci_session", "flush 1000"))
+    )
+    assert {"syncs": 2.0, "index_share": 0.0} == full
+    assert (0.0, True) == (flush["syncs"], 0 < flush["index_share"] < 1)
 
 
 def test_a_first_request_is_that_of_a_new_process(tmp_path: Path, turns: Path) -> None:

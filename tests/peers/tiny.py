@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
+from time import thread_time
 from typing import Any
 
 from benchmarks.peers.peer import Desk, Message, Peer
-from benchmarks.peers.runner import Answer, PeerError
+from benchmarks.peers.process import Answer, PeerError
+
+WORK_S = 0.02  # of CPU time
 
 
 class Whole(Peer):
@@ -30,6 +34,9 @@ class Whole(Peer):
     def search(self, words: str) -> Sequence[object]:
         return [message for message in self.messages if words.rsplit(maxsplit=1)[-1] in str(message["content"])][:10]
 
+    def texts(self) -> list[str]:
+        return [str(message["content"]) for message in self.messages]
+
 
 class LastThree(Whole):
     """Sends the last three messages, reads one too far, and searches nothing."""
@@ -53,6 +60,19 @@ class Failing(Whole):
         super().append(message)
 
 
+class Threaded(Whole):
+    """Has a thread of its own work for each window, and waits for none of it."""
+
+    def window(self) -> list[Message]:
+        Thread(target=_work).start()
+        return self.messages
+
+
+def _work() -> None:
+    while thread_time() < WORK_S:
+        pass
+
+
 class Beside:
     """A peer in this process, which notes what it was told."""
 
@@ -61,10 +81,13 @@ class Beside:
 
     def ask(self, do: str, **arguments: object) -> Answer:
         self._told.append((do, self._name))
+        self._desk.wake()
         try:
             answer: Answer = getattr(self._desk, do)(**arguments)
         except OSError as error:
             raise PeerError(str(error)) from None
+        finally:
+            self._desk.rest()
         return answer
 
 
@@ -86,8 +109,8 @@ RESULT: dict[str, Any] = {
     "lengths": [100, 1_000],
     "peers": {"ours": {"beside": "ours", "note": "all"}, "theirs": {"beside": "ours", "note": "half"}},
     "rows": [
-        row("ours", 100, 40.0, largest_window=7_000, over_budget=0, broken_pairs=0),
-        row("theirs", 100, 20.0, largest_window=90_000, over_budget=7, broken_pairs=0),
+        row("ours", 100, 40.0, bytes=40, windows=5, largest_window=7_000, over_budget=0, broken_pairs=0),
+        row("theirs", 100, 20.0, bytes=20, windows=5, largest_window=90_000, over_budget=7, broken_pairs=0),
         row("ours", 1_000, 44.0),
         {"peer": "theirs", "work": "chat", "turns": 1_000, "problem": "400 turns after 60 s"},
     ],

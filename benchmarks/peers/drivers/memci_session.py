@@ -1,4 +1,4 @@
-"""memci: a session on files or in memory; the option is its store and durability."""
+"""memci: a session on files or in memory; the option is its store and durability, perhaps with a window, ``flush 28000``."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +16,11 @@ class Driver(Peer):
 
     def __init__(self, directory: Path, option: str) -> None:
         super().__init__(directory, option)
-        store = "memory:" if option == "memory" else f"file:{directory}"
-        config = {"budget": {"window": WINDOW_TOKENS, "reserve": 0}, "on_conflict": "retry"}
-        self.keeps = option != "memory"  # type: ignore[misc]
-        self._engine = Engine(store, {**config, **({"durability": option} if self.keeps else {})})
+        kept, _, window = option.partition(" ")
+        store = "memory:" if kept == "memory" else f"file:{directory}"
+        config = {"budget": {"window": int(window or WINDOW_TOKENS), "reserve": 0}, "on_conflict": "retry"}
+        self.keeps = kept != "memory"  # type: ignore[misc]
+        self._engine = Engine(store, {**config, **({"durability": kept} if self.keeps else {})})
         self._session = self._engine.session(SESSION)
 
     def append(self, message: Message) -> None:

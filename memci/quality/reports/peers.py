@@ -52,37 +52,50 @@ def _lost(row: Row, key: str) -> float:
     return math.inf if "first_us" in row and not row["keeps"] else float(row[key])
 
 
+_TURN = (
+    Measure("turn CPU", lambda row: row["cpu_us"]["median"]),
+    Measure("all CPU", lambda row: row["all_cpu_us"]),
+    Measure("mean wait", lambda row: row["wait_us"]["mean"]),
+    Measure("median wait", lambda row: row["wait_us"]["median"]),
+    Measure("p99 wait", lambda row: row["wait_us"]["p99"]),
+    Measure("longest wait", lambda row: row["wait_us"]["max"]),
+)
+
+
+_PAUSED = ("all CPU", "mean wait", "p99 wait")
+
+
+def _paused(measure: Measure) -> Measure:
+    """Return a measure of a turn, of the rounds in which a model took its time."""
+    return Measure(f"{measure.heading} with pauses", lambda row: measure.of(row["paused"]))
+
+
+TURNS = (*_TURN, Measure("growth", lambda row: row["cpu_us"]["median"] / row["before"]["cpu_us"]["median"], 2))
 TABLES = {  # by what their figures are of
-    "turns, in µs": (
-        Measure("turn CPU", lambda row: row["cpu_us"]["median"]),
-        Measure("all CPU", lambda row: row["all_cpu_us"]),
-        Measure("mean wait", lambda row: row["wait_us"]["mean"]),
-        Measure("median wait", lambda row: row["wait_us"]["median"]),
-        Measure("p99 wait", lambda row: row["wait_us"]["p99"]),
-        Measure("longest wait", lambda row: row["wait_us"]["max"]),
-        Measure("growth", lambda row: row["cpu_us"]["median"] / row["before"]["cpu_us"]["median"], 2),
-    ),
+    "turns, in µs": TURNS,
+    "turns with a pause after each window, in µs": tuple(_paused(measure) for measure in _TURN if measure.heading in _PAUSED),
     "other operations, CPU in ms": (
         Measure("import of a turn", lambda row: row["fill_us"] / 1e3, 2),
         Measure("reopening", lambda row: row["reopen_us"]["cpu"] / 1e3, 2),
-        Measure("first request", lambda row: row["first_us"]["cpu"] / 1e3),
         Measure("reading an old turn", lambda row: row["read_us"]["cpu"] / 1e3, 3),
         Measure("search", lambda row: row["search_us"]["cpu"] / 1e3, 2),
     ),
     "disk and memory": (
         Measure("bytes a turn", lambda row: row["bytes"]),
-        Measure("syncs a turn", lambda row: row["syncs"], 1),
         Measure("process, MB", lambda row: row["rss"] / 1e6),
     ),
-    "promises": (
-        Measure("windows", lambda row: row["windows"]),
-        Measure("largest window", lambda row: row["largest_window"]),
-        Measure("over budget", lambda row: row["over_budget"]),
-        Measure("broken pairs", lambda row: row["broken_pairs"]),
-        Measure("lost by kill -9", lambda row: _lost(row, "killed_lost")),
-        Measure("lost by four writers", lambda row: _lost(row, "writers_lost")),
-    ),
 }
+ONCE = (  # of a peer, over all works
+    Measure("windows", lambda row: row["windows"]),
+    Measure("largest window", lambda row: row["largest_window"]),
+    Measure("over budget", lambda row: row["over_budget"]),
+    Measure("broken pairs", lambda row: row["broken_pairs"]),
+    Measure("lost by kill -9", lambda row: _lost(row, "killed_lost")),
+    Measure("lost by four writers", lambda row: _lost(row, "writers_lost")),
+    Measure("syncs a turn", lambda row: row["syncs"], 1),
+    Measure("first request, ms", lambda row: row["first_us"]["cpu"] / 1e3),
+)
+RATIO_COLUMNS = ("figure", "of", "back to back#", "with pauses#")
 _NO_PRICE = {"windows", "largest window", "growth"}  # how many were looked at, how full they are; growth has its turn beside it
 
 
@@ -90,52 +103,102 @@ _FLUSH, _MEMORY, _SQLITE, _FTS5 = "memci, flush", "memci, memory", "sqlite3, NOR
 _AGENTS, _STRANDS = "OpenAI Agents SDK, limit", "Strands, files"
 
 
-def _paired(key: str) -> Callable[[Row, Row], float]:
+Ratio = Callable[[Row, Row], float]
+
+
+def _over(of: Callable[[Row], float]) -> Ratio:
+    return lambda one, other: of(one) / of(other)
+
+
+def _paired(key: str) -> Ratio:
     """Return the median of the ratios of rounds that were taken one after the other."""
     return lambda one, other: statistics.median(a[key] / b[key] for a, b in zip(one["rounds"], other["rounds"], strict=True))
 
 
-def _times(name: str) -> Callable[[Row, Row], float]:
-    return lambda one, other: float(one[name]["cpu"] / other[name]["cpu"])
-
-
-_RATIOS: tuple[tuple[str, str, str, Callable[[Row, Row], float]], ...] = (
+_RATIOS: tuple[tuple[str, str, str, Ratio], ...] = (  # of what a row of turns has, back to back or with pauses
     ("turn CPU, folds left out", _FLUSH, _SQLITE, _paired("cpu_us")),
     ("turn CPU, folds left out", _MEMORY, "list, o200k", _paired("cpu_us")),
-    ("all CPU", _FLUSH, _SQLITE, lambda one, other: one["all_cpu_us"] / other["all_cpu_us"]),
+    ("all CPU", _FLUSH, _SQLITE, _over(lambda row: row["all_cpu_us"])),
     *(("mean wait, folds included", _FLUSH, peer, _paired("wait_us")) for peer in (_SQLITE, _AGENTS, _STRANDS)),
     ("p99 wait over median wait", _FLUSH, _FLUSH, lambda one, _: one["wait_us"]["p99"] / one["wait_us"]["median"]),
-    ("reading an old turn", _FLUSH, _SQLITE, _times("read_us")),
-    ("reopening", _FLUSH, _SQLITE, _times("reopen_us")),
-    ("search", _FLUSH, _FTS5, _times("search_us")),
-    ("import of a turn", _FLUSH, _STRANDS, lambda one, other: one["fill_us"] / other["fill_us"]),
+)
+_OTHER_RATIOS: tuple[tuple[str, str, str, Ratio], ...] = (
+    ("reading an old turn", _FLUSH, _SQLITE, _over(lambda row: row["read_us"]["cpu"])),
+    ("reopening, with a window", _FLUSH, _SQLITE, _over(lambda row: row["reopen_us"]["cpu"])),
+    ("import of 1,000 messages", _FLUSH, _STRANDS, _over(lambda row: row["fill_us"])),
+    ("first request, CPU", _FLUSH, _SQLITE, _over(lambda row: row["first_us"]["cpu"])),
     ("bytes written over the JSON of the messages", _FLUSH, _FLUSH, lambda one, _: one["bytes"] / one["message_bytes"]),
+    (
+        "the same, without the search index",
+        _FLUSH,
+        _FLUSH,
+        lambda one, _: one["bytes"] * (1 - one["index_share"]) / one["message_bytes"],
+    ),
+)
+_WINDOW_RATIOS = (  # of memci over itself: what, and the work and window of both
+    ("wait at a fold", ("chat", 128_000), ("chat", 8_000), lambda row: row["fold_us"]),
+    ("turn CPU with results of 20,000 characters", ("results", 28_000), ("chat", 28_000), lambda row: row["cpu_us"]["median"]),
+    ("all CPU with results of 20,000 characters", ("results", 28_000), ("chat", 28_000), lambda row: row["all_cpu_us"]),
 )
 
 
-def ratios(rows: Iterable[Row]) -> Iterator[list[str]]:
-    """Yield what is compared, whose figures, and the ratio, at the longest chat that memci was measured at."""
-    chats = [row for row in rows if row["work"] == "chat" and "cpu_us" in row]
+def ratios(result: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield what is compared, whose figures, and the ratio back to back and with pauses, at the longest chat of memci."""
+    chats = [row for row in result["rows"] if row["work"] == "chat" and "cpu_us" in row]
     longest = max((row["turns"] for row in chats if row["peer"] == _FLUSH), default=0)
-    measured = {row["peer"]: row for row in chats if row["turns"] == longest}
+    once = {row["peer"]: row for row in result["others"]}
+    measured = {row["peer"]: {**once.get(row["peer"], {}), **row} for row in chats if row["turns"] == longest}
+    if _FLUSH in measured and "index_share" in result:
+        measured[_FLUSH]["index_share"] = result["index_share"]  # as it is at this length
+    paused = {peer: row["paused"] for peer, row in measured.items() if "paused" in row}
     for heading, one, other, of in _RATIOS:
-        with suppress(KeyError):  # of what one of them was not measured in
-            ratio = of(measured[one], measured[other])
-            yield [heading, one if one == other else f"{one} / {other}", f"{ratio:.2f}"]
+        found = [_ratio(of, rows.get(one), rows.get(other)) for rows in (measured, paused)]
+        yield [heading, _of(one, other), *found]
+    for heading, one, other, of in _OTHER_RATIOS:
+        yield [heading, _of(one, other), _ratio(of, measured.get(one), measured.get(other)), ""]
+    for turns in sorted({row["turns"] for row in chats}, reverse=True):
+        found_by = {row["peer"]: row for row in chats if row["turns"] == turns}
+        ratio = _ratio(_over(lambda row: row["search_us"]["cpu"]), found_by.get(_FLUSH), found_by.get(_FTS5))
+        yield [f"search in {turns:,} turns", _of(_FLUSH, _FTS5), ratio, ""]
+    windows = {(row["work"], row["window"]): row for row in result.get("windows", ())}
+    for heading, first, second, figure in _WINDOW_RATIOS:
+        words = " / ".join(f"{work}, window of {window:,}" for work, window in (first, second))
+        yield [heading, f"{_FLUSH}: {words}", _ratio(_over(figure), windows.get(first), windows.get(second)), ""]
+
+
+def _of(one: str, other: str) -> str:
+    return one if one == other else f"{one} / {other}"
+
+
+def _ratio(of: Ratio, one: Row | None, other: Row | None) -> str:
+    """Return a ratio; "-" where one of the two was not measured."""
+    with suppress(KeyError):
+        if one is not None and other is not None:
+            return f"{of(one, other):.2f}"
+    return "-"
 
 
 def rows_of(result: dict[str, Any]) -> list[Row]:
-    """Return the rows of a result, in its order; those of the shortest chat have what was measured once a peer, too."""
-    others = {row["peer"]: row for row in result["others"]}
+    """Return the rows of a result, in its order, each chat with that of a tenth of its length, *before*."""
     chat = {(row["peer"], row["turns"]): row for row in result["rows"] if row["work"] == "chat" and "cpu_us" in row}
     return [
         {
             **row,
-            **(others.get(row["peer"], {}) if (row["work"], row["turns"]) == ("chat", result["lengths"][0]) else {}),
             **({"before": chat[place]} if row["work"] == "chat" and (place := (row["peer"], row["turns"] // 10)) in chat else {}),
         }
         for row in result["rows"]
     ]
+
+
+def once_of(result: dict[str, Any]) -> list[Row]:
+    """Return a row for each peer: what was measured once, and its promises over all works."""
+    found: dict[str, Row] = {}
+    for row in (row for row in result["rows"] if "windows" in row):
+        whole = found.setdefault(row["peer"], {"peer": row["peer"], "keeps": row["keeps"], "largest_window": 0})
+        whole["largest_window"] = max(whole["largest_window"], row["largest_window"])
+        for key in ("windows", "over_budget", "broken_pairs"):
+            whole[key] = whole.get(key, 0) + row[key]
+    return [found.get(row["peer"], {}) | row for row in result["others"]]
 
 
 def parts_of(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -150,31 +213,48 @@ def table(measures: Sequence[Measure], rows: Sequence[Row]) -> list[list[str]]:
     """Return the names of columns and a line for each row; without figures that no row has, and empty where none has any."""
     shown = [measure for measure in measures if any(measure.value(row) is not None for row in rows)]
     lines = [["peer", *(f"{measure.heading}#" for measure in shown)]]
-    lines += [[row["peer"], *(measure.write(row) for measure in shown)] for row in rows if "cpu_us" in row]
+    lines += [[row["peer"], *cells] for row in rows if set(cells := [measure.write(row) for measure in shown]) - {"-"}]
     return lines if shown else []
 
 
 def better(result: dict[str, Any], rows: Iterable[Row]) -> Iterator[list[str]]:
-    """Yield work and peer, and in what the peer is better than the memci that keeps as much: its share of memci's figure."""
-    for heading, part in parts_of(rows):
+    """Yield a library, and in what it is better than the memci that keeps as much, as shares of memci's figure over all works."""
+    won: dict[str, dict[str, list[float]]] = {}
+    of_turns = [measure for measures in TABLES.values() for measure in measures]
+    for part, measures in (*((part, of_turns) for _, part in parts_of(rows)), (once_of(result), ONCE)):
         by_name = {row["peer"]: row for row in part}
         for row in part:
+            library = row["peer"].partition(",")[0]
             ours = by_name.get(result["peers"][row["peer"]]["beside"], {})
-            if won := [words for measures in TABLES.values() for measure in measures if (words := _won(measure, row, ours))]:
-                yield [heading, row["peer"], ", ".join(won)]
+            for measure in measures:
+                if (share := _won(measure, row, ours)) is not None:
+                    won.setdefault(library, {}).setdefault(measure.heading, []).append(share)
+    order = [measure.heading for measure in (*of_turns, *ONCE)]
+    for library, shares in won.items():
+        yield [library, ", ".join(f"{heading} {_range(shares[heading])}" for heading in order if heading in shares)]
 
 
-def _won(measure: Measure, row: Row, ours: Row) -> str:
+def _range(shares: Sequence[float]) -> str:
+    low, high = f"{min(shares):.2g}", f"{max(shares):.2g}"
+    return low if low == high else f"{low}–{high}"
+
+
+def _won(measure: Measure, row: Row, ours: Row) -> float | None:
+    """Return a peer's share of our figure where that is better, and else ``None``."""
     theirs, own = measure.value(row), measure.value(ours)
     if measure.heading in _NO_PRICE or theirs is None or own is None or theirs >= own * _BETTER:
-        return ""
-    return f"{measure.heading} {theirs / own:.2g}"
+        return None
+    return theirs / own
 
 
 def problems(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield what was not reached, or failed."""
+    """Yield what was not reached, or failed: peer, works and reason."""
+    failed: dict[tuple[str, str], list[str]] = {}
     for heading, part in parts_of(rows):
-        yield from (f"{row['peer']}, {heading}: {row['problem']}" for row in part if "problem" in row)
+        for row in part:
+            if "problem" in row:
+                failed.setdefault((row["peer"], row["problem"]), []).append(heading)
+    yield from (f"{peer}, {'; '.join(works)}: {problem}" for (peer, problem), works in failed.items())
 
 
 def draw(rows: Iterable[Row]) -> str:
