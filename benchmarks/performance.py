@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.markdown import markdown
+from benchmarks.result import keep, markdown
 from memci.quality.detaching import Cost
 from memci.quality.reports import detaching
 
@@ -132,20 +132,11 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= _SHORT or value == int(value) else f"{value:.2g}"
 
 
-def _rounded(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
-    """Return a value with four significant digits of each number that is no whole one."""
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_rounded(each) for each in value]
-    return float(f"{value:.4g}") if isinstance(value, float) else value
-
-
 def main(files: Iterable[str]) -> None:
     """Keep what was measured, where files are given, and write the page."""
     if given := [json.loads(Path(file).read_text(encoding="utf-8")) for file in files]:
         run, detach = given
-        KEPT.write_text(json.dumps(_rounded({**run["memci"], "detach": detach}), indent=1) + "\n", encoding="utf-8")
+        keep(KEPT, {**run["memci"], "detach": detach})
     result = json.loads(KEPT.read_text(encoding="utf-8"))
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
 

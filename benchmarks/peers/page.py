@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.markdown import markdown
 from benchmarks.peers.work import KINDS
+from benchmarks.result import markdown
 from memci.quality.reports import peers
 
 PAGE = Path("docs/benchmarks.md")

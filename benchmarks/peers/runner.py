@@ -4,7 +4,6 @@ python -m benchmarks.peers.runner --turns 1000,10000 --json .benchmarks/peers.js
 """
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -27,6 +26,7 @@ from benchmarks.peers.catalogue import PEERS
 from benchmarks.peers.once import first_request, lost_by_kill, lost_by_writers, watched
 from benchmarks.peers.peer import WINDOW_MESSAGES, WINDOW_TOKENS
 from benchmarks.peers.process import ENVIRONMENTS, Answer, PeerError, Process, Worker
+from benchmarks.result import keep
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.quality.prompt_meter import PromptMeter
@@ -298,8 +298,7 @@ def main() -> None:
             "lengths": lengths,
         }
         for found in run(names, lengths, plan, Path(place), lambda words: print(words, file=sys.stderr, flush=True)):  # noqa: T201
-            whole = {**about, **found, "seconds": perf_counter() - begin}
-            given.json.write_text(json.dumps(whole, indent=1), encoding="utf-8")
+            keep(given.json, {**about, **found, "seconds": perf_counter() - begin})
 
 
 if __name__ == "__main__":

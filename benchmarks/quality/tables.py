@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.markdown import markdown
+from benchmarks.result import markdown
 
 _BUDGET = 8_000
 # Columns and their keys.

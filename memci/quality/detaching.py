@@ -280,5 +280,6 @@ def _allocated(way: Way) -> Iterator[tuple[int, int]]:
     for action in (way.detach, way.recall):
         tracemalloc.start()
         action(start)
-        yield len(tracemalloc.take_snapshot().traces), tracemalloc.get_traced_memory()[1]
+        _, peak = tracemalloc.get_traced_memory()
+        yield len(tracemalloc.take_snapshot().traces), peak
         tracemalloc.stop()
