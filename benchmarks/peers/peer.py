@@ -120,12 +120,13 @@ class Desk:
         return self._peer
 
     def fill(self, turns: int, limit_s: float, batch: int = 500) -> dict[str, Any]:
-        """Take in turns as an import does, 1,000 messages of chat at once, until so much CPU time is spent."""
+        """Take in turns as an import does, 1,000 messages of chat at once, until so much CPU time is spent; workers then rest."""
         cpu, done = process_time(), 0
         while done < turns and process_time() - cpu < limit_s:
             several = [message for turn in self._next(min(batch, turns - done)) for message in turn]
             self.peer.extend([native for native, _ in several])
             done += min(batch, turns - done)
+        self.settle()
         return {"turns": done, "cpu": process_time() - cpu}
 
     def check(self, turns: int, limit_s: float) -> dict[str, Any]:
