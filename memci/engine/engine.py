@@ -103,7 +103,7 @@ class Engine(AbstractContextManager["Engine"]):
         self._clock = clock
         self._lock = threading.Lock()  # protects the handles and whether the engine is closed
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
-        self._worker = Worker(preparing.next_step)
+        self._worker = Worker(self._next_step)
         self._sessions: set[Session] = set()
         self._closed = False
 
@@ -229,6 +229,11 @@ class Engine(AbstractContextManager["Engine"]):
             session.close()
         self._open.forget()
         self._store.close()
+
+    def _next_step(self, core: Core) -> Callable[[], object] | None:
+        if core.idle is None and not core.closed:  # its files are opened again
+            self._open.wake(core)
+        return preparing.next_step(core)
 
     def _load(self, session_id: str, kept: KeptState | None) -> Core:
         def open_stored() -> BlobSession:

@@ -12,6 +12,7 @@ import orjson
 
 from memci.archive import disk
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
+from memci.archive.catalogue.search import PageText, page_text
 from memci.archive.refusal import MORE_DESCRIPTORS, loading
 from memci.errors import CorruptError, UnavailableError
 
@@ -243,3 +244,8 @@ def _mapped_errors() -> Iterator[None]:
         advice = MORE_DESCRIPTORS if disk.is_out_of_descriptors() else "see to the room and the rights of its file, or try again"
         message = f"the index of pages cannot be used now ({error}): {advice}; the journal is not affected"
         raise UnavailableError(message) from error
+
+
+def text_of(contents: str, entries: Sequence[Sequence[Any]]) -> PageText:
+    """Return the searchable text of a page, from its contents entry and its entries as they are stored."""
+    return page_text(((role, text, at) for _, role, text, at, *_ in entries), contents)

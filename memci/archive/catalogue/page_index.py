@@ -13,7 +13,7 @@ from memci.archive.catalogue import index_file
 from memci.archive.catalogue.index_file import COLUMNS, FACTS, PAGES, Database, refuse_damaged, row_sum, storable
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
 from memci.archive.catalogue.page_search import IndexHit, PageSearch
-from memci.archive.catalogue.search import ExtraPage, Filter, PageText, page_text, term_line
+from memci.archive.catalogue.search import ExtraPage, Filter, PageText, term_line
 from memci.chapters.address import page_number, segment_of
 from memci.chapters.dates import span
 from memci.errors import CorruptError, PageNotFoundError, PermissionDeniedError, UnavailableError
@@ -428,7 +428,7 @@ class IndexWriter:
         said = [page for page in pages if page.said]
         for page in said:
             self._remove_text(page)
-        texts = [(page, _text(page.contents, page.entries) if page.searched else None) for page in said]
+        texts = [(page, index_file.text_of(page.contents, page.entries) if page.searched else None) for page in said]
         lines = ((page, None if text is None else orjson.dumps(text.lines).decode()) for page, text in texts)
         put = "INSERT OR REPLACE INTO said VALUES (?, ?, ?)"
         self._db.run_many(put, [(page.id, line, index_file.packed(page.contents, page.entries)) for page, line in lines])
@@ -487,7 +487,7 @@ class IndexWriter:
         """Make what is stored of a page unsearchable."""
         if page.former is None:
             return
-        text = _text(*page.former)
+        text = index_file.text_of(*page.former)
         self._count(text, -1)
         # FTS5 takes a row out only when it is told the very text that went in.
         remove = "INSERT INTO search (search, rowid, user, page, contents) VALUES ('delete', ?, ?, ?, ?)"
@@ -497,7 +497,3 @@ class IndexWriter:
     def _count(self, text: PageText, sign: int) -> None:
         for place, number in enumerate((1, len(text.lines) // 2, sum(text.lines[2::2]))):
             self._sums[place] += sign * number
-
-
-def _text(contents: str, entries: Sequence[Sequence[Any]]) -> PageText:
-    return page_text(((role, text, at) for _, role, text, at, *_ in entries), contents)

@@ -1,8 +1,8 @@
 """What happened in a session: the events that its journal holds, and nothing else changes its state.
 
 An event of a kind or version that is not known here is refused, never skipped. In all of them ``at`` is when, in UTC, as ISO
-8601, ``page`` is the index of a page, ``position`` counts from 1, and lists of pages are oldest first. Nobody compares or prints them, and a
-process makes their classes in half the time where they cannot be.
+8601, ``page`` is the index of a page, ``position`` counts from 1, and lists of pages are oldest first. Nobody compares or prints
+them, and a process makes their classes in half the time where they cannot be.
 """
 
 from collections.abc import Mapping
