@@ -90,11 +90,10 @@ class PageSearch:
         for start in range(0, len(ranked), limit):
             part = ranked[start : start + limit]
             facts = self._facts([candidate.place for _, candidate in part if candidate.speaks(only.roles)])
-            admitted = [pair for pair in part if pair[1].place in facts and only.admits(*facts[pair[1].place])][
-                : limit - len(hits)
-            ]
-            entries = self._entries([candidate.place for _, candidate in admitted])
-            for score, page in admitted:
+            admitted = [pair for pair in part if pair[1].place in facts and only.admits(*facts[pair[1].place])]
+            chosen = admitted[: limit - len(hits)]
+            entries = self._entries([candidate.place for _, candidate in chosen])
+            for score, page in chosen:
                 index, place = facts[page.place][0], page.place
                 entry, at, passage = self._passage(page.best or page.first_line(only.roles), entries[place], only.roles)
                 told = self._why(page, cosines)

@@ -173,8 +173,12 @@ def _archived(core: Core, made: PreparedPage, revision: int = 0) -> ContentsEntr
         kept = {name: getattr(known, name) for name in ("archived_turn", "recall_count", "last_recall_turn", "pinned")}
     else:
         recall_count, last_recall_turn = state.recalls.get(index, (0, None))
-        kept = {"archived_turn": state.turn, "recall_count": recall_count, "last_recall_turn": last_recall_turn}
-        kept |= {"pinned": index in state.pinned}
+        kept = {
+            "archived_turn": state.turn,
+            "recall_count": recall_count,
+            "last_recall_turn": last_recall_turn,
+            "pinned": index in state.pinned,
+        }
     return attrs.evolve(made.entry, revision=revision, **kept)
 
 
