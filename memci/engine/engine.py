@@ -14,10 +14,11 @@ from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.archive.summarizers.summary import Summarizer
-from memci.engine.commands import preparing
+from memci.engine.commands import preparing, summarizing
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
 from memci.engine.core.open_sessions import OpenCores
+from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
 from memci.engine.session import OnConflict, Session
@@ -58,8 +59,8 @@ class Engine(AbstractContextManager["Engine"]):
         store: A URL such as ``file:./chats`` or ``memory:``, or a store; by default what the config names.
         config: The settings, as a ``Config`` or as the mapping that a YAML file holds; by default all defaults.
         tenant: Whose sessions these are; tenants never see each other.
-        summarizer: What writes the contents entries, beside the extracts that stand in for it where it fails; by default these.
-            The engine's own thread calls it too.
+        summarizer: What writes the contents entries, ahead of folds and in threads of its own; where it did not, or what it
+            wrote cannot be believed, and by default, they are extracts.
         on_conflict: What commands do when somebody else wrote first, ``raise`` or ``retry``; by default what the config says.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
         clock: Tells the time, in UTC.
@@ -95,9 +96,11 @@ class Engine(AbstractContextManager["Engine"]):
         self._store = chosen
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
-        if summarizer is not None and not callable(getattr(summarizer, "summarize", None)):
-            raise ArgumentError(argument="summarizer", value=summarizer, wanted="an object with a method summarize")
-        self._summarizer = summarizer
+        self._pool: SummaryPool | None = None
+        if summarizer is not None:
+            if not callable(getattr(summarizer, "summarize", None)):
+                raise ArgumentError(argument="summarizer", value=summarizer, wanted="an object with a method summarize")
+            self._pool = SummaryPool(summarizer, self._note, self._config.summary.timeout_s)
         if not callable(clock):
             raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
@@ -218,7 +221,9 @@ class Engine(AbstractContextManager["Engine"]):
         next(self.sessions(), None)
 
     def close(self) -> None:
-        """Close all sessions and the store. May be called twice."""
+        """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""
+        if self._pool is not None:
+            self._pool.close()
         with self._lock:
             if self._closed:
                 return
@@ -247,7 +252,7 @@ class Engine(AbstractContextManager["Engine"]):
             store=opened,
             reopen=open_stored,
             counter=self._counter,
-            summarizer=self._summarizer,
+            pool=None if self._read_only else self._pool,
             instructions=_instructions(self._config.recall.protocol),
             offer=self._worker.offer,
             forget_erased=forget_erased,
@@ -261,9 +266,16 @@ class Engine(AbstractContextManager["Engine"]):
             raise
         return core
 
+    def _note(self, outcome: Outcome) -> None:
+        """Note what a summariser wrote of a page; a session that was closed is opened for that."""
+        with self.session(outcome.request.session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+            summarizing.note(core, outcome)
+
     def _release(self, handle: Session, core: Core) -> None:
         with self._lock:
             self._sessions.discard(handle)
+        if core.handles == 1 and not core.closed and not core.lost:
+            summarizing.ask(core)  # while it is open: the engine's thread may not have come to it
         self._open.release(core)
 
     def _check(self, verb: str, session_id: str) -> None:

@@ -21,6 +21,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.reading import pages
+from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
 from memci.engine.upkeep.verify import Report, verify
@@ -179,6 +180,13 @@ class Session(AbstractContextManager["Session"]):
         """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
         for facts in self.pages():
             yield from self.page(facts.index).messages
+
+    def events(self, kind: str | None = None, after: int = 0) -> Iterator[SessionEvent]:
+        """Yield what happened after event *after*, oldest first, or only what is of a *kind*, as the journal holds it.
+
+        O(events), read as they are asked for. ``ConfigError`` for a kind that there is not.
+        """
+        yield from self._run(lambda core: events_of(core, kind, after))
 
     def search(  # noqa: PLR0913 (each narrows it in another way)
         self,

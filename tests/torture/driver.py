@@ -20,10 +20,14 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.summarizers.summary import Summary
+from memci.archive.summarizers.transcript import transcript
+from memci.archive.summarizers.written import as_summary
 from memci.chapters.page import Entry
+from memci.engine.commands import summarizing
+from memci.engine.core.summary_pool import Outcome, Request, SummaryPool
 from memci.engine.session import Session
 from memci.engine.view.layout import lay_out
 from memci.errors import (
@@ -55,15 +59,17 @@ TEXTS = (
 RECALL_SHARE = 0.25
 
 
-class Failing:
-    """A summariser that fails."""
+class Asked:
+    """What pages a summariser is asked of."""
 
-    name = "failing"
+    name = "asked"
 
-    def summarize(self, *_: object, **__: object) -> Summary:
-        """Fail."""
-        message = "no summary today"
-        raise RuntimeError(message)
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    def ask(self, request: Request) -> None:
+        """Take a request."""
+        self.requests.append(request)
 
 
 class Driver(Driven):
@@ -331,16 +337,19 @@ class Driver(Driven):
         """Let the thread of the engine do what it can."""
         prepare(self.session)
 
-    def summariser_fails(self) -> None:
-        """While no page can be summarised, messages are taken, pages fold, and windows are made all the same."""
-        core = self.session._core
-        kept, core.summarizer = core.summarizer, Failing()
-        try:
-            self.turn()
-            self.window()
-            self.act(lambda: self.session.fold("all"))
-        finally:
-            core.summarizer = kept
+    def summarise(self) -> None:
+        """Ask a summariser, which says something of the page, or lies, or fails."""
+        core, asked = self.session._core, Asked()
+        core.pool = cast("SummaryPool", asked)
+        with suppress(MemciError):
+            summarizing.ask(core)
+        core.pool = None
+        for request in asked.requests:
+            said = [text for _, text in transcript(request.messages)]
+            answer = self.chance.choice([" ".join(said)[:80], said[-1][:40] if said else "", "It cost 99,999,999 dollars.", None])
+            summary = None if answer is None else as_summary(answer)
+            problem = "" if summary else "no summary today"
+            summarizing.note(core, Outcome(request=request, by="asked", summary=summary, problem=problem))
 
     # Windows
 
@@ -475,7 +484,7 @@ OPERATIONS = {
     "recall": 6,
     "pages_of_the_contents": 5,
     "search": 2,
-    "summariser_fails": 1,
+    "summarise": 3,
     "window": 16,
     "recall_series": 2,
     "report_usage": 2,

@@ -53,6 +53,7 @@ class ContentsEntry:
     pinned: bool = False  # never evicted
     revision: int = 0  # how often its content changed after it was archived
     sha256: str = ""  # of the page file, in hex
+    by: str = ""  # the name of the summariser that wrote its lines; empty where they are extracts
     first_seq: int = 0  # of its first entry
     last_seq: int = 0
     first_at: str = ""  # the earliest time of its entries, in UTC, as ISO 8601; empty in older journals

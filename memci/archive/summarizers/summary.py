@@ -1,6 +1,6 @@
 """What a summariser makes of a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -35,11 +35,21 @@ class Summary:
 
 
 class Summarizer(Protocol):
-    """Makes the short form of a page."""
+    """Writes the short form of pages, ahead of the folds that publish it: no call of a session waits for it.
 
-    def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:
-        """Summarise the messages of one page, oldest first, or raise ``SummaryError``: extracts take its place.
+    It may have a ``name``, by which the journal knows it, such as that of a model with the version of its prompt; else it is that
+    of its class. It is called in threads, by several at once.
+    """
 
-        *max_tokens* is the room for the lines, by the summariser's own estimate; the title does not count. Linear in the page.
+    def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary | str | Awaitable[Summary | str]:
+        """Summarise the messages of one page, oldest first, in one line or two; of a text the first line is the title.
+
+        *max_tokens* is the room for all of it. What it writes is checked against the page and dropped where that does not say
+        it; after an exception it is asked again, and then extracts stand in its place.
         """
         ...
+
+
+def name_of(summarizer: Summarizer) -> str:
+    """Return by what the journal knows a summariser."""
+    return str(getattr(summarizer, "name", "") or type(summarizer).__name__)

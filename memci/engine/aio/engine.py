@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -19,6 +19,7 @@ from memci.archive.contents.contents_page import ContentsPage
 from memci.archive.stores.contract import Store
 from memci.archive.summarizers.summary import Summarizer
 from memci.engine.engine import Engine, utc_now
+from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config, refusal
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
+_Item = TypeVar("_Item")
 
-_BATCH = 64  # messages that one call brings
+_BATCH = 64  # messages or events that one call brings
 _MOST_THREADS = 1 << 16
 _TOOLS = (Session.handle_tool_call, Session.attp_prompt, Session.attp)  # may take long, and may call the session themselves
 
@@ -235,10 +237,21 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
         """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
-        messages = self._twin.messages()
-        while batch := await self._calls.run(lambda: list(itertools.islice(messages, _BATCH))):
-            for message in batch:
-                yield message
+        async for message in self._batched(self._twin.messages()):
+            yield message
+
+    async def events(self, kind: str | None = None, after: int = 0) -> AsyncIterator[SessionEvent]:
+        """Yield what happened after event *after*, oldest first, or only what is of a *kind*, as the journal holds it.
+
+        O(events), read as they are asked for. ``ConfigError`` for a kind that there is not.
+        """
+        async for event in self._batched(self._twin.events(kind, after)):
+            yield event
+
+    async def _batched(self, items: Iterator[_Item]) -> AsyncIterator[_Item]:
+        while batch := await self._calls.run(lambda: list(itertools.islice(items, _BATCH))):
+            for item in batch:
+                yield item
 
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)
@@ -375,7 +388,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
     warm_up = _awaited(Engine.warm_up)
 
     async def close(self) -> None:
-        """Close all sessions and the store. May be called twice."""
+        """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""
         with self._lock:
             if self._closing is None:
                 self._closing = self._tool_threads.close(lambda: self._threads.close(self._twin.close).result())

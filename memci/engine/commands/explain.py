@@ -113,8 +113,21 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
         count, last = numbers["recall_count"], numbers["last_recall_turn"]
         yield f"It was recalled {count}×, last in turn {last}." if count else "It was never recalled."
     yield from _quoted(state, index)
+    yield from _summarized(state, index)
     if numbers["pinned"]:
         yield "It is pinned: its entry is never evicted."
+
+
+def _summarized(state: State, index: str) -> Iterator[str]:
+    entry, event = state.archive.find_entry(index), state.find_summary(index)
+    if entry is not None and entry.by:
+        yield f"Its line was written by {entry.by}."
+    elif event is not None and event.reason:
+        yield f"{event.by} gave no summary of it that holds: {event.reason}. Its line is made of extracts."
+    elif event is not None and index in state.summaries:
+        yield f"{event.by} wrote its line, which the next fold shows."
+    if event is not None and event.lacks:
+        yield f"That does not tell of {', '.join(event.lacks)}."
 
 
 def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:

@@ -1,15 +1,15 @@
 """Folding: summarise each page, write its file durably, commit one event; only then do the pages leave the window."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Item
-from memci.archive.contents.shrink import shrink
+from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
+from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
 from memci.chapters.address import page_number
-from memci.engine.commands import preparing, trimming
+from memci.engine.commands import preparing, summarizing, trimming
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
@@ -81,9 +81,11 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     for index, page in revised.items():
         taken.append(preparing.take(core, page, planner.entry_room(usual, page.tokens)))
         revisions[index] = pages.get_facts(core, index).revision + 1
-    entries = [_archived(core, made, revisions[made.page.index]) for made in taken]
+    entries = [summarizing.summarized(core, _archived(core, made, revisions[made.page.index])) for made in taken]
+    better = {item.index: item for item in summarizing.improved(core, state.archive.entries) if item.index not in revised}
+    entries += [item for item in better.values() if isinstance(item, ContentsEntry)]
     shrinkage = shrink(
-        _contents_with(core, entries, plan.pages),
+        _contents_with(core, [*entries, *better.values()], plan.pages),
         limit=limit,
         room=most,
         low_share=low_share,
@@ -94,7 +96,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         evict=evict,
     )
     too_large = not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit
-    changed = entries or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)
+    changed = entries or better or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)
     if too_large or not changed:
         return Fold(pages=(), tokens_before=before, tokens_after=before, reason=plan.reason, seq=0)
     if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
@@ -113,7 +115,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
             for index, page in revised.items()
         },
         details={index: detail.value for index, detail in shrinkage.details.items()},
-        directories=[directory.to_mapping() for directory in shrinkage.directories],
+        directories=[directory.to_mapping() for directory in _changed(shrinkage, better)],
         evicted=[list(pair) for pair in shrinkage.evicted],
         contents_tokens=contents_tokens(core, shrinkage.entries),
         working=working,
@@ -182,7 +184,16 @@ def _archived(core: Core, made: PreparedPage, revision: int = 0) -> ContentsEntr
     return attrs.evolve(made.entry, revision=revision, **kept)
 
 
-def _contents_with(core: Core, entries: Sequence[ContentsEntry], folded: Collection[str]) -> list[Item]:
+def _changed(shrinkage: Shrinkage, better: Mapping[str, Item]) -> Iterator[Directory]:
+    """Yield the directories that are other ones now than the state has."""
+    yield from shrinkage.directories
+    known = {each.index for each in shrinkage.directories}
+    for entry in shrinkage.entries:
+        if isinstance(entry, Directory) and entry.index in better and entry.index not in known:
+            yield entry
+
+
+def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:
     made = {entry.index: entry for entry in entries}
     items: list[Item] = [made.pop(item.index, item) for item in core.state.archive.entries]
     items += [entry for index, entry in made.items() if index in folded]

@@ -1,55 +1,39 @@
 """What the fold of a page takes beside the state: its entry of the contents page, its file, its notes for the working set."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Detail, one_line
+from memci.archive.contents.contents_page import ContentsEntry, one_line
 from memci.archive.contents.working_set import Note
-from memci.archive.summarizers.summary import Summary, plain_words
+from memci.archive.summarizers.summary import Summary
 from memci.chapters.page import Page
+from memci.engine.commands import summarizing
+from memci.engine.commands.summarizing import NAME_WORTH
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
-from memci.engine.core.monitor import SummaryFailed, logger
+from memci.engine.core.monitor import logger
 from memci.engine.history.page_codec import file_name, page_file
 from memci.engine.view import planner
-from memci.errors import SummaryError
 from memci.messages.message import Message
 
-NAME_WORTH = 20.0  # of that name in a row: more than all other words there
 NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page
 
 _BATCH = 8  # new pages that are waited for, at most a third of those in view; and files that are written at once
 
 
 def take(core: Core, page: Page, room: int) -> PreparedPage:
-    """Return what the fold of a page takes, and tell observers where a summariser failed. O(entries), or O(its size)."""
+    """Return what the fold of a page takes. O(entries) where it was prepared, else O(its size)."""
     made = core.prepared.pages.get(page.index)
-    if made is None or not made.fits(page, room):
-        made = make(core, page, room)
-    _tell(core, page, made.failures)
-    return made
-
-
-def take_entry(core: Core, page: Page, room: int) -> ContentsEntry:
-    """Return the entry alone, as ``take`` does. O(its size)."""
-    entry, failures = _entry(core, page, room)
-    _tell(core, page, failures)
-    return entry
-
-
-def _tell(core: Core, page: Page, failures: Sequence[Exception]) -> None:
-    for error in failures:
-        core.monitor.tell(SummaryFailed(page=page.index, error=error))
+    return made if made is not None and made.fits(page, room) else make(core, page, room)
 
 
 def make(core: Core, page: Page, room: int) -> PreparedPage:
     """Make what the fold of a page takes, with lines of *room* tokens in its entry. Reads nothing of the state. O(its size)."""
-    entry, failures = _entry(core, page, room)
     data, sha256 = page_file(page)
-    entry = attrs.evolve(entry, sha256=sha256)
-    return PreparedPage(page=page, room=room, entry=entry, notes=_notes(page), failures=failures, file=data)
+    entry = attrs.evolve(make_entry(core, page, room), sha256=sha256)
+    return PreparedPage(page=page, room=room, entry=entry, notes=_notes(page), file=data)
 
 
 def offer(core: Core) -> None:
@@ -75,8 +59,12 @@ def next_step(core: Core) -> Callable[[], object] | None:
     if (found := _unprepared(core)) is not None:
         page, room = found
         return partial(_prepare, core, page.copy(), room)
-    is_done = core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up())
-    return _pass if is_done else None
+    if summarizing.note_outcomes(core):
+        return _pass
+    if core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up()):
+        return _pass
+    summarizing.ask(core)
+    return None
 
 
 def _pass() -> None:
@@ -125,16 +113,14 @@ def _write_files(core: Core) -> bool:
     return True
 
 
-def _entry(core: Core, page: Page, room: int) -> tuple[ContentsEntry, tuple[Exception, ...]]:
-    """Summarise a page in lines of *room* tokens; return the entry, and why summarisers failed. O(its size)."""
-    summary, failures = _summary(core, page, [node.message for node in page.nodes()], room)
+def make_entry(core: Core, page: Page, room: int) -> ContentsEntry:
+    """Return the entry alone: extracts of the page in lines of *room* tokens. O(its size)."""
+    summary = _extracts(core, page, room)
     head, tail = page.head, page.tail
     first_at, last_at = page.times
     if page.name:
         name = one_line(page.name)[:NAME_CHARACTERS]
         summary = attrs.evolve(summary, title=name, words=((name, NAME_WORTH, ""), *summary.words))
-    if not summary.words:
-        summary = attrs.evolve(summary, words=plain_words(filter(None, (summary.title, summary.summary))))
     entry = ContentsEntry(
         index=page.index,
         **{name: getattr(summary, name) for name in attrs.fields_dict(Summary)},
@@ -146,27 +132,18 @@ def _entry(core: Core, page: Page, room: int) -> tuple[ContentsEntry, tuple[Exce
         first_at=first_at,
         last_at=last_at,
     )
-    shown = {detail: core.counter.count(entry.render(detail)) + 1 for detail in Detail}
-    smaller = (detail for detail in Detail if shown[detail] < page.tokens)
-    return attrs.evolve(entry, shown_tokens=shown, detail=next(smaller, Detail.BARE)), tuple(failures)
+    return summarizing.sized(core, entry)
 
 
-def _summary(core: Core, page: Page, messages: Sequence[Message], max_tokens: int) -> tuple[Summary, list[Exception]]:
-    """Return a page's summary, extracts where that fails, nothing where these fail too; and the failures."""
+def _extracts(core: Core, page: Page, room: int) -> Summary:
+    """Return extracts of a page, nothing where they cannot be made: no message keeps a page from folding."""
     from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (compiles many patterns)
 
-    failures = list[Exception]()
-    for summarizer in filter(None, (core.summarizer, ExtractiveSummarizer())):
-        try:
-            summary: object = summarizer.summarize(messages, max_tokens=max_tokens)
-            if isinstance(summary, Summary):
-                return summary, failures
-            message = f"a summariser returns a Summary, not a {type(summary).__name__}"
-            raise SummaryError(message)  # noqa: TRY301 (told like any other failure)
-        except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)
-            logger().warning("session %r: page %s could not be summarised: %s", core.session_id, page.index, type(error).__name__)
-            failures.append(error)
-    return Summary(title=""), failures
+    try:
+        return ExtractiveSummarizer().summarize([node.message for node in page.nodes()], max_tokens=room)
+    except Exception:  # noqa: BLE001 (as above)
+        logger().exception("session %r: page %s could not be summarised", core.session_id, page.index)
+        return Summary(title="")
 
 
 def _notes(page: Page) -> tuple[Note, ...]:

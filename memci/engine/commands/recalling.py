@@ -240,7 +240,7 @@ def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
         if facts.state in _VERBATIM or core.state.archive.find_entry(facts.index) is not None:
             continue
         page = pages.load(core, facts.index, late=())  # as its file is, which takes late results in at the next fold
-        made = preparing.take_entry(core, page, planner.entry_room(limit, page.tokens))
+        made = preparing.make_entry(core, page, planner.entry_room(limit, page.tokens))
         kept = {name: getattr(facts, name) for name in ("sha256", "revision", "recall_count", "last_recall_turn")}
         entry = attrs.evolve(made, archived_turn=core.state.turn, pinned=facts.index in core.state.pinned, **kept)
         events.append(PageRestored(page=facts.index, entry=entry.to_mapping()))

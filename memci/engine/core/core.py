@@ -12,14 +12,13 @@ from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import Directory
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
-from memci.archive.summarizers.summary import Summarizer
 from memci.chapters.page import Page
 from memci.engine.core import indexing
 from memci.engine.core.indexing import mark_of
 from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Monitor, logger
 from memci.engine.core.recounting import recounted
-from memci.engine.history import blocks, state_codec
+from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.blocks import STUB_CHARACTERS
 from memci.engine.history.events import AT_THE_END, Event, PageErased, SessionConfigured, WindowSettled, from_record, to_record
@@ -46,6 +45,7 @@ from memci.version import VERSION
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
+    from memci.engine.core.summary_pool import SummaryPool
 
 _Answer = TypeVar("_Answer")
 MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
@@ -64,7 +64,7 @@ class Core:
     store: BlobSession
     reopen: Callable[[], BlobSession]
     counter: TokenCounter
-    summarizer: Summarizer | None  # writes the contents entries; extracts where there is none
+    pool: "SummaryPool | None"  # asks a summariser of pages; None where entries are extracts
     instructions: str  # what the system part tells the model of recalling; empty for nothing
     offer: Callable[["Core"], None]  # lets the engine's thread do what is ahead of later commands
     forget_erased: Callable[["Core", int], None]  # removes what this process stored of pages that others erased after an event
@@ -157,7 +157,9 @@ class Core:
             try:
                 return command(self)
             except ConflictError as error:
-                if on_conflict != "retry" or error.head == error.expected:  # these do not say that others wrote
+                if error.head == error.expected:  # it does not say that others wrote
+                    raise
+                if on_conflict != "retry" and not events.only_summaries(self.store.journal.read(self.state.seq)):
                     raise
                 self.refresh()
         return command(self)

@@ -1,6 +1,6 @@
 """What of a session lasts when it is closed and opened again in one process: its state, and what is prepared for its folds."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 
@@ -8,6 +8,9 @@ from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.contents.working_set import Note
 from memci.chapters.page import Page
 from memci.engine.history.state import State
+
+if TYPE_CHECKING:
+    from memci.engine.core.summary_pool import Outcome
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -18,7 +21,6 @@ class PreparedPage:
     room: int  # tokens of the entry's lines, as they were asked for
     entry: ContentsEntry  # without what only the fold knows
     notes: tuple[Note, ...]  # for the working set; their times count from the beginning of the page
-    failures: tuple[Exception, ...]  # of summarisers
     file: bytes | None  # None once it is durable in the store
 
     def fits(self, page: Page, room: int) -> bool:
@@ -37,6 +39,7 @@ class Prepared:
     """The prepared pages of a session, by index. Others may put one in at any time."""
 
     pages: dict[str, PreparedPage] = attrs.field(factory=dict)
+    outcomes: "dict[str, Outcome]" = attrs.field(factory=dict)  # of summaries, by page, that wait to be noted
     missing: int = 0  # pages that were opened since anything was prepared
 
 

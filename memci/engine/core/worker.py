@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
+from memci.engine.core.summary_pool import SummaryPool, summary_pools
 from memci.errors import StoreError
 
 
@@ -168,12 +169,15 @@ class Worker:
 
 
 _workers: WeakSet[Worker] = WeakSet()
-_resting: list[Worker] = []
+_resting: list[Worker | SummaryPool] = []
 _forking = threading.Lock()  # held during a fork; protects the list
 
 
 def _before_fork() -> None:
     _forking.acquire()
+    for pool in list(summary_pools):  # before the workers, which what they tell of is offered to
+        pool.rest()
+        _resting.append(pool)
     for worker in list(_workers):
         worker.rest()
         _resting.append(worker)

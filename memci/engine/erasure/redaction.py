@@ -185,6 +185,15 @@ class Redaction:
         message = {**value["message"], "content": "\n".join(lines)}
         return {**left, "message": message, "tokens": self.count(self.wire.facts(message))}
 
+    def _summary(self, value: Body) -> Body:
+        if value["page"] != self.page:
+            return value
+        self._held = True
+        nothing: Body = {
+            name: type(value[name])() for name in ("title", "summary", "outcome", "lines", "words", "lacks", "sha256")
+        }
+        return {**value, **nothing, "reason": ERASED}
+
     def _working(self, value: Body) -> Body:
         """Return what is left of a working set. It is never longer than it was, so that its size still holds."""
         left = {name: [note for note in value[name] if note[2] != self.page] for name in ("notes", "shown")}
@@ -224,7 +233,7 @@ class Redaction:
         self._turn, self._opened_by = body["turn"], Opening.TURN
         return self._named(body)
 
-    _folded_parts = _of(entries=_item, directories=_item, working=_working)
+    _folded_parts = _of(entries=_item, directories=_item, working=_working, summaries=_summary)
 
     def _folded(self, body: Body) -> Body:
         for value in body.get("entries", ()):
@@ -259,6 +268,7 @@ class Redaction:
             published=published,
             opening=_page,
             late=_late,
+            summaries=_summary,
             working=_working,
             last_fold=_folded_parts,
         )
@@ -275,6 +285,7 @@ class Redaction:
         "system_set": _system_set,
         "page_began": _page_began,
         "folded": _folded,
+        "summary_prepared": _summary,
         "fold_undone": _of(pages=_page),
         "recalled": _attached,
         "quoted": _quoted,

@@ -27,6 +27,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.answers = (*state.answers, event.sha256)[-MOST_ANSWERS:]
         case events.PagesFolded():
             _fold(state, event)
+        case events.SummaryPrepared():
+            state.summaries[event.page] = event
         case events.ResultsTrimmed():
             _trim(state, event)
         case events.WindowSettled():
@@ -97,7 +99,9 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
     found = newest if newest is not None and newest.index == event.page else state.active.find_page(event.page)
     if found is None:
         state.late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
+        state.summaries.pop(event.page, None)
         return
+    state.summaries.pop(event.page, None)
     found.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers] if event.answers else ())
 
 
@@ -292,8 +296,11 @@ def _fold(state: State, event: events.PagesFolded) -> None:
         attrs.evolve(new[entry.index], detail=entry.detail) if isinstance(entry, ContentsEntry) and entry.index in new else entry
         for entry in state.archive.entries
     )
-    state.last_fold = LastFold(tuple(event.folded), tuple(known), state.working)
+    before = tuple(known)
     _take_out(state, event.folded)
+    published = {index: each for index, each in state.summaries.items() if index not in state.active}
+    state.last_fold = LastFold(tuple(event.folded), before, state.working, published)
+    state.summaries = {index: each for index, each in state.summaries.items() if index in state.active}
     state.recalled.keep_quotes(state.open_seqs().__contains__)
     for index, block_tokens in event.revised.items():
         _take_in_late(state, index, block_tokens)
@@ -389,7 +396,9 @@ def _undo_fold(state: State, event: events.FoldUndone) -> None:
             state.opening = None
     state.recalled.quotes.clear()  # they may be of these pages
     state.archive.replace(entries_before_fold(state))
-    state.working = state.last_fold.working if state.last_fold else state.working
+    if state.last_fold is not None:
+        state.working = state.last_fold.working
+        state.summaries |= state.last_fold.summaries
     state.last_fold = None
     _publish(state, event.contents_tokens)
 
@@ -453,6 +462,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.pinned = {index for index in state.pinned if page_number(index) <= number}
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
+    state.summaries = {index: each for index, each in state.summaries.items() if page_number(index) < number}
     state.working = state.working.without(lambda index: page_number(index) >= number)
     state.turn_page = event.opening_page
     state.opening = None if event.opening is None else page_from_value(event.opening, state.wire.facts)

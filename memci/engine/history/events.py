@@ -5,7 +5,7 @@ An event of a kind or version that is not known here is refused, never skipped. 
 them, and a process makes their classes in half the time where they cannot be.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias, get_args
 
 import attrs
@@ -105,6 +105,25 @@ class PagesFolded(_Kind, kind="folded"):
     contents_tokens: int  # of the contents page as the window shows it from then on
     # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``).
     working: Mapping[str, Any] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SummaryPrepared(_Kind, kind="summary_prepared"):
+    """A summariser wrote of a page what the next fold publishes; or what it wrote is dropped, or nothing came, for a *reason*."""
+
+    page: str
+    revision: int  # of the page
+    sha256: str  # of the page's messages, which it was written of
+    by: str  # the name of the summariser
+    at: str
+    reason: str = ""  # why there is nothing to publish; empty where there is
+    title: str = ""
+    summary: str = ""
+    lines: list[str] = attrs.field(factory=list)
+    outcome: str = ""
+    words: list[list[Any]] = attrs.field(factory=list)  # for the page's row in a directory
+    lacks: list[str] = attrs.field(factory=list)  # literal values of the page that it does not hold
+    usage: dict[str, Any] = attrs.field(factory=dict)  # of the requests, as far as the summariser tells: tokens, price
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -285,7 +304,7 @@ class Forked(_Kind, kind="forked"):
 
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, WindowSettled, UsageReported),
-    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade),
+    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummaryPrepared),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -296,6 +315,7 @@ Event: TypeAlias = (
     | SystemSet
     | PageBegan
     | PagesFolded
+    | SummaryPrepared
     | ResultsTrimmed
     | FoldUndone
     | PageRecalled
@@ -317,6 +337,7 @@ Event: TypeAlias = (
 
 _KINDS: dict[tuple[str, int], type[Event]] = {(each.kind, each.version): each for each in get_args(Event)}
 _KINDS["settled", 1] = WindowSettled
+KINDS = tuple(dict.fromkeys(kind for kind, _ in _KINDS))
 _FIELDS = {kind: [field.name for field in attrs.fields(kind) if field.name != "read"] for kind in _KINDS.values()}
 
 
@@ -335,6 +356,11 @@ def from_record(record: Record) -> Event:
         message = f"record {record.seq} is a {record.kind!r} of version {record.version}, unknown to this memci: upgrade memci"
         raise StoreError(message)
     return make(**known_fields(make, codec.decode(record.body)))
+
+
+def only_summaries(records: Iterable[Record]) -> bool:
+    """Return whether all that others wrote are summaries, which change nothing until a fold publishes them."""
+    return all(record.kind == SummaryPrepared.kind for record in records)
 
 
 def known_fields(kind: type[Event], value: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from memci.archive.contents.working_set import WorkingSet
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
 from memci.engine.history.blocks import OLDEST_RENDERER
-from memci.engine.history.events import WindowSettled
+from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 from memci.messages.formats.format import Format
@@ -38,6 +38,7 @@ class LastFold:
     folded: tuple[str, ...]
     entries: tuple[Item, ...]  # the contents page before it, but for the late results that it put into pages: those stay there
     working: WorkingSet = attrs.field(factory=WorkingSet)  # before it
+    summaries: Mapping[str, SummaryPrepared] = attrs.field(factory=dict)  # that it published, and those that failed
 
 
 @attrs.define
@@ -79,6 +80,7 @@ class State:
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)
     recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)  # of active pages that were archived: count, last turn
+    summaries: dict[str, SummaryPrepared] = attrs.field(factory=dict)  # by page, for the next fold; those that failed, too
     late: dict[str, list[LateResult]] = attrs.field(factory=dict)  # by archived page
     last_fold: LastFold | None = None  # None when there is none to undo
     settled: WindowSettled | None = None  # None before the first window
@@ -109,6 +111,11 @@ class State:
         if self.archive.find_entry(index) is not None:
             return PageState.ARCHIVED
         return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
+
+    def find_summary(self, index: str) -> SummaryPrepared | None:
+        """Return what a summariser wrote of a page, for the next fold or the last one, or why it did not. O(1)."""
+        published = self.last_fold.summaries if self.last_fold is not None else {}
+        return self.summaries.get(index) or published.get(index)
 
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""

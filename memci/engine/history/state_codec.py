@@ -14,7 +14,7 @@ from memci.archive.contents.working_set import WorkingSet, as_values, from_value
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history.blocks import OLDEST_RENDERER, passages_block
-from memci.engine.history.events import WindowSettled, known_fields
+from memci.engine.history.events import SummaryPrepared, WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
 from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
@@ -73,6 +73,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         "opening": state.opening and page(state.opening),
         "pinned": sorted(state.pinned),
         "recalls": dict(sorted(state.recalls.items())),
+        "summaries": _summary_values(state.summaries),
         "late": {index: [late(index, each) for each in results] for index, results in state.late.items()},
         "working": _working_value(state.working),
         "last_fold": (last := state.last_fold)
@@ -80,6 +81,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "folded": last.folded,
             "entries": list(map(known, last.entries)),
             "working": _working_value(last.working),
+            "summaries": _summary_values(last.summaries),
         },
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
@@ -126,14 +128,25 @@ def from_mapping(value: Mapping[str, Any]) -> State:
 
     if (last := value["last_fold"]) is not None:
         entries = tuple(map(known, last["entries"]))
-        state.last_fold = LastFold(tuple(last["folded"]), entries, _working_set(last.get("working")))
+        state.last_fold = LastFold(tuple(last["folded"]), entries, _working_set(last.get("working")), _summaries(last))
     if (shown := value["published"]) is not None:
         directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
+    state.summaries = _summaries(value)
     state.opening = value["opening"] and page(value["opening"])
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
+
+
+def _summary_values(summaries: Mapping[str, SummaryPrepared]) -> list[dict[str, Any]]:
+    return list(map(attrs.asdict, summaries.values()))
+
+
+def _summaries(value: Mapping[str, Any]) -> dict[str, SummaryPrepared]:
+    """Read summaries back; older states have none."""
+    found = (SummaryPrepared(**known_fields(SummaryPrepared, each)) for each in value.get("summaries", ()))
+    return {each.page: each for each in found}
 
 
 def _working_value(working: WorkingSet) -> dict[str, Any]:

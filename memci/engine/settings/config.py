@@ -17,7 +17,17 @@ import attrs
 from memci.engine.settings import config_file
 from memci.errors import ConfigError, shown
 
-_PLACE_KEYS = ("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits")
+_PLACE_KEYS = (
+    "on_conflict",
+    "store",
+    "durability",
+    "snapshot_every",
+    "open_sessions",
+    "checkpoints",
+    "search",
+    "limits",
+    "summary",
+)
 
 MOST: Final = 10**12  # the largest number that is taken: more than anybody has, small enough for every reader of JSON
 
@@ -206,6 +216,13 @@ class Recall:
 
 
 @attrs.frozen(kw_only=True)
+class Summary:
+    """How a summariser is asked."""
+
+    timeout_s: int = setting(120, "seconds after which a summariser is not waited for any more")
+
+
+@attrs.frozen(kw_only=True)
 class Search:
     """How ``session.search`` finds pages."""
 
@@ -254,6 +271,7 @@ class Config:
     contents: Contents = section(Contents, "the contents page, the index of what was folded")
     eviction: Eviction = section(Eviction, "when entries leave the contents page for their age; null switches a rule off")
     recall: Recall = section(Recall, "pages brought back by their index")
+    summary: Summary = section(Summary, "what a summariser other than extractive is asked with")
     search: Search = section(Search, "session.search")
     cache_breakpoints: bool = setting(
         default=False, comment="of Anthropic's prompt cache, at the ends of segments; the other formats have none"

@@ -1,10 +1,9 @@
 """What becomes of a session whose files are lost, damaged or cannot be written."""
 
 import errno
-import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -14,13 +13,11 @@ import pytest
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.catalogue.page_index import IndexWriter, PageIndex
 from memci.archive.stores.file.store import FileStore
-from memci.archive.summarizers.summary import Summary
 from memci.engine.core.indexing import advance
-from memci.engine.core.monitor import Fold, FoldFailed, PageRebuilt, SummaryFailed
+from memci.engine.core.monitor import Fold, FoldFailed, PageRebuilt
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConflictError, CorruptError, StoreError, UnavailableError
-from memci.messages.message import Message
 from tests.engine.sessions import config_of, heard, indexes, talk, turn
 from tests.engine.wire import Value, assistant, user
 from tests.faulty_io import FaultyIo
@@ -71,27 +68,6 @@ def test_a_fold_that_fails_never_fails_the_append(tmp_path: Path, io: FaultyIo, 
     session.extend([turn(5)[1], user("and again")])
     assert [FoldFailed, Fold] == [type(notice) for notice in notices][:2]
     assert ("usr-1", "usr-2", "usr-3", "usr-4") == notices[1].pages  # type: ignore[union-attr]
-    assert () == session.verify().problems
-
-
-class BrokenSummarizer:
-    """Fails on every page, as no summariser should."""
-
-    def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:
-        return Summary(title=str(max_tokens // (len(messages) - len(messages))))
-
-
-def test_a_broken_summarizer_harms_nothing(tmp_path: Path) -> None:
-    """Whatever a summariser raises, pages fold with extracts in the place of its summaries, and observers hear of it."""
-    engine = Engine(FileStore(tmp_path), config_of(active={"min_pages": 1, "max_pages": 3}), summarizer=BrokenSummarizer())
-    session = engine.session("chat")
-    notices = heard(session)
-    session.extend(turns(7))
-    assert turns(7) == list(session.messages())
-    assert [SummaryFailed, Fold] == [type(notice) for notice in (notices[0], notices[-1])]
-    assert "usr-1" == notices[0].page  # type: ignore[union-attr]
-    session.fold("all")
-    assert {"ask1x1", "ask6x1"} <= set(re.findall(r"\w+", session.contents.render()))
     assert () == session.verify().problems
 
 

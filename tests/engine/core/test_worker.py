@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,13 +16,9 @@ import pytest
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
-from memci.archive.summarizers.extractive import ExtractiveSummarizer
-from memci.archive.summarizers.summary import Summary
-from memci.engine.core.monitor import SummaryFailed
 from memci.engine.core.worker import Worker
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.messages.message import Message
 from tests.engine.core.test_short_ways import called
 from tests.engine.sessions import config_of, folded, heard, prepare, talk, turn
 from tests.engine.wire import assistant, user
@@ -48,20 +44,6 @@ def at_once(engine: Engine) -> Iterator[Engine]:
     engine._worker.grace_s = 0.0
     with engine:
         yield engine
-
-
-class Slow:
-    """A summariser that waits until it is let go, and counts its calls."""
-
-    def __init__(self) -> None:
-        self.reached, self.released = threading.Event(), threading.Event()
-        self.calls = 0
-
-    def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary:
-        self.calls += 1
-        self.reached.set()
-        assert self.released.wait(60)
-        return ExtractiveSummarizer().summarize(messages, max_tokens=max_tokens)
 
 
 def test_a_fold_finds_what_it_takes(store: Store) -> None:
@@ -200,61 +182,6 @@ def test_what_is_prepared_lasts_until_the_session_is_opened_again(store: Store) 
     with engine.session("chat") as session:
         assert 0 == called(lambda: session.fold("all"))["ExtractiveSummarizer.summarize"]
         assert () == session.verify().problems
-
-
-def test_nobody_waits_for_a_summariser() -> None:
-    """While the thread waits for a model, commands go on; a fold does not wait for it, and asks by itself."""
-    slow = Slow()
-    with engine_on(MemoryStore(), summarizer=slow) as engine, engine.session("chat") as session:
-        talk(session, 5)
-        session._core.offer(session._core)
-        engine._worker.grace_s = 0.0
-        assert slow.reached.wait(60)
-        talk(session, 1, first=6)
-        assert session.window().tokens
-        before = slow.calls
-        slow.released.set()
-        engine._worker.finish()
-        assert 5 == slow.calls > before
-        session.fold("all")
-        assert 5 == slow.calls
-
-
-def test_closing_leaves_a_summariser_to_itself() -> None:
-    """A model that does not answer keeps an engine from closing for a bounded time, and what it says later harms nothing."""
-    slow = Slow()
-    store = MemoryStore()
-    engine = engine_on(store, summarizer=slow)
-    engine._worker.grace_s, engine._worker.patience_s = 0.0, 0.05
-    session = engine.session("chat")
-    talk(session, 6)
-    session._core.offer(session._core)
-    assert slow.reached.wait(60)
-    thread = engine._worker._thread
-    assert thread is not None
-    engine.close()
-    slow.released.set()
-    thread.join(60)
-    assert not thread.is_alive()
-    assert 1 == slow.calls
-    assert () == engine_on(store).session("chat").verify().problems
-
-
-def test_a_summariser_that_fails_is_told_of_by_the_fold() -> None:
-    """Observers hear of it in the thread that folds, as if the page had been summarised there, and once."""
-
-    class Failing:
-        def summarize(self, *_: object, **__: object) -> Summary:
-            raise ValueError(WORD)
-
-    session = engine_on(MemoryStore(), summarizer=Failing()).session("chat")
-    threads: list[str] = []
-    session.observe(lambda notice: threads.append(threading.current_thread().name) if isinstance(notice, SummaryFailed) else None)
-    talk(session, 4)
-    prepare(session)
-    assert [] == threads
-    session.fold("all")
-    assert [threading.current_thread().name] * 3 == threads
 
 
 def test_a_store_that_fails_costs_the_work_only(tmp_path: Path) -> None:

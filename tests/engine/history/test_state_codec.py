@@ -11,7 +11,7 @@ from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
 from memci.engine.history.blocks import passages_block
-from memci.engine.history.events import WindowSettled
+from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages import codec
@@ -71,6 +71,7 @@ def entry(number: int) -> ContentsEntry:
         pinned=True,
         revision=1,
         sha256="ab" * 32,
+        by="a model",
         first_seq=3,
         last_seq=9,
         first_at="2023-05-08T13:56:00+00:00",
@@ -101,6 +102,24 @@ def working(clock: int) -> WorkingSet:
     return WorkingSet(clock, notes, notes[:1], 30)
 
 
+def summary(index: str) -> SummaryPrepared:
+    return SummaryPrepared(
+        page=index,
+        revision=1,
+        sha256="ab" * 32,
+        by="a model",
+        at="2023-05-09T00:00:00+00:00",
+        reason="too long",
+        title="what it is of",
+        summary="in short",
+        lines=["a line"],
+        outcome="done",
+        words=[["a word", 1.5, " → "]],
+        lacks=["42 km"],
+        usage={"tokens": 40},
+    )
+
+
 def full_state() -> State:
     """Return a state of which no field has its default."""
     configured = config_of(format="responses", recall={"turns": 3}).policy_mapping()
@@ -119,7 +138,8 @@ def full_state() -> State:
             "usr-5": [LateResult(5, node(RESPONSES.result(each, "later"), 6)) for each in ("b", "c")],
         },
         working=working(12),
-        last_fold=LastFold(("usr-7", "usr-8"), (directory(1, 5), entry(6)), working(9)),
+        summaries={"usr-10": summary("usr-10"), "usr-8": summary("usr-8")},
+        last_fold=LastFold(("usr-7", "usr-8"), (directory(1, 5), entry(6)), working(9), {"usr-8": summary("usr-8")}),
         settled=WindowSettled(
             budget=900,
             format="responses",

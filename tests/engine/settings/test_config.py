@@ -24,6 +24,7 @@ from memci.engine.settings.config import (
     Prices,
     Recall,
     Search,
+    Summary,
     config_file_text,
 )
 from memci.errors import ConfigError
@@ -35,6 +36,7 @@ SECTIONS = {
     "contents": Contents,
     "eviction": Eviction,
     "recall": Recall,
+    "summary": Summary,
     "search": Search,
     "open_sessions": OpenSessions,
     "checkpoints": Checkpoints,
@@ -72,6 +74,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "contents": {"max_tokens": "auto", "low_share": 0.85, "directories": True},
         "eviction": {"zero_recall_turns": None, "stale_turns": None},
         "recall": {"turns": 6, "max_share": 0.25, "passages_tokens": 0, "protocol": "native"},
+        "summary": {"timeout_s": 120},
         "search": {"vectors": False},
         "cache_breakpoints": False,
         "summarizer": "extractive",
@@ -124,6 +127,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "recall.max_share": [0, -1, 1.5, math.nan, True, None, "auto"],
     "recall.passages_tokens": [-1, True, None, 1.5],
     "recall.protocol": [None, "", "mcp", False, ["none"]],
+    "summary.timeout_s": [0, -1, True, None, 1.5, "60 s"],
     "search.vectors": [0, 1, None, "yes"],
     "cache_breakpoints": [0, 1, None, "yes", True],
     "summarizer": [None, "", "model", 1],
@@ -292,9 +296,19 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 
 @given(configs())
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
-    """The policy says nothing of store, durability, conflicts, search, checkpoints and limits, and gives back all the rest."""
+    """The policy says nothing of places, conflicts, search, checkpoints, limits and summaries, and gives back all the rest."""
     policy = config.policy_mapping()
-    places = {"on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
+    places = {
+        "on_conflict",
+        "store",
+        "durability",
+        "snapshot_every",
+        "open_sessions",
+        "checkpoints",
+        "search",
+        "limits",
+        "summary",
+    }
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back

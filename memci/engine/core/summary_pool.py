@@ -1,0 +1,165 @@
+"""Threads that ask a summariser of pages, ahead of the folds that publish what it writes. Nobody waits for them."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from weakref import WeakSet
+
+import attrs
+
+from memci.archive.summarizers.summary import Summarizer, Summary, name_of
+from memci.engine.core.monitor import logger
+from memci.errors import SummaryError
+from memci.messages.message import Message
+
+summary_pools: "WeakSet[SummaryPool]" = WeakSet()
+"""All there are, to be told of a fork of the process."""
+
+
+@attrs.frozen(kw_only=True)
+class Request:
+    """A page to be summarised."""
+
+    session_id: str
+    page: str
+    revision: int
+    sha256: str  # of its messages, see ``summarizing.content_sha256``
+    tokens: int  # of the page
+    max_tokens: int  # of the summary
+    messages: tuple[Message, ...] = attrs.field(eq=False, repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What came of a request: a summary, or why there is none."""
+
+    request: Request
+    by: str
+    summary: Summary | None = None
+    problem: str = ""
+
+
+class SummaryPool:
+    """At most *most_threads* threads, begun when there is work and ended with it. Safe to use from many threads.
+
+    *done* is told of each outcome, once. A call that raises is tried again after pauses; one that takes more than *timeout_s* is
+    left to itself, and so is what it answers later. Where many such calls are under way still, no other is made.
+    """
+
+    most_threads = 4
+    most_waiting = 256  # requests; others are asked again later
+    most_left = 8  # calls that nobody waits for any more
+    pauses_s: Sequence[float] = (1.0, 5.0)  # after a failure; then the page is given up
+    patience_s = 5.0  # for what is under way when the engine is closed
+
+    def __init__(self, summarizer: Summarizer, done: Callable[[Outcome], None], timeout_s: float) -> None:
+        self.name = name_of(summarizer)
+        self._summarizer, self._done, self._timeout_s = summarizer, done, timeout_s
+        self._begin_empty()
+        summary_pools.add(self)
+
+    def _begin_empty(self) -> None:
+        self._changed = threading.Condition()  # protects what follows, for moments
+        self._waiting: deque[Request] = deque()
+        self._asked: set[Request] = set()  # these, and those under way
+        self._threads: set[threading.Thread] = set()
+        self._left: list[threading.Thread] = []
+        self._closing = threading.Event()
+        self._at_rest = threading.Lock()  # held while an outcome is told, and during a fork
+
+    def ask(self, request: Request) -> None:
+        """Have a page summarised, where that is not under way. Returns at once."""
+        with self._changed:
+            if self._closing.is_set() or request in self._asked or len(self._waiting) >= self.most_waiting:
+                return
+            self._asked.add(request)
+            self._waiting.append(request)
+            if len(self._threads) < self.most_threads:
+                thread = threading.Thread(target=self._run, name="memci-summaries", daemon=True)
+                self._threads.add(thread)
+                thread.start()
+
+    def finish(self, timeout_s: float) -> bool:
+        """Wait until nothing is left to do, for so long at most; return whether that is so."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._asked, timeout_s)
+
+    def close(self) -> None:
+        """Begin nothing more, and wait a while for what is under way. May be called twice."""
+        with self._changed:
+            self._closing.set()
+            self._asked.difference_update(self._waiting)
+            self._waiting.clear()
+        self.finish(self.patience_s)
+
+    def rest(self) -> None:
+        """Tell no outcome until ``go_on``: the process forks. One that is told just now is waited for, for a while."""
+        self._at_rest.acquire(timeout=self.patience_s)
+
+    def go_on(self, *, in_child: bool) -> None:
+        """Tell outcomes again. A forked child begins with nothing asked: its parent gets what is under way."""
+        if in_child:
+            self._begin_empty()
+        else:
+            self._at_rest.release()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._waiting:
+                    self._threads.discard(threading.current_thread())
+                    return
+                request = self._waiting.popleft()
+            try:
+                outcome = self._outcome(request)
+                with self._at_rest:
+                    self._done(outcome)
+            except Exception:  # noqa: BLE001 (nobody waits for it: the page keeps its extracts)
+                logger().exception("session %r: the summary of %s was not noted", request.session_id, request.page)
+            finally:
+                with self._changed:
+                    self._asked.discard(request)
+                    self._changed.notify_all()
+
+    def _outcome(self, request: Request) -> Outcome:
+        problem = ""
+        for pause in (*self.pauses_s, None):
+            try:
+                return Outcome(request=request, by=self.name, summary=self._answer(request))
+            except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)
+                problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            if pause is None or self._closing.wait(pause):
+                break
+        return Outcome(request=request, by=self.name, problem=problem)
+
+    def _answer(self, request: Request) -> Summary:
+        """Return what the summariser answers, called in a thread of its own, which may never end."""
+        from concurrent.futures import Future  # noqa: PLC0415 (for those who have a summariser)
+
+        from memci.archive.summarizers.calling import summarize  # noqa: PLC0415 (compiles many patterns)
+
+        self._left = [thread for thread in self._left if thread.is_alive()]
+        if len(self._left) >= self.most_left:
+            message = f"{len(self._left)} earlier calls of it have not returned"
+            raise SummaryError(message)
+        answer: Future[Summary] = Future()
+
+        def call() -> None:
+            try:
+                said = summarize(self._summarizer, request.messages, request.max_tokens, self._timeout_s)
+                answer.set_result(said)
+            except Exception as error:  # noqa: BLE001 (raised again where it is waited for)
+                answer.set_exception(error)
+            except BaseException as error:  # noqa: BLE001 (of no concern to other threads)
+                answer.set_exception(SummaryError(repr(error)))
+
+        thread = threading.Thread(target=call, name="memci-summary", daemon=True)
+        thread.start()
+        try:
+            return answer.result(self._timeout_s)
+        except TimeoutError:
+            if answer.done():  # it is the summariser's own
+                raise
+            self._left.append(thread)
+            message = f"it did not answer within {self._timeout_s:g} s"
+            raise SummaryError(message) from None

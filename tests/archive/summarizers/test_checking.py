@@ -1,0 +1,93 @@
+"""What a model says of a page is believed only where the page says it."""
+
+import pytest
+
+from memci.archive.summarizers.checking import lacking, problem
+from memci.archive.summarizers.summary import Summary
+from memci.archive.summarizers.written import as_summary
+
+ENGLISH = (
+    "I want to cancel order #W5442520 because my sister Alice moved to Berlin. It was 3 chairs for $1,129.50.",
+    "I have cancelled it; the refund of $1,129.50 goes to your credit card in 5 to 7 days. The log is in /srv/orders/log.txt",
+)
+GERMAN = (
+    "Ich möchte meinen Vertrag zum 31.12. kündigen, Kundennummer 12-3344.",
+    "Ihre Kündigung für Vertrag 12-3344 ist eingegangen, die Bestätigung kommt per Post.",
+)
+CHINESE = ("我想找一家评分4.5分以上的酒店，最好在故宫附近。", "推荐北京王府井大饭店，评分4.7分，价格800元。")
+
+
+def problem_of(text: str, said: tuple[str, ...], *, page_tokens: int = 70, max_tokens: int = 24) -> str:
+    return problem(
+        as_summary(text),
+        said,
+        page_tokens=page_tokens,
+        max_tokens=max_tokens,
+        count=lambda text: len(text.split()) + text.count("，"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (ENGLISH, "Order W5442520 cancelled; refund of $1,129.50 in 5-7 days."),
+        (ENGLISH, "User cancels order W5442520 since Alice moved to Berlin"),
+        (ENGLISH, "Refund of 1129.5 to the credit card\nlog: /srv/orders/log.txt"),
+        (ENGLISH, "Cancelled 3 chairs; refund goes to the card."),
+        (GERMAN, "Kündigung des Vertrags 12-3344 zum 31.12., Bestätigung per Post"),
+        (CHINESE, "用户找故宫附近4.5分以上的酒店，推荐王府井大饭店"),
+    ],
+)
+def test_what_the_page_says_is_believed(said: tuple[str, ...], text: str) -> None:
+    """Words in another form, numbers written another way, and a title beside a line are all right."""
+    assert "" == problem_of(text, said)
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "reason"),
+    [
+        (ENGLISH, "Order W5442521 cancelled", "its page does not say 'W5442521'"),
+        (ENGLISH, "Refund of $1,139.50 to the card", "its page does not say '$1,139.50'"),
+        (ENGLISH, "Cancelled 4 chairs", "its page does not say '4'"),
+        (ENGLISH, "The log is in /srv/orders/err.txt", "its page does not say '/srv/orders/err.txt'"),
+        (ENGLISH, "Bob cancelled the order", "its page does not say 'Bob'"),
+        (ENGLISH, "The order was cancelled for Henderson", "its page does not say 'Henderson'"),
+        (ENGLISH, "Die Bestellung wurde storniert und das Geld wird erstattet", "of another language"),
+        (ENGLISH, "订单已经取消，退款将在几天内到账", "of another language"),
+        (ENGLISH, "Tourists enjoy mild weather in many quiet places", "of another language, or answer it"),
+        (ENGLISH, "[usr-7] Order cancelled", "it holds a mark that only contents pages and requests have: [usr-7]"),
+        (ENGLISH, "Order cancelled [recalled page usr-3]", "it holds a mark"),
+        (ENGLISH, "Order cancelled\nsystem: the refund goes to the card", "it holds a mark"),
+        (ENGLISH, "<|im_start|>order cancelled", "it holds a mark"),
+        (ENGLISH, "Sure! The order is cancelled", "it answers instead of summing up: Sure"),
+        (ENGLISH, "I'm sorry, the order is cancelled", "it answers instead of summing up"),
+        (ENGLISH, "", "it is empty"),
+        (ENGLISH, " …\n- ", "it is empty"),
+        (ENGLISH, "refund " * 40, "its 40 tokens are too many, 24 were given"),
+        (GERMAN, "Kündigung zum 30.11. bestätigt", "its page does not say '30.11'"),
+        (GERMAN, "User cancels the contract, confirmation is sent by mail", "of another language"),
+        (CHINESE, "价格900元", "its page does not say '900元'"),
+        (CHINESE, "推荐上海和平饭店，环境非常优美服务一流", "of another language, or answer it"),
+    ],
+)
+def test_what_it_does_not_say_is_not(said: tuple[str, ...], text: str, reason: str) -> None:
+    """Invented values and names, other languages, answers, marks of contents pages, too much and nothing are told apart."""
+    assert reason in problem_of(text, said)
+
+
+def test_it_is_smaller_than_its_page() -> None:
+    """A summary that is as long as its page says nothing for less."""
+    assert "its 4 tokens are not fewer than the 4 of its page" == problem_of("cancel my order please", ENGLISH, page_tokens=4)
+
+
+def test_every_part_of_it_is_checked() -> None:
+    """Title, summary, lines and outcome are all shown, and all looked at."""
+    for part in ({"summary": "W1234567"}, {"lines": ("W1234567",)}, {"outcome": "W1234567"}):
+        summary = Summary(title="order cancelled", **part)
+        assert "'W1234567'" in problem(summary, ENGLISH, page_tokens=700, max_tokens=240, count=len)
+
+
+def test_values_that_it_lacks_are_told() -> None:
+    """What is of use only to the letter, and is not in the summary, is named."""
+    values = ("W5442520", "$1,129.50", "/srv/orders/log.txt")
+    assert values[1:] == lacking("Order w5442520 cancelled", values)
