@@ -126,10 +126,10 @@ class Endpoint(AbstractContextManager["Endpoint"]):
             case bytes():
                 problem = f"its answer has more than {_MOST_BYTES} bytes: lower max_completion_tokens, or ask again"
             case {"choices": [{"message": {} as message, **choice}, *_]}:
-                usage = value.get("usage")
-                tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+                said = value.get("usage")
+                usage = {name: each for name, each in said.items() if type(each) is int} if isinstance(said, dict) else {}
                 reason = str(choice.get("finish_reason") or "stop")
-                return Reply(message=message, finish_reason=reason, prompt_tokens=tokens if type(tokens) is int else None)
+                return Reply(message=message, finish_reason=reason, prompt_tokens=usage.get("prompt_tokens"), usage=usage)
             case {"error": error} if error:
                 problem = f"it reports an error: {self._quoted(error)}"
             case _:

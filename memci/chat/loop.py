@@ -26,12 +26,13 @@ class Reply:
     """The assistant message with which a model answered a call, as it came.
 
     It ended for the *finish_reason*, in the provider's words: ``stop``, ``tool_calls``, ``length`` or ``content_filter``. The
-    *prompt_tokens* are what the provider counted for the window.
+    *prompt_tokens* are what the provider counted for the window, *usage* all that it counted, whole numbers by its names.
     """
 
     message: Mapping[str, Any]
     finish_reason: str = "stop"
     prompt_tokens: int | None = None
+    usage: Mapping[str, int] = attrs.field(factory=dict)
 
 
 class Model(Protocol):

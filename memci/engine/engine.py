@@ -13,7 +13,7 @@ import attrs
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
-from memci.archive.summarizers.summary import Summarizer
+from memci.archive.summarizers.summary import EXTRACTIVE, Summarizer
 from memci.engine.commands import preparing, summarizing
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
@@ -96,11 +96,14 @@ class Engine(AbstractContextManager["Engine"]):
         self._store = chosen
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
-        self._pool: SummaryPool | None = None
-        if summarizer is not None:
-            if not callable(getattr(summarizer, "summarize", None)):
-                raise ArgumentError(argument="summarizer", value=summarizer, wanted="an object with a method summarize")
-            self._pool = SummaryPool(summarizer, self._note, self._config.summary.timeout_s)
+        if summarizer is not None and not callable(getattr(summarizer, "summarize", None)):
+            raise ArgumentError(argument="summarizer", value=summarizer, wanted="an object with a method summarize")
+        if summarizer is None and self._config.summarizer != EXTRACTIVE and not read_only:
+            from memci.archive.summarizers.named import make_summarizer  # noqa: PLC0415 (for those who name one)
+
+            summarizer = make_summarizer(self._config.summarizer)
+        timeout_s = self._config.summary.timeout_s
+        self._pool = None if summarizer is None or read_only else SummaryPool(summarizer, self._note, timeout_s)
         if not callable(clock):
             raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
@@ -252,7 +255,7 @@ class Engine(AbstractContextManager["Engine"]):
             store=opened,
             reopen=open_stored,
             counter=self._counter,
-            pool=None if self._read_only else self._pool,
+            pool=self._pool,
             instructions=_instructions(self._config.recall.protocol),
             offer=self._worker.offer,
             forget_erased=forget_erased,

@@ -1,6 +1,6 @@
 """What a summariser makes of a page."""
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -11,6 +11,7 @@ Word: TypeAlias = tuple[str, float, str]
 """What a row of the contents page may show of a page: a word or a literal value, whole; how much it tells (1: a rare word); and
 what leads to it from the word before, as in the source where both are neighbours there."""
 
+EXTRACTIVE = "extractive"  # the name of what needs no model
 PASSAGE, OTHERS = ", ", " → "  # leads of words that begin another message, and what others than the user say
 
 
@@ -32,6 +33,8 @@ class Summary:
     entities: tuple[str, ...] = ()  # literal values (paths, URLs, numbers with units, names in quotes), whole
     state_changes: tuple[str, ...] = ()  # what it changed outside the conversation, as the tool calls tell it
     importance: float = 0.0  # 0 to 1: how much it holds that cannot be said again
+    # Of the requests for it, as far as it is known: ``prompt_tokens``, ``completion_tokens``, ``price``.
+    usage: Mapping[str, float] = attrs.field(factory=dict)
 
 
 class Summarizer(Protocol):

@@ -123,7 +123,7 @@ def make_entry(core: Core, page: Page, room: int) -> ContentsEntry:
         summary = attrs.evolve(summary, title=name, words=((name, NAME_WORTH, ""), *summary.words))
     entry = ContentsEntry(
         index=page.index,
-        **{name: getattr(summary, name) for name in attrs.fields_dict(Summary)},
+        **{name: getattr(summary, name) for name in attrs.fields_dict(Summary) if name != "usage"},
         entries=len(page),
         tokens=page.tokens,
         turn=page.turn,

@@ -130,6 +130,7 @@ def _believed(event: SummaryPrepared, summary: Summary, request: Request) -> Sum
         outcome=summary.outcome,
         lines=list(summary.lines),
         words=[list(word) for word in summary.words],
+        usage=dict(summary.usage),
         lacks=list(lacking(written(summary), extracts.entities)),
     )
 

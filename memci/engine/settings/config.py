@@ -18,15 +18,8 @@ from memci.engine.settings import config_file
 from memci.errors import ConfigError, shown
 
 _PLACE_KEYS = (
-    "on_conflict",
-    "store",
-    "durability",
-    "snapshot_every",
-    "open_sessions",
-    "checkpoints",
-    "search",
-    "limits",
-    "summary",
+    *("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"),
+    *("summarizer", "summary"),
 )
 
 MOST: Final = 10**12  # the largest number that is taken: more than anybody has, small enough for every reader of JSON
@@ -124,6 +117,13 @@ def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> No
         message = f"{'is empty' if isinstance(value, str) else f'is a {type(value).__name__}'}: give {allowed}"
         raise ConfigError(message, path=path)
     raise refusal(path, value, allowed, _matches(value, named) if isinstance(value, str) else ())
+
+
+def _check_summarizer(_instance: object, _field: "attrs.Attribute[Any]", value: object) -> None:
+    is_name = isinstance(value, str) and value.strip()
+    if not (is_name or (isinstance(value, Mapping) and value and all(isinstance(key, str) for key in value))):
+        allowed = "a name such as extractive, keys such as model and base_url, or command with a list"
+        raise refusal(path="summarizer", value=value, allowed=allowed)
 
 
 @attrs.frozen(kw_only=True)
@@ -276,8 +276,10 @@ class Config:
     cache_breakpoints: bool = setting(
         default=False, comment="of Anthropic's prompt cache, at the ends of segments; the other formats have none"
     )
-    summarizer: Literal["extractive"] = setting(
-        "extractive", "what writes the entries of the contents page; extractive needs no model"
+    summarizer: str | Mapping[str, Any] = attrs.field(
+        default="extractive",
+        metadata={"comment": "what writes the entries: extractive, another's name, {model: …, base_url: …} or {command: […]}"},
+        validator=_check_summarizer,
     )
     on_conflict: Literal["raise", "retry"] = setting(
         "raise", "when somebody else wrote first: raise, or retry on what is there now"

@@ -130,7 +130,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "summary.timeout_s": [0, -1, True, None, 1.5, "60 s"],
     "search.vectors": [0, 1, None, "yes"],
     "cache_breakpoints": [0, 1, None, "yes", True],
-    "summarizer": [None, "", "model", 1],
+    "summarizer": [None, "", " ", 1, [], {}, {1: 2}, ["extractive"]],
     "store": [None, "", 1],
     "on_conflict": [None, "", "refresh", True],
     "durability": [None, "", "none", True],

@@ -1,0 +1,83 @@
+"""Summaries by an external program: what it is told, what of its output is read, and how it ends."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memci.archive.summarizers.calling import summarize
+from memci.archive.summarizers.command import CommandSummarizer
+from memci.archive.summarizers.summary import Summary
+from memci.errors import ArgumentError, SummaryError
+from memci.messages.formats import format as formats
+
+PAGE = [
+    formats.get("openai").facts(value)
+    for value in ({"role": "user", "content": "\ud800 hi"}, {"role": "assistant", "content": "hello"})
+]
+SECONDS = 60
+
+
+def said(code: str, timeout_s: float = SECONDS) -> Summary:
+    return summarize(CommandSummarizer([sys.executable, "-c", code], timeout_s=timeout_s), PAGE, 24, SECONDS)
+
+
+def test_it_is_told_of_the_page() -> None:
+    """It reads the messages as they came in, and the room that there is; text that it writes has its title in the first line."""
+    code = (
+        "import json,sys; v=json.load(sys.stdin); print(len(v['messages']), v['messages'][1]['content']); print(v['max_tokens'])"
+    )
+    assert ("2 hello", ("24",)) == (said(code).title, said(code).lines)
+
+
+def test_json_may_say_more() -> None:
+    """An object has title, lines and what it cost; what it says wrong is passed over."""
+    summary = said("""print('{"title": "a", "lines": ["b", 3], "usage": {"price": 0.5}, "other": 1}')""")
+    assert ("a", ("b", "3"), {"price": 0.5}) == (summary.title, summary.lines, summary.usage)
+    assert ("", ()) == (said('print(\'{"title": null, "lines": "b", "usage": 3}\')').title, said("print('{\"lines\": 7}')").lines)
+    assert "text" == said("print('\"text\"')").title
+
+
+def test_one_that_fails_says_why() -> None:
+    """The end of what it wrote to standard error is told; a program that is not there, too."""
+    with pytest.raises(SummaryError, match="ended with 3: no model"):
+        said("import sys; print('no model', file=sys.stderr); sys.exit(3)")
+    with pytest.raises(SummaryError, match="cannot be run"):
+        summarize(CommandSummarizer(["/no/such/program"]), PAGE, 24, SECONDS)
+
+
+def test_one_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
+    """Nothing of it is left, whatever it began."""
+    note = tmp_path / "child"
+    code = (
+        "import subprocess,sys,time; "
+        "child=subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
+        f"open({str(note)!r},'w').write(str(child.pid)); "
+        "time.sleep(600)"
+    )
+    with pytest.raises(SummaryError, match="was not done within"):
+        said(code, 3.0)
+    child = int(note.read_text())
+    until = time.monotonic() + SECONDS
+    while alive(child) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not alive(child)
+
+
+def alive(process: int) -> bool:
+    """Return whether a process runs: one that nobody waited for does not."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")
+    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+@pytest.mark.parametrize("command", ["python", [], [3], [""], None])
+def test_no_command_is_refused(command: object) -> None:
+    """A program and its arguments are a list of texts."""
+    with pytest.raises(ArgumentError):
+        CommandSummarizer(command)  # type: ignore[arg-type]
