@@ -278,9 +278,3 @@ def _weights(roles: frozenset[str] | None) -> str:
     if roles is None or roles > {"user"}:
         return "2.0, 1.0, 1.0"  # the user's words count twice
     return "1.0, 0.1, 0.0" if "user" in roles else "-1.0, 1.0, 0.0"  # the words of the time little; a page holds the user's too
-
-
-def _limited(page: str, left: Sequence[int]) -> str:
-    """Return the lines of a page's text with only its first and some others; the rest is empty."""
-    kept = {0, *left}
-    return "\n".join(line if number in kept else " " for number, line in enumerate(page.split("\n")))
