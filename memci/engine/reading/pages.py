@@ -261,7 +261,7 @@ def _parse(core: Core, value: Mapping[str, Any]) -> Page:
             if call_id in page.open_calls:
                 page.answer(call_id)
         del node.tokens, node.stub_tokens
-        node.sizes = partial(_sizes, core, f"{page.index}/{position}")
+        node.count = partial(_sizes, core, f"{page.index}/{position}")
     del page.tokens
     return page
 
