@@ -3,17 +3,14 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from threading import RLock
-from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive import refusal
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, Snapshots
 from memci.archive.stores.names import check_identifier, check_key, check_page_name
+from memci.archive.stores.opened_session import OpenedSession
 from memci.archive.stores.record_codec import check_commit, check_redaction, redacted_meanwhile, superfluous
-
-if TYPE_CHECKING:
-    from memci.archive.catalogue.page_index import PageIndex
 
 
 @attrs.define(eq=False)
@@ -117,10 +114,11 @@ class _Blobs(_View):
                 del known[name]
 
 
-class MemorySession:
+class MemorySession(OpenedSession):
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
     def __init__(self, store: "MemoryStore", key: tuple[str, str], *, read_only: bool) -> None:
+        super().__init__(key[1], read_only=read_only)
         self.lock = store.lock
         self.journal: Journal = _Journal(self)
         self.pages: Pages = _Pages(self)
@@ -129,53 +127,35 @@ class MemorySession:
         self.durability = store.durability
         self._sessions = store.sessions_by_key
         self._key = key
-        self._read_only = read_only
         self._stored: _Stored | None = None
-        self._is_closed = False
-        self._index: PageIndex | None = None
+
+    def check_open(self) -> None:
+        """Refuse a deleted session, too."""
+        self.look()
 
     def look(self) -> _Stored:
         """Return what is stored, something empty before the session began."""
         if self._is_closed:
-            raise refusal.closed(self._key[1])
+            raise refusal.closed(self.session_id)
         if self._stored is None:
             self._stored = self._sessions.get(self._key)
         if self._stored is not None and self._stored.is_deleted:
-            raise refusal.deleted(self._key[1])
+            raise refusal.deleted(self.session_id)
         return self._stored or _Stored()
 
     def begin(self) -> _Stored:
         """Return what is stored, to be changed; the session begins if need be."""
         with self.lock:
             stored = self.look()
-            if self._read_only:
-                raise refusal.read_only(self._key[1])
+            if self.read_only:
+                raise refusal.read_only(self.session_id)
             self._stored = self._sessions[self._key] = stored
         return stored
 
-    @property
-    def index(self) -> "PageIndex":
-        """Page facts and search, in memory; empty after each opening of the session."""
-        self.look()
-        if self._index is None:
-            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
-
-            self._index = PageIndex(None)
-        return self._index
-
-    def indexed_seq(self) -> int:
-        """Return 0: the index begins empty."""
-        return 0
-
-    def rest(self) -> None:
-        """Do nothing: there are no files."""
-
     def close(self) -> None:
         """Let go of the session, which stays in the store. May be called twice."""
-        if self._index is not None:
-            self._index.close()
-        self._index = self._stored = None
-        self._is_closed = True
+        super().close()
+        self._stored = None
 
 
 class MemoryStore:
