@@ -31,6 +31,7 @@ from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, turn
 from tests.engine.wire import Value, system, user
 from tests.faulty_io import FaultyIo
+from tests.together import in_threads
 
 if TYPE_CHECKING:
     from memci.engine.core.monitor import Notice
@@ -421,11 +422,7 @@ def test_an_engine_outlives_its_loop() -> None:
             await session.append(user(text))
 
     asyncio.run(write("first"))
-    threads = [threading.Thread(target=lambda: asyncio.run(write("more"))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda text: asyncio.run(write(text)), ["more"] * 3)
 
     async def read() -> list[Value]:
         async with engine, engine.session("chat") as session:

@@ -15,6 +15,7 @@ from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, heard, talk, turn
 from tests.engine.wire import assistant, user
 from tests.faulty_io import FaultyIo
+from tests.together import in_threads
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -267,22 +268,13 @@ def test_threads_open_and_close_the_same_session(store: Store) -> None:
     """Eight threads that open, write to and close one session, in one engine, share one state at a time and lose nothing."""
     counted = CountingStore(store)
     engine = engine_on(counted)
-    failures: list[BaseException] = []
 
     def work(thread: int) -> None:
-        try:
-            for number in range(25):
-                with engine.session("chat") as session:
-                    session.append(user(f"{thread}:{number}"))
-        except BaseException as error:  # noqa: BLE001 (told by the main thread)
-            failures.append(error)
+        for number in range(25):
+            with engine.session("chat") as session:
+                session.append(user(f"{thread}:{number}"))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [] == failures
+    in_threads(work, range(8))
     assert 0 == counted.opened
     with engine.session("chat") as session:
         said = [value["content"] for value in session.messages()]
