@@ -1,10 +1,13 @@
-"""Work that tests let run at once with other work: in threads, and in forks."""
+"""Work that tests let run at once with other work: in threads, in forks, and in event loops."""
 
+import asyncio
+import functools
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+_Arguments = ParamSpec("_Arguments")
 _Given = TypeVar("_Given")
 
 
@@ -35,3 +38,13 @@ def ended(child: int) -> int:
 def in_child(work: Callable[[], object]) -> int:
     """Work in a fork, and return 0 where it came to its end."""
     return ended(started_child(work))
+
+
+def in_loop(test: Callable[_Arguments, Coroutine[Any, Any, None]]) -> Callable[_Arguments, None]:
+    """Run a test in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(*positional: _Arguments.args, **named: _Arguments.kwargs) -> None:
+        asyncio.run(test(*positional, **named))
+
+    return run
