@@ -143,7 +143,6 @@ class PageSearch:
         return found
 
     def _entries(self, places: Sequence[int]) -> dict[int, list[Entry]]:
-        """Return the entries of pages, by place."""
         stored = [place for place in places if place not in self._extra]
         found = {place: unpacked(entries)[1] for place, entries in self._db.chosen(_ENTRIES, stored)}
         if len(found) < len(stored):

@@ -284,7 +284,6 @@ class _Line:
 
     @property
     def dates(self) -> str:
-        """The days on which its pages were said."""
         return dates(*self.times)
 
     def text(self, said: str) -> str:
