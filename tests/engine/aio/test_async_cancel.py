@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.aio.engine import AsyncEngine, AsyncSession
+from memci.engine.aio.engine import AsyncEngine
 from memci.engine.engine import Engine
 from memci.errors import SessionClosedError, UnavailableError
+from tests.engine.aio.test_async import said
 from tests.engine.counting_store import CountingStore, Hold
 from tests.engine.sessions import config_of, turn
 from tests.engine.wire import Value, user
@@ -75,10 +76,6 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-async def said(session: AsyncSession) -> list[Value]:
-    return [message async for message in session.messages()]
 
 
 def stored(store: FileStore | MemoryStore) -> list[Value]:

@@ -23,7 +23,7 @@ from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.messages.message import Message
 from tests.engine.core.test_short_ways import called
-from tests.engine.sessions import config_of, folded, heard, prepare, talk, turn
+from tests.engine.sessions import config_of, finish, folded, heard, prepare, talk, turn
 from tests.engine.wire import assistant, user
 from tests.faulty_io import FaultyIo
 from tests.together import in_child, in_threads
@@ -125,7 +125,7 @@ def test_turns_alone_let_pages_be_prepared(store: Store) -> None:
 
     for number in range(1, 80):
         found = called(lambda number=number: say(number))  # type: ignore[misc]
-        engine._worker.finish()
+        finish(engine._worker)
         calls = {name: count + found[name] for name, count in calls.items()}
     assert 3 < len(folded(notices))
     assert 0 == calls["ExtractiveSummarizer.summarize"] < calls["_archived"]
@@ -214,7 +214,7 @@ def test_nobody_waits_for_a_summariser() -> None:
         assert session.window().tokens
         before = slow.calls
         slow.released.set()
-        engine._worker.finish()
+        finish(engine._worker)
         assert 5 == slow.calls > before
         session.fold("all")
         assert 5 == slow.calls
@@ -385,9 +385,9 @@ def test_a_step_that_raises_is_logged_and_the_next_is_taken(caplog: pytest.LogCa
 
     worker = Worker(step)
     worker.offer(session._core)
-    worker.finish()
+    finish(worker)
     assert WORD in caplog.text
     worker.offer(session._core)
-    worker.finish()
+    finish(worker)
     assert done.is_set()
     worker.close()
