@@ -62,9 +62,7 @@ class Run:
 class MessageList(Run):
     """A doubly linked list of messages. Linking and unlinking are O(1), whatever the length of list or run."""
 
-    def __iter__(self) -> Iterator[MessageNode]:
-        """Yield the nodes, as ``nodes`` does."""
-        return self.nodes()
+    __iter__ = Run.nodes
 
     def link(self, run: Run, *, after: MessageNode | None) -> None:
         """Link a run of nodes after *after*, or at the head when it is ``None``."""

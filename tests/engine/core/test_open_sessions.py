@@ -168,7 +168,7 @@ def test_a_deleted_session_is_not_kept(store: Store) -> None:
         assert [] == list(session.messages())
         talk(session, 1)
     engine.delete("chat")
-    assert 0 == len(engine._open.kept) == engine._open.kept.total_bytes
+    assert 0 == len(engine._open.kept._states) == engine._open.kept.total_bytes
     assert [] == list(engine.session("chat").messages())
 
 
@@ -183,7 +183,7 @@ def test_a_session_whose_store_failed_is_loaded_again(tmp_path: Path) -> None:
         session.append(user("lost"))
     io.mend()
     session.close()
-    assert 0 == len(engine._open.kept)
+    assert 0 == len(engine._open.kept._states)
     with engine.session("chat") as again:
         assert [*turn(1), *turn(2)] == list(again.messages())
         again.append(user("safe"))
@@ -208,7 +208,7 @@ def test_an_unused_session_is_not_kept(store: Store) -> None:
     """A session without events is not worth the room."""
     engine = engine_on(store)
     engine.session("chat").close()
-    assert 0 == len(engine._open.kept)
+    assert 0 == len(engine._open.kept._states)
 
 
 def test_the_one_that_was_closed_first_leaves_first(store: Store) -> None:
@@ -219,7 +219,7 @@ def test_the_one_that_was_closed_first_leaves_first(store: Store) -> None:
     for session_id in ids:
         with engine.session(session_id) as session:
             session.append(user(f"I am {session_id}"))
-    assert 4 == len(engine._open.kept)
+    assert 4 == len(engine._open.kept._states)
     engine.session("b").close()  # b is the newest now
     with engine.session("f") as session:
         session.append(user("I am f"))
@@ -235,7 +235,7 @@ def test_a_session_above_the_bound_is_not_kept(store: Store, max_bytes: int) -> 
     engine = engine_on(store, max_bytes)
     with engine.session("large") as session:
         session.append(user("word " * 20_000))
-    assert 0 == len(engine._open.kept) == engine._open.kept.total_bytes
+    assert 0 == len(engine._open.kept._states) == engine._open.kept.total_bytes
     assert 1 == len(list(engine.session("large").messages()))
 
 
@@ -248,7 +248,7 @@ def test_ten_thousand_sessions_take_no_more_than_the_bound() -> None:
             session.append(user("hello"))
     kept = engine._open.kept
     assert 0 < kept.total_bytes <= 1_000_000
-    assert 40 <= len(kept) <= 60
+    assert 40 <= len(kept._states) <= 60
     assert (0, 0, 0, set()) == (store.opened, len(engine._open._cores), len(engine._open._gates), engine._sessions)
 
 
@@ -261,7 +261,7 @@ def test_closing_the_engine_forgets_them(store: Store) -> None:
             talk(opened, 1)
     engine.close()
     session.close()
-    assert 0 == len(engine._open.kept)
+    assert 0 == len(engine._open.kept._states)
 
 
 def test_threads_open_and_close_the_same_session(store: Store) -> None:
