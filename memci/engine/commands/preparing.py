@@ -76,11 +76,7 @@ def next_step(core: Core) -> Callable[[], object] | None:
         page, room = found
         return partial(_prepare, core, page.copy(), room)
     is_done = core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up())
-    return _pass if is_done else None
-
-
-def _pass() -> None:
-    """Do nothing: the step was done with the lock."""
+    return (lambda: None) if is_done else None  # what was done needed the lock
 
 
 def _prepare(core: Core, page: Page, room: int) -> None:
