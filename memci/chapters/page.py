@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -27,20 +28,12 @@ class MessageNode:
 
 
 class StoredNode(MessageNode):
-    """A message of a page that was read back: its sizes are counted when somebody asks for one of them.
+    """A message of a page that was read back: its sizes are counted when somebody first asks for one of them."""
 
-    Until then its slots for them have no value, which is what Python asks ``__getattr__`` for.
-    """
-
-    __slots__ = ("sizes",)
-    sizes: Callable[[Message], tuple[int, int]]  # tokens and stub tokens
-
-    def __getattr__(self, name: str) -> int:
-        """Count."""
-        if name not in ("tokens", "stub_tokens"):
-            raise AttributeError(name)
-        self.tokens, self.stub_tokens = self.sizes(self.message)
-        return self.tokens if name == "tokens" else self.stub_tokens
+    count: Callable[[Message], tuple[int, int]]  # gives both
+    sizes: Any = cached_property(lambda node: node.count(node.message))
+    tokens: Any = cached_property(lambda node: node.sizes[0])
+    stub_tokens: Any = cached_property(lambda node: node.sizes[1])
 
 
 @attrs.define(eq=False)
@@ -69,9 +62,7 @@ class Run:
 class MessageList(Run):
     """A doubly linked list of messages. Linking and unlinking are O(1), whatever the length of list or run."""
 
-    def __iter__(self) -> Iterator[MessageNode]:
-        """Yield the nodes, as ``nodes`` does."""
-        return self.nodes()
+    __iter__ = Run.nodes
 
     def link(self, run: Run, *, after: MessageNode | None) -> None:
         """Link a run of nodes after *after*, or at the head when it is ``None``."""
@@ -187,6 +178,7 @@ class Page(Run):
 
     def add(self, node: MessageNode, *, after: MessageNode | None = None) -> int:
         """Add a node after *after*, or at the end, and return its position. O(1) at the end."""
+        self.tokens += node.tokens  # first: a stored page adds up those that are there
         before = after or self.tail
         position = self.length + 1 if before is self.tail else self.position_after(before)
         if self.chapter is not None:
@@ -200,7 +192,6 @@ class Page(Run):
         if before is self.tail:
             self.tail = node
         self.length += 1
-        self.tokens += node.tokens
         self._open(node)
         return position
 
@@ -269,13 +260,13 @@ class Page(Run):
             raise ValueError(message)
         kept, dropped = nodes[: position - 1], nodes[position - 1 :]
         run = Run(head=dropped[0], tail=self.tail, length=len(dropped), tokens=sum(node.tokens for node in dropped))
+        self.tokens -= run.tokens  # first, as above
         if self.chapter is not None:
             self.chapter.message_list.unlink(run)
         elif kept:
             kept[-1].next = None
         self.head, self.tail = (kept[0], kept[-1]) if kept else (None, None)
         self.length -= run.length
-        self.tokens -= run.tokens
         self.open_calls = {}
         for node in kept:
             for answered in node.message.answers:
@@ -305,16 +296,9 @@ class Page(Run):
 
 
 class StoredPage(Page):
-    """A page that was read back; the sum of its tokens is worked out when somebody asks for it."""
+    """A page that was read back; the sum of its tokens is worked out when somebody first asks for it."""
 
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> int:
-        """Sum up what its messages take."""
-        if name != "tokens":
-            raise AttributeError(name)
-        self.tokens = sum(node.tokens for node in self.nodes())
-        return self.tokens
+    tokens: Any = cached_property(lambda page: sum(node.tokens for node in page.nodes()))
 
 
 class Chapter:

@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 
-from memci.archive.summarizers.model import ModelSummarizer, Prompt
+from memci.archive.summarizers.external.answer import as_summary
+from memci.archive.summarizers.external.model import ModelSummarizer, Prompt
 from memci.archive.summarizers.summary import Summary
-from memci.archive.summarizers.written import as_summary
 from memci.chat.endpoint import Endpoint
 from memci.errors import ConfigError, SummaryError
 

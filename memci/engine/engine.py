@@ -99,7 +99,7 @@ class Engine(AbstractContextManager["Engine"]):
         if summarizer is not None and not callable(getattr(summarizer, "summarize", None)):
             raise ArgumentError(argument="summarizer", value=summarizer, wanted="an object with a method summarize")
         if summarizer is None and self._config.summarizer != EXTRACTIVE and not read_only:
-            from memci.archive.summarizers.named import make_summarizer  # noqa: PLC0415 (for those who name one)
+            from memci.archive.summarizers.external.named import make_summarizer  # noqa: PLC0415 (for those who name one)
 
             summarizer = make_summarizer(self._config.summarizer)
         timeout_s = self._config.summary.timeout_s

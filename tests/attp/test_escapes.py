@@ -10,6 +10,7 @@ import pytest
 from memci.attp.sandbox import Limits, Sandbox
 from memci.errors import LimitExceededError, SandboxError
 from tests.attp.escapes import ESCAPES
+from tests.attp.test_sandbox_processes import workers
 
 LIMITS = Limits(time_s=0.2, memory_bytes=16 * 1024 * 1024)
 MIB = 1024 * 1024
@@ -91,9 +92,3 @@ def test_the_workers_end_with_the_sandbox(sandbox: Sandbox) -> None:
     sandbox.close()
     gc.collect()
     assert before == (open_files(), workers())
-
-
-def workers() -> set[int]:
-    """Return the ids of this process's children."""
-    lists = [(task / "children").read_text().split() for task in Path("/proc/self/task").iterdir()]
-    return {int(child) for children in lists for child in children}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memci.attp.sandbox import Limits, Outcome, Sandbox
 from memci.errors import LimitExceededError, SandboxError
+from tests.together import in_threads
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -327,11 +328,7 @@ def test_many_threads_share_the_workers(sandbox: Sandbox) -> None:
     def one(number: int) -> None:
         found[number] = run(sandbox, f"__result__ = add({number}, {number})")
 
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(one, range(16))
     assert {number: 2 * number for number in range(16)} == found
 
 

@@ -5,6 +5,8 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,30 +42,32 @@ def python(script: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_worker_that_is_killed_fails_its_call_alone(sandbox: Sandbox) -> None:
-    """When a worker is killed, the call that it ran fails as such; a call beside it, and the next one, do not notice."""
-    others = workers()
+@contextmanager
+def held(sandbox: Sandbox) -> Iterator[None]:
+    """Hold a call in another thread while the block runs; afterwards it gives its result."""
     inside, leave = threading.Event(), threading.Event()
-    values: list[object] = []
 
     def hold() -> str:
         inside.set()
         leave.wait(10)
         return "held"
 
-    def kill() -> None:
-        os.kill((workers() - others).pop(), signal.SIGKILL)
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(sandbox.run, "__result__ = hold()", {"hold": hold})
+        inside.wait(10)
+        yield
+        leave.set()
+        assert "held" == call.result().value
 
-    beside = threading.Thread(target=lambda: values.append(sandbox.run("__result__ = hold()", {"hold": hold}).value))
-    beside.start()
-    inside.wait(10)
-    others |= workers()
-    with pytest.raises(SandboxError, match="no other call is concerned") as caught:
-        sandbox.run("kill()\n__result__ = 1", {"kill": kill})
-    assert "WorkerCrashedError" == caught.value.kind
-    leave.set()
-    beside.join()
-    assert ["held"] == values
+
+def test_a_worker_that_is_killed_fails_its_call_alone(sandbox: Sandbox) -> None:
+    """When a worker is killed, the call that it ran fails as such; a call beside it, and the next one, do not notice."""
+    with held(sandbox):
+        others = workers()
+        tools = {"kill": lambda: os.kill((workers() - others).pop(), signal.SIGKILL)}
+        with pytest.raises(SandboxError, match="no other call is concerned") as caught:
+            sandbox.run("kill()\n__result__ = 1", tools)
+        assert "WorkerCrashedError" == caught.value.kind
     assert sandbox.run("__result__ = 1", {}).value == 1
 
 
@@ -78,22 +82,9 @@ def test_an_idle_worker_that_is_killed_is_replaced(sandbox: Sandbox) -> None:
 
 def test_closing_lets_running_code_finish(sandbox: Sandbox) -> None:
     """A call that runs while another thread closes the sandbox gives its result; the next call starts new workers."""
-    inside, leave = threading.Event(), threading.Event()
-    values: list[object] = []
-
-    def hold() -> str:
-        inside.set()
-        leave.wait(10)
-        return "held"
-
-    running = threading.Thread(target=lambda: values.append(sandbox.run("__result__ = hold()", {"hold": hold}).value))
-    running.start()
-    inside.wait(10)
-    sandbox.close()
-    assert sandbox.run("__result__ = 1", {}).value == 1
-    leave.set()
-    running.join()
-    assert ["held"] == values
+    with held(sandbox):
+        sandbox.close()
+        assert sandbox.run("__result__ = 1", {}).value == 1
 
 
 def test_without_a_worker_program_nothing_hangs() -> None:

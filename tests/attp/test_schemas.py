@@ -1,16 +1,11 @@
 """Tools as OpenAI, Anthropic and MCP want them declared."""
 
-import enum
 from typing import Any, Literal, NotRequired, TypedDict
 
 import pytest
 
 from memci.attp.toolbox import Toolbox
-
-
-class Kind(enum.Enum):
-    USER = "user"
-    TOOL = "tool"
+from tests.attp.test_toolbox import Kind
 
 
 class Range(TypedDict):

@@ -7,7 +7,7 @@ import pytest
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.errors import ConfigError
-from tests.chat.model_server import Http, said, serving
+from tests.chat.model_server import Http, Said, said, serving
 from tests.engine.sessions import config_of, prepare, talk
 
 
@@ -18,8 +18,8 @@ def engine_of(summarizer: Any, **sections: Any) -> Engine:  # noqa: ANN401 (any 
 
 def test_a_model_is_named_in_the_configuration() -> None:
     """Its line is published by the next fold, and the event says what it cost; the key is in no file and no journal."""
-    usage = {"prompt_tokens": 200_000, "completion_tokens": 100_000}
-    with serving(lambda _: said("question1 was asked with ask1x1", usage=usage)) as server:
+    answer = Said(said("question1 was asked with ask1x1"), prompt_tokens=200_000)
+    with serving(lambda _: answer) as server:
         setting = {"model": "small", "base_url": server.url, "input_price": 1.0, "output_price": 4.0, "api_key": "sk-3nrc9d"}
         with engine_of(setting) as engine, engine.session("chat") as session:
             talk(session, 4, words=20)
@@ -28,7 +28,7 @@ def test_a_model_is_named_in_the_configuration() -> None:
             assert engine._pool.finish(60)
             found = [event.data for event in session.events("summary_prepared") if event.data["page"] == "usr-1"]
             assert ["question1 was asked with ask1x1"] == [data["title"] for data in found]
-            assert [{**usage, "price": 0.6}] == [data["usage"] for data in found]
+            assert [{"prompt_tokens": 200_000, "completion_tokens": 1, "price": 0.200004}] == [data["usage"] for data in found]
             assert ["small (prompt 1)"] == [data["by"] for data in found]
             session.fold("all")
             assert "[usr-1] question1 was asked" in session.contents.render()

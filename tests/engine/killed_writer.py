@@ -14,17 +14,7 @@ from memci.archive.disk import FileIo
 from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.engine.settings.config import Config
-
-CONFIG = Config.from_mapping(
-    {
-        "counter": "approximate",
-        "budget": {"window": 700, "reserve": 0},
-        "active": {"min_pages": 2, "max_pages": 6},
-        "contents": {"max_tokens": 200},
-        "snapshot_every": 20,
-    }
-)
+from tests.torture.talker import CONFIG, text_of
 
 
 class KillingIo(FileIo):
@@ -87,11 +77,6 @@ class KillingIo(FileIo):
 def open_session(root: Path | str, io: FileIo | None = None) -> Session:
     """Open the session that is written to."""
     return Engine(FileStore(root, io=io), CONFIG).session("chat")
-
-
-def text_of(number: int) -> str:
-    """Return the text of a message; no other one has it."""
-    return f"{number} " + " ".join(f"w{number}x{word}" for word in range(20))
 
 
 def append(session: Session, number: int) -> None:

@@ -2,7 +2,6 @@
 
 import random
 import sys
-import threading
 from collections.abc import Callable
 
 from memci.archive.stores.contract import Store
@@ -13,6 +12,7 @@ from memci.engine.session import Session
 from memci.errors import ConflictError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import config_of
 from tests.engine.wire import assistant, system, user
+from tests.together import in_threads
 
 REFUSALS = (PageNotFoundError, PageEvictedError, PermissionDeniedError)
 """What a command may meet because of what others did before it, such as evicting the page."""
@@ -93,20 +93,8 @@ def _unless_changed(command: Callable[[], object]) -> None:
 def at_once(store: Store, writers: int, rounds: int) -> None:
     """Let so many threads work at once, and check what is there then."""
     said: list[str] = []
-    failed: list[BaseException] = []
-
-    def run(name: str) -> None:
-        try:
-            said.extend(work(writer_on(store), name, rounds))
-        except BaseException as error:  # noqa: BLE001 (the test shows it)
-            failed.append(error)
-
-    threads = [threading.Thread(target=run, args=(f"w{number}",)) for number in range(writers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed, failed
+    names = [f"w{number}" for number in range(writers)]
+    in_threads(lambda name: said.extend(work(writer_on(store), name, rounds)), names)
     check(store, said)
 
 

@@ -7,6 +7,7 @@ from memci.archive.catalogue.page_facts import PageState
 from memci.archive.stores.contract import Store
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.core.monitor import Fold, Notice
+from memci.engine.core.worker import Worker
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Config
@@ -44,7 +45,17 @@ def prepare(session: Session) -> None:
     """Let the engine's thread do all that it can do for a session ahead of its next command."""
     offer: Any = session._core.offer
     offer(session._core)
-    offer.__self__.finish()
+    finish(offer.__self__)
+
+
+def finish(worker: Worker) -> None:
+    """Let an engine's thread do all that waits, without a grace, and return when nothing is left."""
+    with worker._changed:
+        before, worker.grace_s = worker.grace_s, 0.0
+        worker._waiting = sorted((0.0, number, core) for _, number, core in worker._waiting)
+        worker._changed.notify_all()
+        worker._changed.wait_for(lambda: worker._thread is None or not (worker._waiting or worker._works))
+        worker.grace_s = before
 
 
 def heard(session: Session) -> list[Notice]:

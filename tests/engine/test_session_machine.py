@@ -25,7 +25,7 @@ from memci.engine.core.monitor import Eviction, Fold, FoldFailed, Notice, Recall
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
-from memci.engine.history.events import from_record
+from memci.engine.history.events import PagesFolded, from_record
 from memci.engine.history.state import State
 from memci.engine.reading.mentions import values as literal_values
 from memci.engine.settings.config import Config
@@ -125,7 +125,9 @@ class SessionMachine(RuleBasedStateMachine):
             case Fold():
                 self.wrong += self.archived & set(notice.pages)
                 self.archived |= set(notice.pages)
-                self.last_fold = notice.pages
+                done = next(self.core.store.journal.read(notice.seq - 1, notice.seq))
+                if done.kind == PagesFolded.kind:  # else results were trimmed, which no undoing takes back
+                    self.last_fold = notice.pages
             case Eviction():
                 self.wrong += [index for index, by in notice.pages if index in self.pinned and by != "command"]
             case FoldFailed():

@@ -7,7 +7,6 @@ A session whose id is too long for a file name is not listed where the note of i
 """
 
 import argparse
-import logging
 import random
 import shutil
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memci.errors import CorruptError, MemciError, StoreError
-from tests.torture.seeded_bugs import maker
+from tests.torture.seeded_bugs import given_to, maker
 from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION, opened, say
 
@@ -166,10 +165,7 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Damage every file of a store and see what is served.")
     arguments.add_argument("--cases", type=int, default=20_000, help="0 for every bit and every cut")
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--directory", type=Path, help="where to write; best on a memory disk")
-    arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
-    given = arguments.parse_args()
-    logging.getLogger("memci").addHandler(logging.NullHandler())
+    given = given_to(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         damage = run(maker(given.bug, file_store), Path(directory), given.cases, given.seed, stop_at_loss=bool(given.bug))

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import cast
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.summarizers.transcript import transcript
-from memci.archive.summarizers.written import as_summary
+from memci.archive.summarizers.external.answer import as_summary
+from memci.archive.summarizers.external.transcript import transcript
 from memci.chapters.page import Entry
 from memci.engine.commands import summarizing
 from memci.engine.core.summary_pool import Outcome, Request, SummaryPool

@@ -5,7 +5,6 @@ killed with SIGKILL after a time that is drawn anew each time; then everything i
 """
 
 import argparse
-import logging
 import random
 import shutil
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from memci.errors import MemciError
 from tests.torture.forked import Forked
-from tests.torture.seeded_bugs import maker
+from tests.torture.seeded_bugs import given_to, maker
 from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION, opened, problem_with, read, talk
 
@@ -69,10 +68,7 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Kill writers at any moment and look for what they acknowledged.")
     arguments.add_argument("--kills", type=int, default=3_000)
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--directory", type=Path, help="where to write; a temporary directory by default")
-    arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
-    given = arguments.parse_args()
-    logging.getLogger("memci").addHandler(logging.NullHandler())
+    given = given_to(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         acknowledged, losses = run(maker(given.bug, file_store), Path(directory), given.kills, given.seed)

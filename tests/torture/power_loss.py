@@ -11,7 +11,6 @@ true: ext4 may call a sync good whose transaction the shutdown has just thrown a
 
 import argparse
 import fcntl
-import logging
 import os
 import random
 import shutil
@@ -31,7 +30,7 @@ from memci.errors import MemciError, StoreError
 from tests.torture.forked import Forked
 from tests.torture.kills import LONGEST_S
 from tests.torture.kills import write as talk_on
-from tests.torture.seeded_bugs import maker
+from tests.torture.seeded_bugs import given_to, maker
 from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION, opened, problem_with, read
 
@@ -198,10 +197,7 @@ def main() -> int:
     arguments.add_argument("--losses", type=int, default=1_000, help="half of them on each file system")
     arguments.add_argument("--systems", default="ext4,xfs")
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--directory", type=Path, help="where to keep the images; a temporary directory by default")
-    arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
-    given = arguments.parse_args()
-    logging.getLogger("memci").addHandler(logging.NullHandler())
+    given = given_to(arguments)
     systems = given.systems.split(",")
     code = 0
     for kind in systems:

@@ -1,9 +1,12 @@
 """File stores that are wrong in one way each, to see that the bench notices. They live here only."""
 
+import argparse
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, cast
 
 import attrs
@@ -254,3 +257,11 @@ BUGS = {
 def maker(bug: str, otherwise: StoreMaker) -> StoreMaker:
     """Return what makes the store with a bug of this name; without a name, the other one."""
     return BUGS[bug].make if bug else otherwise
+
+
+def given_to(arguments: argparse.ArgumentParser) -> argparse.Namespace:
+    """Read the arguments of a part of the bench that writes, with those that all such parts take; memci's log goes nowhere."""
+    arguments.add_argument("--directory", type=Path, help="where to write; a temporary directory by default")
+    arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
+    logging.getLogger("memci").addHandler(logging.NullHandler())
+    return arguments.parse_args()

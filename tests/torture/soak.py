@@ -5,7 +5,6 @@ the history, and at the end everything must be there.
 """
 
 import argparse
-import logging
 import shutil
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import attrs
 from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from tests.torture.seeded_bugs import maker
+from tests.torture.seeded_bugs import given_to, maker
 from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION
 
@@ -102,10 +101,7 @@ def main() -> int:
     """Run, print the figures, and return the exit code."""
     arguments = argparse.ArgumentParser(description="Take very many turns through one session.")
     arguments.add_argument("--turns", type=int, default=50_000)
-    arguments.add_argument("--directory", type=Path, help="where to write; a temporary directory by default")
-    arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
-    given = arguments.parse_args()
-    logging.getLogger("memci").addHandler(logging.NullHandler())
+    given = given_to(arguments)
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         soaked = run(maker(given.bug, file_store), Path(directory), given.turns, verify=not given.bug)
         size = sum(path.stat().st_size for path in Path(directory).rglob("*") if path.is_file())

@@ -6,14 +6,12 @@ message once, in the order of its writer, and no call out of its time (linearisa
 """
 
 import argparse
-import logging
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import orjson
@@ -22,7 +20,7 @@ from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
 from memci.errors import MemciError
 from tests.torture.forked import Forked
-from tests.torture.seeded_bugs import maker
+from tests.torture.seeded_bugs import given_to, maker
 from tests.torture.store_workload import TENANT, StoreMaker, file_store
 from tests.torture.talker import SESSION
 
@@ -155,10 +153,7 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Let many processes append to one session at once.")
     arguments.add_argument("--processes", type=int, default=16)
     arguments.add_argument("--appends", type=int, default=20_000, help="of all processes together")
-    arguments.add_argument("--directory", type=Path, help="where to write; a temporary directory by default")
-    arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
-    given = arguments.parse_args()
-    logging.getLogger("memci").addHandler(logging.NullHandler())
+    given = given_to(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         problems = run(maker(given.bug, file_store), directory, given.processes, given.appends)

@@ -143,7 +143,6 @@ class PageSearch:
         return found
 
     def _entries(self, places: Sequence[int]) -> dict[int, list[Entry]]:
-        """Return the entries of pages, by place."""
         stored = [place for place in places if place not in self._extra]
         found = {place: unpacked(entries)[1] for place, entries in self._db.chosen(_ENTRIES, stored)}
         if len(found) < len(stored):
@@ -278,9 +277,3 @@ def _weights(roles: frozenset[str] | None) -> str:
     if roles is None or roles > {"user"}:
         return "2.0, 1.0, 1.0"  # the user's words count twice
     return "1.0, 0.1, 0.0" if "user" in roles else "-1.0, 1.0, 0.0"  # the words of the time little; a page holds the user's too
-
-
-def _limited(page: str, left: Sequence[int]) -> str:
-    """Return the lines of a page's text with only its first and some others; the rest is empty."""
-    kept = {0, *left}
-    return "\n".join(line if number in kept else " " for number, line in enumerate(page.split("\n")))

@@ -11,7 +11,7 @@ from memci.archive.contents.working_set import CUT, Kind, Note
 from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
-from memci.archive.summarizers.words import CJK, UNSPACED
+from memci.archive.summarizers.words import CJK, UNSPACED, compiled
 from memci.messages.base64_runs import described_value
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
@@ -191,12 +191,12 @@ def _alone(url: str) -> str:
 
 def _pieces(text: str) -> Iterator[re.Match[str]]:
     """Yield what may be names; in a script without spaces between words, a file's name goes on where other words begin."""
-    if text.isascii() or UNSPACED.search(text) is None:
+    if text.isascii() or compiled(UNSPACED).search(text) is None:
         yield from (_ASCII_PIECE if text.isascii() else _PIECE).finditer(text)
         return
     for match in _PIECE.finditer(text):
         piece = match.group()
-        if UNSPACED.search(piece) and (_BESIDE.search(piece) or not _is_file(piece.strip(_EDGE))):
+        if compiled(UNSPACED).search(piece) and (_BESIDE.search(piece) or not _is_file(piece.strip(_EDGE))):
             yield from _NARROW.finditer(text, match.start(), match.end())
         else:
             yield match

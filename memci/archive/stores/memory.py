@@ -3,17 +3,14 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from threading import RLock
-from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive import refusal
 from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, Snapshots
 from memci.archive.stores.names import check_identifier, check_key, check_page_name
+from memci.archive.stores.opened_session import OpenedSession
 from memci.archive.stores.record_codec import check_commit, check_redaction, redacted_meanwhile, superfluous
-
-if TYPE_CHECKING:
-    from memci.archive.catalogue.page_index import PageIndex
 
 
 @attrs.define(eq=False)
@@ -27,32 +24,30 @@ class _Stored:
     is_deleted: bool = False
 
 
+@attrs.define(eq=False)
 class _View:
-    def __init__(self, session: "MemorySession") -> None:
-        self._lock = session.lock
-        self._look = session.look
-        self._begin = session.begin
+    session: "MemorySession"
 
 
 class _Journal(_View):
     def head(self) -> int:
-        return len(self._look().records)
+        return len(self.session.look().records)
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         check_commit(records)
-        with self._lock:
-            stored = self._begin().records
+        with self.session.lock:
+            stored = self.session.begin().records
             if len(stored) != expected:
                 raise refusal.conflict(expected, len(stored))
             stored += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, expected + 1)]
             return len(stored)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        yield from self._look().records[after : None if until is None else max(until, 0)]
+        yield from self.session.look().records[after : None if until is None else max(until, 0)]
 
     def redact(self, bodies: Mapping[int, bytes], former: Mapping[int, str] | None = None) -> None:
-        with self._lock:
-            records = self._begin().records
+        with self.session.lock:
+            records = self.session.begin().records
             check_redaction(bodies, len(records))
             for seq in bodies:
                 if former and former.get(seq) not in (None, sha256(records[seq - 1].body).hexdigest()):
@@ -64,63 +59,64 @@ class _Journal(_View):
 class _Pages(_View):
     def put(self, pages: Mapping[str, bytes]) -> None:
         checked = {check_page_name(name): page for name, page in pages.items()}
-        self._begin().pages.update(checked)
+        self.session.begin().pages.update(checked)
 
     def find(self, name: str) -> bytes | None:
-        return self._look().pages.get(check_page_name(name))
+        return self.session.look().pages.get(check_page_name(name))
 
     def names(self) -> Iterator[str]:
-        yield from list(self._look().pages)
+        yield from list(self.session.look().pages)
 
     def remove(self, names: Collection[str]) -> None:
         for name in [check_page_name(name) for name in names]:
-            self._begin().pages.pop(name, None)
+            self.session.begin().pages.pop(name, None)
 
 
 class _Snapshots(_View):
     def put(self, seq: int, body: bytes) -> None:
-        with self._lock:
-            snapshots = self._begin().snapshots
+        with self.session.lock:
+            snapshots = self.session.begin().snapshots
             snapshots[seq] = body
             for old in superfluous(snapshots):
                 del snapshots[old]
 
     def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
-        kept = self._look().snapshots.copy().items()
+        kept = self.session.look().snapshots.copy().items()
         return max(((seq, body) for seq, body in kept if at_most is None or seq <= at_most), default=None)
 
     def problems(self) -> Iterator[str]:
-        self._look()
+        self.session.look()
         return iter(())  # memory is not damaged
 
     def clear(self) -> None:
-        self._begin().snapshots.clear()
+        self.session.begin().snapshots.clear()
 
 
 class _Blobs(_View):
     def put(self, blobs: Mapping[str, bytes], seq: int) -> Collection[str]:
-        known = self._begin().blobs
+        known = self.session.begin().blobs
         for name, blob in blobs.items():
             known[name] = (max(seq, known.get(name, (0, b""))[0]), blob)
         return blobs
 
     def find(self, name: str) -> bytes | None:
-        return self._look().blobs.get(name, (0, None))[1]
+        return self.session.look().blobs.get(name, (0, None))[1]
 
     def names(self) -> Iterator[str]:
-        yield from list(self._look().blobs)
+        yield from list(self.session.look().blobs)
 
     def drop(self, names: Collection[str], seq: int) -> None:
-        known = self._begin().blobs
+        known = self.session.begin().blobs
         for name in names:
             if known.get(name, (seq + 1,))[0] <= seq:
                 del known[name]
 
 
-class MemorySession:
+class MemorySession(OpenedSession):
     """Implements ``memci.archive.stores.contract.SessionStore``. For one thread at a time."""
 
     def __init__(self, store: "MemoryStore", key: tuple[str, str], *, read_only: bool) -> None:
+        super().__init__(key[1], read_only=read_only)
         self.lock = store.lock
         self.journal: Journal = _Journal(self)
         self.pages: Pages = _Pages(self)
@@ -129,53 +125,35 @@ class MemorySession:
         self.durability = store.durability
         self._sessions = store.sessions_by_key
         self._key = key
-        self._read_only = read_only
         self._stored: _Stored | None = None
-        self._is_closed = False
-        self._index: PageIndex | None = None
+
+    def check_open(self) -> None:
+        """Refuse a deleted session, too."""
+        self.look()
 
     def look(self) -> _Stored:
         """Return what is stored, something empty before the session began."""
         if self._is_closed:
-            raise refusal.closed(self._key[1])
+            raise refusal.closed(self.session_id)
         if self._stored is None:
             self._stored = self._sessions.get(self._key)
         if self._stored is not None and self._stored.is_deleted:
-            raise refusal.deleted(self._key[1])
+            raise refusal.deleted(self.session_id)
         return self._stored or _Stored()
 
     def begin(self) -> _Stored:
         """Return what is stored, to be changed; the session begins if need be."""
         with self.lock:
             stored = self.look()
-            if self._read_only:
-                raise refusal.read_only(self._key[1])
+            if self.read_only:
+                raise refusal.read_only(self.session_id)
             self._stored = self._sessions[self._key] = stored
         return stored
 
-    @property
-    def index(self) -> "PageIndex":
-        """Page facts and search, in memory; empty after each opening of the session."""
-        self.look()
-        if self._index is None:
-            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
-
-            self._index = PageIndex(None)
-        return self._index
-
-    def indexed_seq(self) -> int:
-        """Return 0: the index begins empty."""
-        return 0
-
-    def rest(self) -> None:
-        """Do nothing: there are no files."""
-
     def close(self) -> None:
         """Let go of the session, which stays in the store. May be called twice."""
-        if self._index is not None:
-            self._index.close()
-        self._index = self._stored = None
-        self._is_closed = True
+        super().close()
+        self._stored = None
 
 
 class MemoryStore:

@@ -12,7 +12,7 @@ import attrs
 
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
 from memci.archive.summarizers.rarity import CHUNK, FUNCTION_CHARACTERS, KNOWN, Told, pair_worth, word_worth
-from memci.archive.summarizers.words import CJK, UNSPACED, estimate, pairs
+from memci.archive.summarizers.words import CJK, UNSPACED, compiled, estimate, pairs
 
 READ_CHARACTERS = 20_000  # of the beginning, and of the end, of a long text that are read for rare words
 SCANNED_CHARACTERS = 250_000  # of a long text that are looked through for literal values
@@ -160,11 +160,11 @@ def _split(stretch: str, pieces: list[str], others: dict[int, tuple[str, Said]])
     """Add the words of a stretch to *pieces*; runs of a script without spaces go to *others*, in parts."""
     words = (_WORD if stretch.isascii() else _ANY_WORD).split(stretch)
     pieces[-1] += words[0]
-    if stretch.isascii() or not UNSPACED.search(stretch):
+    if stretch.isascii() or not compiled(UNSPACED).search(stretch):
         pieces += words[1:]
         return
     for word, gap in zip(words[1::2], words[2::2], strict=True):
-        if word.isascii() or word in KNOWN or not UNSPACED.match(word):
+        if word.isascii() or word in KNOWN or not compiled(UNSPACED).match(word):
             pieces += (word, gap)
             continue
         before = ""

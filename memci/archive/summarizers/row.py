@@ -7,7 +7,7 @@ from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
 from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word
-from memci.archive.summarizers.words import UNSPACED
+from memci.archive.summarizers.words import UNSPACED, compiled
 
 _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
@@ -53,7 +53,8 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
 def _is_unspaced(atoms: Atoms) -> bool:
     if "".join(atoms.texts).isascii():
         return False
-    costs = [cost for text, cost in zip(atoms.texts, atoms.costs, strict=True) if not text.isascii() and UNSPACED.match(text)]
+    begins = compiled(UNSPACED).match
+    costs = [cost for text, cost in zip(atoms.texts, atoms.costs, strict=True) if not text.isascii() and begins(text)]
     return sum(costs) > _UNSPACED_SHARE * sum(atoms.costs)
 
 

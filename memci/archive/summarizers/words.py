@@ -1,11 +1,10 @@
 """Splits text into words, whatever its script; one without spaces gives pairs of characters, which need no dictionary."""
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import cast
 
 _PAIRED = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
@@ -17,25 +16,8 @@ _PAIRED = (
 _SIGNS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 _UNPAIRED = f"(?:[A-Za-z0-9]++|[^\\W_{_PAIRED}]|[{_SIGNS}])++"
 
-
-class _LatePattern:
-    """A regular expression that is compiled when it is first used: one with characters of many scripts takes milliseconds."""
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-
-    def __getattr__(self, name: str) -> object:
-        method: object = getattr(re.compile(self._pattern), name)  # compiled once: the module ``re`` remembers it
-        setattr(self, name, method)
-        return method
-
-
-def _late(pattern: str) -> re.Pattern[str]:
-    return cast("re.Pattern[str]", _LatePattern(pattern))
-
-
-_RUN = _late(f"([{_PAIRED}]++)|{_UNPAIRED}")
-_SPACED_RUN, _PAIRED_RUN = _late(_UNPAIRED), _late(f"[{_PAIRED}]")
+compiled = functools.cache(re.compile)  # at the first use: a pattern with many scripts takes milliseconds
+_PAIRED_ONE, _RUN = f"[{_PAIRED}]", f"([{_PAIRED}]++)|{_UNPAIRED}"
 ASCII_RUN = re.compile("[a-z0-9]+")
 _NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
 
@@ -51,10 +33,10 @@ CJK = (
     "\U00020000-\U0003ffff\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
 )
 """Characters of scripts without spaces between words (Han, kana, Thai, Lao, Burmese, Khmer), as a regular expression's set."""
-UNSPACED = _late(f"[{CJK}]")  # one of them
+UNSPACED = f"[{CJK}]"  # one of them; to be ``compiled``, as all patterns here
 
 # Words, digits, characters of scripts without spaces, marks, letters of other scripts.
-_PIECE = _late(f"([A-Za-z]+)|([0-9]{{1,3}})|([{CJK}])|([^\\s\\w]|_)|([^\\W0-9_]+)")
+_PIECE = f"([A-Za-z]+)|([0-9]{{1,3}})|([{CJK}])|([^\\s\\w]|_)|([^\\W0-9_]+)"
 _WORD, _OTHER_WORD = 1, 5
 _TOKENS = (0.0, 1.0, 1.05, 0.9, 0.7, 0.3)  # of a piece of each kind
 _LONG_LETTER_TOKENS = 0.12
@@ -68,12 +50,12 @@ def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
         for match in ASCII_RUN.finditer(text.lower()):
             yield match.start(), match.end(), [match.group()]
         return
-    for match in _RUN.finditer(text):
+    for match in compiled(_RUN).finditer(text):
         run = match.group().lower()
         if run.isascii() or unicodedata.is_normalized("NFKC", run):
             yield match.start(), match.end(), [run] if match.group(1) is None else pairs(run)
         else:  # the plain form of one character may be several, spaces among them
-            plain = _RUN.finditer(unicodedata.normalize("NFKC", run).lower())
+            plain = compiled(_RUN).finditer(unicodedata.normalize("NFKC", run).lower())
             found = [word for part in plain for word in ([part.group()] if part.group(1) is None else pairs(part.group()))]
             yield match.start(), match.end(), found
 
@@ -86,14 +68,14 @@ def words(text: str) -> list[str]:
     """
     if is_plain(text):
         return ASCII_RUN.findall(text.lower())
-    if not _PAIRED_RUN.search(text):
-        found = [run.lower() for run in _SPACED_RUN.findall(text)]
+    if not compiled(_PAIRED_ONE).search(text):
+        found = [run.lower() for run in compiled(_UNPAIRED).findall(text)]
         if "".join(found).isascii():  # no word has another form: it is marks between them that are no ASCII
             return found
     return [word for _, _, found in runs(text) for word in found]
 
 
-@lru_cache(maxsize=10_000)
+@functools.lru_cache(maxsize=10_000)
 def forms(text: str) -> Sequence[str]:
     """Return by what it is known whether pages say the same word or value: a value by all of it, as 4.5 is not 4.6."""
     return [text] if any(map(str.isdigit, text)) else words(text)
@@ -101,7 +83,7 @@ def forms(text: str) -> Sequence[str]:
 
 def is_plain(text: str) -> bool:
     """Return whether all letters and digits of a text are ASCII; dashes, quotation marks and pictures may be there."""
-    return text.isascii() or _RUN.search("".join(_NOT_ASCII.findall(text))) is None
+    return text.isascii() or compiled(_RUN).search("".join(_NOT_ASCII.findall(text))) is None
 
 
 def pairs(run: str) -> list[str]:
@@ -117,7 +99,7 @@ def estimate(text: str) -> float:
     if text.isascii() and text.isalpha():
         return 1.0 if len(text) <= _PLAIN_LETTERS else 1.0 + _LONG_LETTER_TOKENS * (len(text) - _PLAIN_LETTERS)
     total = 0.0
-    for piece in _PIECE.finditer(text):
+    for piece in compiled(_PIECE).finditer(text):
         kind = piece.lastindex or 0
         total += _TOKENS[kind]
         if kind == _WORD:

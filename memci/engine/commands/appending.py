@@ -207,7 +207,6 @@ def _read(core: Core, value: object) -> _Taken:
 
 
 def _events(core: Core, state: State, taken: Sequence[_Taken], at: str, key: str | None) -> list[Event]:
-    """Return the events that bring the messages in."""
     cursor, next_checkpoint, events = _Cursor(state), state.next_checkpoint, list[Event]()
     for each in taken:
         event = _appended(core, cursor, each, at, key)

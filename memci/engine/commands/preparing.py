@@ -59,16 +59,11 @@ def next_step(core: Core) -> Callable[[], object] | None:
     if (found := _unprepared(core)) is not None:
         page, room = found
         return partial(_prepare, core, page.copy(), room)
-    if summarizing.note_outcomes(core):
-        return _pass
-    if core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up()):
-        return _pass
+    is_noted = summarizing.note_outcomes(core)
+    if is_noted or (core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up())):
+        return lambda: None  # what was done needed the lock
     summarizing.ask(core)
     return None
-
-
-def _pass() -> None:
-    """Do nothing: the step was done with the lock."""
 
 
 def _prepare(core: Core, page: Page, room: int) -> None:

@@ -108,8 +108,8 @@ def _event(core: Core, outcome: Outcome) -> SummaryPrepared | None:
     )
     if outcome.summary is None:
         return event
-    from memci.archive.summarizers.checking import problem  # noqa: PLC0415 (compiles many patterns)
-    from memci.archive.summarizers.transcript import transcript  # noqa: PLC0415 (as above)
+    from memci.archive.summarizers.external.checking import problem  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.summarizers.external.transcript import transcript  # noqa: PLC0415 (as above)
 
     said = [text for _, text in transcript(request.messages)]
     reason = problem(outcome.summary, said, page_tokens=request.tokens, max_tokens=request.max_tokens, count=core.counter.count)
@@ -119,7 +119,7 @@ def _event(core: Core, outcome: Outcome) -> SummaryPrepared | None:
 
 
 def _believed(event: SummaryPrepared, summary: Summary, request: Request) -> SummaryPrepared:
-    from memci.archive.summarizers.checking import lacking, written  # noqa: PLC0415 (as above)
+    from memci.archive.summarizers.external.checking import lacking, written  # noqa: PLC0415 (as above)
     from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (as above)
 
     extracts = ExtractiveSummarizer().summarize(request.messages, max_tokens=request.max_tokens)

@@ -482,7 +482,9 @@ class Core:
             instructions=(said := self.instructions),
             instruction_tokens=self.count(state.wire.facts({"role": "system", "content": said})) if said else 0,
             scale=state.scale if state.configured and not changed else self.counter.margin,
-            counted=recounted(state, self) if changed or (state.configured and not is_current) else None,
+            counted=recounted(state, self.count, self.count_stub, self.count_trimmed)
+            if changed or (state.configured and not is_current)
+            else None,
             renderer=blocks.RENDERER,
         )
         return [event]

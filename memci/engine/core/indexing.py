@@ -35,11 +35,6 @@ def mark_of(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def mark_at(journal: Journal, seq: int) -> str:
-    """Return the mark of the record *seq*; empty for none."""
-    return next((mark_of(record.body) for record in journal.read(seq - 1, seq)), "")
-
-
 def opened(store: BlobSession, state: State) -> "PageIndex":
     """Return the stored index, emptied where it belongs to another journal."""
     index = store.index
@@ -72,7 +67,10 @@ def emptied(store: BlobSession, *, read_only: bool) -> "PageIndex":
 def _belongs(index: "PageIndex", journal: Journal, state: State) -> bool:
     """Return whether an index was made from this journal."""
     known = index.seq
-    return not known or (state.erased_seq <= known <= journal.head() and index.mark == mark_at(journal, known))
+    return not known or (
+        state.erased_seq <= known <= journal.head()
+        and index.mark == next((mark_of(record.body) for record in journal.read(known - 1, known)), "")
+    )
 
 
 def advance(index: "PageIndex", journal: Journal, state: State, most: int = INDEX_CHUNK) -> None:

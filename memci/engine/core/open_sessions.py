@@ -34,10 +34,6 @@ class KeptStates:
         self._max_bytes = max_bytes
         self._states: OrderedDict[str, tuple[KeptState, int]] = OrderedDict()
 
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._states)
-
     def put(self, session_id: str, kept: KeptState) -> None:
         """Keep a state in the place of an older one of the session; one that is larger than the bound is not kept. O(visible)."""
         self.pop(session_id)

@@ -136,7 +136,7 @@ class SummaryPool:
         """Return what the summariser answers, called in a thread of its own, which may never end."""
         from concurrent.futures import Future  # noqa: PLC0415 (for those who have a summariser)
 
-        from memci.archive.summarizers.calling import summarize  # noqa: PLC0415 (compiles many patterns)
+        from memci.archive.summarizers.external.calling import summarize  # noqa: PLC0415 (compiles many patterns)
 
         self._left = [thread for thread in self._left if thread.is_alive()]
         if len(self._left) >= self.most_left:

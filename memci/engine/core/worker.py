@@ -34,7 +34,7 @@ class Worker:
         self._offered: set[Core] = set()  # the same sessions
         self._numbers = count()
         self._thread: threading.Thread | None = None  # the one that goes on; one that was left to itself is not
-        self._works = self._hurries = self._rests = self._closed = False
+        self._works = self._rests = self._closed = False
         with _forking:
             _workers.add(self)
 
@@ -50,15 +50,6 @@ class Worker:
                     self._changed.notify_all()
             if self._thread is None and not self._rests:
                 self._begin()
-
-    def finish(self) -> None:
-        """Do all that waits, without a grace, and return when nothing is left. For tests and measurements."""
-        with self._changed:
-            self._hurries = True
-            self._changed.notify_all()
-            while (self._waiting or self._works) and self._thread is not None:
-                self._changed.wait()
-            self._hurries = False
 
     def close(self) -> None:
         """End the thread for good; what waits is left undone. May be called twice."""
@@ -155,9 +146,9 @@ class Worker:
                     continue
                 due, _, core = self._waiting[0]
                 now = time.monotonic()
-                if due <= now or self._hurries:
+                if due <= now:
                     later = core.used_at + self.grace_s
-                    if later <= now or self._hurries:
+                    if later <= now:
                         heappop(self._waiting)
                         self._offered.discard(core)
                         self._works = True

@@ -261,7 +261,7 @@ def _parse(core: Core, value: Mapping[str, Any]) -> Page:
             if call_id in page.open_calls:
                 page.answer(call_id)
         del node.tokens, node.stub_tokens
-        node.sizes = partial(_sizes, core, f"{page.index}/{position}")
+        node.count = partial(_sizes, core, f"{page.index}/{position}")
     del page.tokens
     return page
 
@@ -284,7 +284,6 @@ class _Line:
 
     @property
     def dates(self) -> str:
-        """The days on which its pages were said."""
         return dates(*self.times)
 
     def text(self, said: str) -> str:

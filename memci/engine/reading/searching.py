@@ -115,7 +115,6 @@ def visible(state: State) -> frozenset[str]:
 
 
 def _several(values: object, path: str) -> list[str]:
-    """Return one text, or several, as a list."""
     several = [values] if isinstance(values, str) else values
     if not isinstance(several, Collection) or not several or not all(isinstance(value, str) for value in several):
         raise refusal(path, values, f"a list of one or more texts, or leave it out to search all {path}")

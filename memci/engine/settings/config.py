@@ -348,7 +348,6 @@ def config_file_text() -> str:
 
 
 def _sections() -> dict[str, Any]:
-    """Return the classes of the sections, by name."""
     return {field.name: field.type for field in attrs.fields(Config) if field.type and attrs.has(field.type)}
 
 

@@ -8,23 +8,22 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memci.archive.stores.file.store import FileStore
+from memci.archive.stores.url import open_store
 from memci.testing.journal_suite import TENANT, new_record, texts_of
 
-ROUNDS = 12
+ROUNDS = {"file:": 12, "sqlite:///": 6}
 
 WRITER = """
 import os
 import sys
 from memci.archive.stores.contract import NewRecord
-from memci.archive.stores.file.store import FileStore
+from memci.archive.stores.url import open_store
 
-session = FileStore(sys.argv[1]).open("default", "session")
+session = open_store(sys.argv[1]).open("default", "session")
 head = session.journal.head()
 os.write(1, b"%d\\n" % head)
 while True:
@@ -38,16 +37,9 @@ while True:
 """
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[FileStore]:
-    store = FileStore(tmp_path)
-    yield store
-    store.close()
-
-
-def acknowledged_before_kill(root: Path, lines: int) -> int:
+def acknowledged_before_kill(url: str, lines: int) -> int:
     """Run a writer, kill it once it has acknowledged so many commits, and return the last sequence number it told."""
-    command = [sys.executable, "-c", WRITER, str(root)]
+    command = [sys.executable, "-c", WRITER, url]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: S603 (fixed words)
         assert process.stdout is not None
         told = [process.stdout.readline() for _ in range(lines)]
@@ -57,12 +49,15 @@ def acknowledged_before_kill(root: Path, lines: int) -> int:
     return int([line for line in told if line.endswith(b"\n")][-1])
 
 
-def test_a_killed_writer_loses_nothing_acknowledged(store: FileStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ROUNDS)
+def test_a_killed_writer_loses_nothing_acknowledged(scheme: str, tmp_path: Path) -> None:
     """After each of many kills every acknowledged record is there in order, and the next writer goes on from there."""
+    url = f"{scheme}{tmp_path}/chats"
+    store = open_store(url)
     chance = random.Random(17)  # noqa: S311 (where to kill)
     head = 0
-    for _ in range(ROUNDS):
-        acknowledged = acknowledged_before_kill(tmp_path, chance.randrange(1, 40))
+    for _ in range(ROUNDS[scheme]):
+        acknowledged = acknowledged_before_kill(url, chance.randrange(1, 40))
         assert acknowledged >= head
         session = store.open(TENANT, "session", read_only=True)
         head = session.journal.head()
@@ -74,3 +69,4 @@ def test_a_killed_writer_loses_nothing_acknowledged(store: FileStore, tmp_path: 
     session = store.open(TENANT, "session")
     assert head + 1 == session.journal.append(head, [new_record("after the last kill")])
     assert [] == [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
+    store.close()

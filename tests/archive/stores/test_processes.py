@@ -1,19 +1,21 @@
 """One session in several processes, threads and forks."""
 
-import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from memci.archive.stores.contract import Store
+from memci.archive.stores.contract import SessionStore, Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.sql.sqlite import SqliteStore
 from memci.errors import ConflictError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
+from tests.together import ended, in_child, in_threads, started_child
 
 APPENDER = """
 import sys
@@ -48,19 +50,6 @@ def started(code: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603 (fixed words)
 
 
-def in_child(work: Callable[[], object]) -> int:
-    """Run *work* in a fork and return 0 when it came to its end."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def assert_nothing_lost(texts: list[str], names: str, count: int) -> None:
     assert sorted(texts) == sorted(f"{name}{number}{end}" for name in names for number in range(count) for end in ("", "+"))
     assert [text + "+" for text in texts[::2]] == texts[1::2]
@@ -69,9 +58,8 @@ def assert_nothing_lost(texts: list[str], names: str, count: int) -> None:
         assert numbers == sorted(numbers)
 
 
-def append_with_retry(store: Store, name: str, count: int) -> None:
-    session = store.open(TENANT, "session")
-    head = session.journal.head()
+def append_with_retry(session: SessionStore, name: str, count: int) -> None:
+    head = 0
     for number in range(count):
         done = False
         while not done:
@@ -80,7 +68,6 @@ def append_with_retry(store: Store, name: str, count: int) -> None:
                 done = True
             except ConflictError as conflict:
                 head = conflict.head
-    session.close()
 
 
 def test_two_processes_lose_and_double_nothing(store: FileStore, tmp_path: Path) -> None:
@@ -100,11 +87,7 @@ def test_two_processes_lose_and_double_nothing(store: FileStore, tmp_path: Path)
 def test_threads_with_an_opening_each_lose_nothing(tmp_path: Path, kind: type[Store]) -> None:
     """Threads of one process that opened the session each leave every commit once, whole and in order."""
     store: Store = MemoryStore() if kind is MemoryStore else FileStore(tmp_path, "flush")
-    threads = [threading.Thread(target=append_with_retry, args=(store, name, 100)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda name: append_with_retry(store.open(TENANT, "session"), name, 100), "abcd")
     assert_nothing_lost(texts_of(store.open(TENANT, "session").journal), "abcd", 100)
     store.close()
 
@@ -126,48 +109,29 @@ def test_a_reader_sees_whole_commits_only(store: FileStore, tmp_path: Path) -> N
     assert 1_000 == seen
 
 
-def test_a_forked_child_and_its_parent_append_in_turn(store: FileStore) -> None:
-    """After a fork both go on with the opening that they share, each with a lock of its own."""
+@pytest.mark.parametrize("kind", [FileStore, SqliteStore])
+def test_a_forked_child_and_its_parent_append_in_turn(tmp_path: Path, kind: type[FileStore | SqliteStore]) -> None:
+    """After a fork both go on with the opening that they share, each with a lock, or a connection, of its own."""
+    store = kind(tmp_path / "chats", "flush")
     session = store.open(TENANT, "session")
     append_each(session.journal, "parent")
     assert 0 == in_child(lambda: append_each(session.journal, "child"))
     with pytest.raises(ConflictError):
         session.journal.append(1, [new_record("stale")])
     append_each(session.journal, "parent again")
-    assert 0 == in_child(session.close)
+    assert [0, 0] == [in_child(session.close), in_child(store.close)]
     append_each(session.journal, "and again")
     assert ["parent", "child", "parent again", "and again"] == texts_of(session.journal)
+    store.close()
 
 
 def test_forks_that_share_an_opening_lose_nothing(store: FileStore) -> None:
     """Two children and their parent that append at once through the opening they share leave every commit whole."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "first")
-
-    def work(name: str) -> None:
-        head = 0
-        for number in range(100):
-            done = False
-            while not done:
-                try:
-                    head = session.journal.append(head, [new_record(f"{name}{number}"), new_record(f"{name}{number}+")])
-                    done = True
-                except ConflictError as conflict:
-                    head = conflict.head
-
-    children = []
-    for name in "ab":
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                work(name)
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    work("p")
-    assert [0, 0] == [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    children = [started_child(partial(append_with_retry, session, name, 100)) for name in "ab"]
+    append_with_retry(session, "p", 100)
+    assert [0, 0] == list(map(ended, children))
     assert_nothing_lost(texts_of(session.journal, 1), "abp", 100)
 
 

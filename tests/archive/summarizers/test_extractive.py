@@ -9,6 +9,7 @@ from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.archive.summarizers.summary import Summary
 from memci.archive.summarizers.words import estimate, words
 from memci.messages.formats.openai import facts
+from tests.engine.wire import assistant, user
 
 INVOICES: list[dict[str, Any]] = [
     {"role": "user", "content": "how do I export the March invoices as CSV?"},
@@ -33,14 +34,6 @@ KeyError: 'amelia_rossi_1297'
 
 def summarize(messages: list[dict[str, Any]], max_tokens: int = 64) -> Summary:
     return ExtractiveSummarizer().summarize([facts(message) for message in messages], max_tokens=max_tokens)
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
-
-
-def assistant(text: str) -> dict[str, Any]:
-    return {"role": "assistant", "content": text}
 
 
 def tool_page(name: str, arguments: object, result: str) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, turn
 from tests.engine.wire import Value, system, user
 from tests.faulty_io import FaultyIo
+from tests.together import in_loop, in_threads
 
 if TYPE_CHECKING:
     from memci.engine.core.monitor import Notice
@@ -111,72 +112,64 @@ def test_an_engine_is_made_of_a_file(tmp_path: Path) -> None:
     assert ("flush", 9_000, ["chat"]) == asyncio.run(run())
 
 
-def test_a_session_is_awaited_or_entered() -> None:
+@in_loop
+async def test_a_session_is_awaited_or_entered() -> None:
     """What ``session`` returns can be awaited, for a handle that is closed by hand, or entered; both share the conversation."""
-
-    async def run() -> None:
-        async with engine_on() as engine:
-            first = await engine.session("chat")
-            async with engine.session("chat") as second:
-                await first.append(user("a"))
-                assert [user("a")] == await said(second)
-            with pytest.raises(SessionClosedError):
-                await second.append(user("b"))
-            async with first:
-                await first.append(user("b"))
-            with pytest.raises(SessionClosedError):
-                await said(first)
-            await first.close()
-
-    asyncio.run(run())
+    async with engine_on() as engine:
+        first = await engine.session("chat")
+        async with engine.session("chat") as second:
+            await first.append(user("a"))
+            assert [user("a")] == await said(second)
+        with pytest.raises(SessionClosedError):
+            await second.append(user("b"))
+        async with first:
+            await first.append(user("b"))
+        with pytest.raises(SessionClosedError):
+            await said(first)
+        await first.close()
 
 
-def test_errors_pass_through(tmp_path: Path) -> None:
+@in_loop
+async def test_errors_pass_through(tmp_path: Path) -> None:
     """What the other raises is raised where it is awaited, with its data."""
     io = FaultyIo()
-
-    async def run() -> None:
-        async with AsyncEngine(FileStore(tmp_path, io=io), config_of()) as engine, engine.session("chat") as session:
-            await session.append(user("word " * 50))
-            with pytest.raises(InvalidMessageError):
-                await session.append({"role": "ghost"})
-            with pytest.raises(PageNotFoundError) as missing:
-                await session.page(99)
-            assert "usr-99" == missing.value.index
-            with pytest.raises(BudgetError) as caught:
-                await session.window(budget=20)
-            assert 20 == caught.value.budget
-            with pytest.raises(InvalidIdError):
-                await engine.session("")
-            with pytest.raises(InvalidIdError):
-                async with engine.session(""):
-                    pass
-            io.fail("sync", 5)
-            with pytest.raises(UnavailableError):
-                await session.append(user("b"))
-            io.mend()
-
-    asyncio.run(run())
+    async with AsyncEngine(FileStore(tmp_path, io=io), config_of()) as engine, engine.session("chat") as session:
+        await session.append(user("word " * 50))
+        with pytest.raises(InvalidMessageError):
+            await session.append({"role": "ghost"})
+        with pytest.raises(PageNotFoundError) as missing:
+            await session.page(99)
+        assert "usr-99" == missing.value.index
+        with pytest.raises(BudgetError) as caught:
+            await session.window(budget=20)
+        assert 20 == caught.value.budget
+        with pytest.raises(InvalidIdError):
+            await engine.session("")
+        with pytest.raises(InvalidIdError):
+            async with engine.session(""):
+                pass
+        io.fail("sync", 5)
+        with pytest.raises(UnavailableError):
+            await session.append(user("b"))
+        io.mend()
 
 
-def test_calls_keep_the_order_in_which_they_were_started() -> None:
+@in_loop
+async def test_calls_keep_the_order_in_which_they_were_started() -> None:
     """Fifty tasks on one session, through two handles, append in the order in which they began, with windows between."""
-
-    async def run() -> None:
-        async with engine_on() as engine, engine.session("chat") as first, engine.session("chat") as second:
-            handles = (first, second)
-            calls: list[Coroutine[Any, Any, object]] = []
-            for number in range(50):
-                calls.append(handles[number % 2].append(user(f"message {number}")))
-                if number % 10 == 0:
-                    calls.append(handles[number % 2].window())
-            await asyncio.gather(*calls)
-            assert [f"message {number}" for number in range(50)] == [value["content"] for value in await said(first)]
-
-    asyncio.run(run())
+    async with engine_on() as engine, engine.session("chat") as first, engine.session("chat") as second:
+        handles = (first, second)
+        calls: list[Coroutine[Any, Any, object]] = []
+        for number in range(50):
+            calls.append(handles[number % 2].append(user(f"message {number}")))
+            if number % 10 == 0:
+                calls.append(handles[number % 2].window())
+        await asyncio.gather(*calls)
+        assert [f"message {number}" for number in range(50)] == [value["content"] for value in await said(first)]
 
 
-def test_many_sessions_at_once() -> None:
+@in_loop
+async def test_many_sessions_at_once() -> None:
     """Forty sessions on three threads, five tasks each, keep all that was said, each its own and in order."""
 
     async def chat(engine: AsyncEngine, number: int) -> None:
@@ -184,106 +177,88 @@ def test_many_sessions_at_once() -> None:
             await asyncio.gather(*(session.append(user(f"{number}:{each}")) for each in range(5)))
             assert [f"{number}:{each}" for each in range(5)] == [value["content"] for value in await said(session)]
 
-    async def run() -> None:
-        async with engine_on(threads=3) as engine:
-            await asyncio.gather(*(chat(engine, number) for number in range(40)))
-            assert {f"chat {number}" for number in range(40)} == {each async for each in engine.sessions()}
-
-    asyncio.run(run())
+    async with engine_on(threads=3) as engine:
+        await asyncio.gather(*(chat(engine, number) for number in range(40)))
+        assert {f"chat {number}" for number in range(40)} == {each async for each in engine.sessions()}
 
 
-def test_the_loop_goes_on_while_a_call_is_held() -> None:
+@in_loop
+async def test_the_loop_goes_on_while_a_call_is_held() -> None:
     """A call that waits for the disk stops neither the loop nor other sessions, nor what else runs in threads."""
-
-    async def run() -> None:
-        store = CountingStore(MemoryStore())
-        async with engine_on(store, threads=2) as engine:
-            slow, quick = await engine.session("slow"), await engine.session("quick")
-            hold = store.hold("append")
-            waiting = [asyncio.create_task(slow.append(user(f"{number}"))) for number in range(20)]
-            await reached(hold.reached)
-            for tick in range(50):  # the nineteen that wait hold no thread
-                await asyncio.sleep(0)
-                await quick.append(user(f"{tick}"))
-            assert not any(task.done() for task in waiting)
-            assert "slow" == slow.id
-            hold.released.set()
-            await asyncio.gather(*waiting)
-            assert 20 == len(await said(slow))
-
-    asyncio.run(run())
+    store = CountingStore(MemoryStore())
+    async with engine_on(store, threads=2) as engine:
+        slow, quick = await engine.session("slow"), await engine.session("quick")
+        hold = store.hold("append")
+        waiting = [asyncio.create_task(slow.append(user(f"{number}"))) for number in range(20)]
+        await reached(hold.reached)
+        for tick in range(50):  # the nineteen that wait hold no thread
+            await asyncio.sleep(0)
+            await quick.append(user(f"{tick}"))
+        assert not any(task.done() for task in waiting)
+        assert "slow" == slow.id
+        hold.released.set()
+        await asyncio.gather(*waiting)
+        assert 20 == len(await said(slow))
 
 
-def test_sessions_that_hang_stop_no_other(tmp_path: Path) -> None:
+@in_loop
+async def test_sessions_that_hang_stop_no_other(tmp_path: Path) -> None:
     """Forty sessions whose locks others hold leave another one to work on two threads, and go on when the locks are free."""
     names = [f"hung {number}" for number in range(40)]
-
-    async def run() -> None:
-        async with engine_on(FileStore(tmp_path, "flush"), threads=2) as engine:
-            sessions = {name: await engine.session(name) for name in (*names, "quick")}
-            await asyncio.gather(*(session.append(user("a")) for session in sessions.values()))
-            with ExitStack() as locks:
-                for name in names:
-                    fcntl.flock(locks.enter_context((tmp_path / "default" / file_name(name) / "lock").open()), fcntl.LOCK_EX)
-                waiting = [asyncio.create_task(sessions[name].append(user("b"))) for name in names]
-                await asyncio.sleep(0)
-                await sessions["quick"].append(user("b"))
-                assert not any(task.done() for task in waiting)
-            await asyncio.gather(*waiting)
-
-    asyncio.run(run())
+    async with engine_on(FileStore(tmp_path, "flush"), threads=2) as engine:
+        sessions = {name: await engine.session(name) for name in (*names, "quick")}
+        await asyncio.gather(*(session.append(user("a")) for session in sessions.values()))
+        with ExitStack() as locks:
+            for name in names:
+                fcntl.flock(locks.enter_context((tmp_path / "default" / file_name(name) / "lock").open()), fcntl.LOCK_EX)
+            waiting = [asyncio.create_task(sessions[name].append(user("b"))) for name in names]
+            await asyncio.sleep(0)
+            await sessions["quick"].append(user("b"))
+            assert not any(task.done() for task in waiting)
+        await asyncio.gather(*waiting)
 
 
-def test_the_history_comes_in_batches() -> None:
+@in_loop
+async def test_the_history_comes_in_batches() -> None:
     """A long history is iterated whole and in order, while others append, and can be left early."""
-
-    async def run() -> None:
-        async with opened() as session:
-            await session.extend([user(f"message {number}") for number in range(200)])
-            seen = []
-            async for message in session.messages():
-                seen.append(message["content"])
-                if len(seen) == 100:
-                    await session.append(user("meanwhile"))
-            assert [f"message {number}" for number in range(200)] == seen[:200]
-            async for message in session.messages():
-                assert "message 0" == message["content"]
-                break
-
-    asyncio.run(run())
+    async with opened() as session:
+        await session.extend([user(f"message {number}") for number in range(200)])
+        seen = []
+        async for message in session.messages():
+            seen.append(message["content"])
+            if len(seen) == 100:
+                await session.append(user("meanwhile"))
+        assert [f"message {number}" for number in range(200)] == seen[:200]
+        async for message in session.messages():
+            assert "message 0" == message["content"]
+            break
 
 
-def test_a_fork_is_awaited_or_entered() -> None:
+@in_loop
+async def test_a_fork_is_awaited_or_entered() -> None:
     """A fork opens a session like ``session`` does, whose conversation is its own."""
-
-    async def run() -> None:
-        async with engine_on() as engine, engine.session("chat") as session:
-            await session.append(user("a"))
-            async with engine.fork("chat", "other") as other:
-                await other.append(user("b"))
-                assert [user("a"), user("b")] == await said(other)
-            await (await engine.fork("chat", "third", at=await session.seq)).close()
-            assert [user("a")] == await said(session)
-            assert {"chat", "other", "third"} == {each async for each in engine.sessions()}
-
-    asyncio.run(run())
+    async with engine_on() as engine, engine.session("chat") as session:
+        await session.append(user("a"))
+        async with engine.fork("chat", "other") as other:
+            await other.append(user("b"))
+            assert [user("a"), user("b")] == await said(other)
+        await (await engine.fork("chat", "third", at=await session.seq)).close()
+        assert [user("a")] == await said(session)
+        assert {"chat", "other", "third"} == {each async for each in engine.sessions()}
 
 
-def test_deleting_closes_handles() -> None:
+@in_loop
+async def test_deleting_closes_handles() -> None:
     """A deleted session's handles are closed, and the id can begin anew."""
-
-    async def run() -> None:
-        async with engine_on() as engine:
-            session = await engine.session("chat")
-            await session.append(user("a"))
-            await engine.delete("chat")
-            with pytest.raises(SessionClosedError):
-                await session.append(user("b"))
-            assert [] == [each async for each in engine.sessions()]
-            async with engine.session("chat") as again:
-                assert [] == await said(again)
-
-    asyncio.run(run())
+    async with engine_on() as engine:
+        session = await engine.session("chat")
+        await session.append(user("a"))
+        await engine.delete("chat")
+        with pytest.raises(SessionClosedError):
+            await session.append(user("b"))
+        assert [] == [each async for each in engine.sessions()]
+        async with engine.session("chat") as again:
+            assert [] == await said(again)
 
 
 def test_closing_waits_for_calls_under_way() -> None:
@@ -314,21 +289,18 @@ def test_closing_waits_for_calls_under_way() -> None:
     asyncio.run(run(whole=True))
 
 
-def test_a_closed_engine_opens_nothing() -> None:
+@in_loop
+async def test_a_closed_engine_opens_nothing() -> None:
     """After closing, twice, every call of the engine and of its sessions is refused."""
-
-    async def run() -> None:
-        async with engine_on() as engine:
-            session = await engine.session("chat")
-        await engine.close()
-        for call in (engine.session("chat"), engine.delete("chat"), session.append(user("a")), session.seq):
-            with pytest.raises(SessionClosedError):
-                await call
+    async with engine_on() as engine:
+        session = await engine.session("chat")
+    await engine.close()
+    for call in (engine.session("chat"), engine.delete("chat"), session.append(user("a")), session.seq):
         with pytest.raises(SessionClosedError):
-            assert [each async for each in engine.sessions()]
-        await session.close()
-
-    asyncio.run(run())
+            await call
+    with pytest.raises(SessionClosedError):
+        assert [each async for each in engine.sessions()]
+    await session.close()
 
 
 @pytest.mark.parametrize("threads", [0, -1, True, "8", None])
@@ -339,59 +311,51 @@ def test_impossible_numbers_of_threads_are_refused(threads: object) -> None:
     assert "threads" == caught.value.path
 
 
-def test_one_thread_is_enough() -> None:
+@in_loop
+async def test_one_thread_is_enough() -> None:
     """Tools that call the session, closing and nested handles need no second thread for calls."""
-
-    async def run() -> None:
-        async with engine_on(threads=1) as engine, engine.session("a") as first, engine.session("b") as second:
-            await asyncio.gather(*(each.append(user(str(number))) for number in range(5) for each in (first, second)))
-            assert 5 == len(await said(first)) == len(await said(second))
-
-    asyncio.run(run())
+    async with engine_on(threads=1) as engine, engine.session("a") as first, engine.session("b") as second:
+        await asyncio.gather(*(each.append(user(str(number))) for number in range(5) for each in (first, second)))
+        assert 5 == len(await said(first)) == len(await said(second))
 
 
-def test_a_tool_may_call_the_session() -> None:
+@in_loop
+async def test_a_tool_may_call_the_session() -> None:
     """An async tool of the session's toolbox awaits the session itself, while other calls go on, and nothing waits for ever."""
+    async with opened() as session:
+        await talk(session, 2)
 
-    async def run() -> None:
-        async with opened() as session:
-            await talk(session, 2)
+        async def note(text: str) -> int:
+            """Take a note.
 
-            async def note(text: str) -> int:
-                """Take a note.
+            Args:
+                text: What to note.
+            """
+            await session.append(user(text))
+            return await session.turn
 
-                Args:
-                    text: What to note.
-                """
-                await session.append(user(text))
-                return await session.turn
-
-            session.toolbox.register(note)
-            call = {"id": "c1", "type": "function", "function": {"name": "note", "arguments": '{"text": "buy milk"}'}}
-            answers = await asyncio.gather(session.handle_tool_call(call), session.window(), session.handle_tool_call(call))
-            assert ["3", "3"] == [answers[0]["content"], answers[2]["content"]]
-            assert [user("buy milk")] * 2 == (await said(session))[-2:]
-
-    asyncio.run(run())
+        session.toolbox.register(note)
+        call = {"id": "c1", "type": "function", "function": {"name": "note", "arguments": '{"text": "buy milk"}'}}
+        answers = await asyncio.gather(session.handle_tool_call(call), session.window(), session.handle_tool_call(call))
+        assert ["3", "3"] == [answers[0]["content"], answers[2]["content"]]
+        assert [user("buy milk")] * 2 == (await said(session))[-2:]
 
 
-def test_replies_in_attp_run_in_threads() -> None:
+@in_loop
+async def test_replies_in_attp_run_in_threads() -> None:
     """A reply in ATTP is carried out with the session's tools, several at a time, and one that is repeated runs once."""
     reply = 'thought = "look"\n[tool_call]\nstatus = "success"\ntarget = "pages"\ncode = \'__result__ = list_pages()["total"]\'\n'
-
-    async def run() -> None:
-        async with opened() as session:
-            await talk(session, 3)
-            assert "list_pages" in await session.attp_prompt()
-            results = await asyncio.gather(*(session.attp(reply) for _ in range(3)), session.attp(reply, "once"))
-            assert [3] * 4 == [result.value for result in results]
-            await talk(session, 1)
-            assert 3 == (await session.attp(reply, call_id="once")).value
-
-    asyncio.run(run())
+    async with opened() as session:
+        await talk(session, 3)
+        assert "list_pages" in await session.attp_prompt()
+        results = await asyncio.gather(*(session.attp(reply) for _ in range(3)), session.attp(reply, "once"))
+        assert [3] * 4 == [result.value for result in results]
+        await talk(session, 1)
+        assert 3 == (await session.attp(reply, call_id="once")).value
 
 
-def test_calls_run_in_the_context_of_their_task() -> None:
+@in_loop
+async def test_calls_run_in_the_context_of_their_task() -> None:
     """An observer sees the context variables of the task whose call it is told of, in a thread other than the loop's."""
     request: ContextVar[str] = ContextVar("request", default="none")
     told: list[tuple[str, bool, Notice]] = []
@@ -400,15 +364,12 @@ def test_calls_run_in_the_context_of_their_task() -> None:
         request.set(name)
         await session.recall(index)
 
-    async def run() -> None:
-        loop = threading.get_ident()
-        async with opened() as session:
-            await talk(session, 4)
-            await session.fold([1, 2, 3])
-            await session.observe(lambda notice: told.append((request.get(), threading.get_ident() == loop, notice)))
-            await asyncio.gather(work(session, "first", 1), work(session, "second", 2))
-
-    asyncio.run(run())
+    loop = threading.get_ident()
+    async with opened() as session:
+        await talk(session, 4)
+        await session.fold([1, 2, 3])
+        await session.observe(lambda notice: told.append((request.get(), threading.get_ident() == loop, notice)))
+        await asyncio.gather(work(session, "first", 1), work(session, "second", 2))
     assert [("first", False), ("second", False)] == [each[:2] for each in told]
 
 
@@ -421,11 +382,7 @@ def test_an_engine_outlives_its_loop() -> None:
             await session.append(user(text))
 
     asyncio.run(write("first"))
-    threads = [threading.Thread(target=lambda: asyncio.run(write("more"))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda text: asyncio.run(write(text)), ["more"] * 3)
 
     async def read() -> list[Value]:
         async with engine, engine.session("chat") as session:

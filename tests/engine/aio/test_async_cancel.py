@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.aio.engine import AsyncEngine, AsyncSession
+from memci.engine.aio.engine import AsyncEngine
 from memci.engine.engine import Engine
 from memci.errors import SessionClosedError, UnavailableError
+from tests.engine.aio.test_async import said
 from tests.engine.counting_store import CountingStore, Hold
 from tests.engine.sessions import config_of, turn
 from tests.engine.wire import Value, user
 from tests.faulty_io import FaultyIo
+from tests.together import in_loop
 
 
 class HoldingIo(FaultyIo):
@@ -76,10 +78,6 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
         await task
 
 
-async def said(session: AsyncSession) -> list[Value]:
-    return [message async for message in session.messages()]
-
-
 def stored(store: FileStore | MemoryStore) -> list[Value]:
     """Return what another engine finds of the session, which is sound."""
     with Engine(store, config_of()).session("chat") as session:
@@ -87,260 +85,228 @@ def stored(store: FileStore | MemoryStore) -> list[Value]:
         return list(session.messages())
 
 
-def test_a_call_that_never_began_does_nothing() -> None:
+@in_loop
+async def test_a_call_that_never_began_does_nothing() -> None:
     """A task that is cancelled before it first runs leaves no trace."""
-
-    async def run() -> None:
-        async with engine_on(MemoryStore()) as engine, engine.session("chat") as session:
-            await cancelled(asyncio.create_task(session.append(user("never"))))
-            await session.append(user("a"))
-            assert [user("a")] == await said(session)
-
-    asyncio.run(run())
+    async with engine_on(MemoryStore()) as engine, engine.session("chat") as session:
+        await cancelled(asyncio.create_task(session.append(user("never"))))
+        await session.append(user("a"))
+        assert [user("a")] == await said(session)
 
 
-def test_a_call_that_waits_for_its_turn_never_begins() -> None:
+@in_loop
+async def test_a_call_that_waits_for_its_turn_never_begins() -> None:
     """Behind a call that is held, cancelled calls are passed over, and the others keep their order."""
-
-    async def run() -> None:
-        store = CountingStore(MemoryStore())
-        async with engine_on(store) as engine, engine.session("chat") as session:
-            hold = store.hold("append")
-            tasks = [asyncio.create_task(session.append(user(f"{number}"))) for number in range(6)]
-            await reached(hold)
-            for number in (1, 2, 4):
-                await cancelled(tasks[number])
-            hold.released.set()
-            await asyncio.gather(*(tasks[number] for number in (0, 3, 5)))
-            assert ["0", "3", "5"] == [value["content"] for value in await said(session)]
-
-    asyncio.run(run())
+    store = CountingStore(MemoryStore())
+    async with engine_on(store) as engine, engine.session("chat") as session:
+        hold = store.hold("append")
+        tasks = [asyncio.create_task(session.append(user(f"{number}"))) for number in range(6)]
+        await reached(hold)
+        for number in (1, 2, 4):
+            await cancelled(tasks[number])
+        hold.released.set()
+        await asyncio.gather(*(tasks[number] for number in (0, 3, 5)))
+        assert ["0", "3", "5"] == [value["content"] for value in await said(session)]
 
 
-def test_a_call_that_waits_for_a_thread_never_begins() -> None:
+@in_loop
+async def test_a_call_that_waits_for_a_thread_never_begins() -> None:
     """Where another session holds the only thread, a cancelled call does nothing once the thread is free."""
-
-    async def run() -> None:
-        store = CountingStore(MemoryStore())
-        async with engine_on(store, threads=1) as engine, engine.session("slow") as slow, engine.session("chat") as session:
-            engine._threads.patience_s = 60
-            hold = store.hold("append")
-            first = asyncio.create_task(slow.append(user("a")))
-            await reached(hold)
-            waiting = asyncio.create_task(session.append(user("never")))
-            await asyncio.sleep(0)
-            await cancelled(waiting)
-            hold.released.set()
-            await first
-            assert [] == await said(session)
-
-    asyncio.run(run())
+    store = CountingStore(MemoryStore())
+    async with engine_on(store, threads=1) as engine, engine.session("slow") as slow, engine.session("chat") as session:
+        engine._threads.patience_s = 60
+        hold = store.hold("append")
+        first = asyncio.create_task(slow.append(user("a")))
+        await reached(hold)
+        waiting = asyncio.create_task(session.append(user("never")))
+        await asyncio.sleep(0)
+        await cancelled(waiting)
+        hold.released.set()
+        await first
+        assert [] == await said(session)
 
 
-def test_a_call_that_waits_for_the_lock_is_finished() -> None:
+@in_loop
+async def test_a_call_that_waits_for_the_lock_is_finished() -> None:
     """A call whose thread waits for the session's lock, which other code holds, is carried out once, though cancelled."""
+    async with engine_on(MemoryStore()) as engine, engine.session("chat") as session:
+        hold = Hold()
 
-    async def run() -> None:
-        async with engine_on(MemoryStore()) as engine, engine.session("chat") as session:
-            hold = Hold()
+        def occupy() -> None:
+            with session._twin._core.lock:
+                hold.reached.set()
+                assert hold.released.wait(60)
 
-            def occupy() -> None:
-                with session._twin._core.lock:
-                    hold.reached.set()
-                    assert hold.released.wait(60)
-
-            thread = threading.Thread(target=occupy)
-            thread.start()
-            await reached(hold)
-            task = asyncio.create_task(session.append(user("a"), key="k"))
-            while not engine._threads._begun:  # noqa: ASYNC110 (threads set no event)
-                await asyncio.sleep(0)
-            await cancelled(task)
-            hold.released.set()
-            assert "usr-1/1" == (await session.append(user("a"), key="k")).address
-            assert [user("a")] == await said(session)
-            thread.join()
-
-    asyncio.run(run())
+        thread = threading.Thread(target=occupy)
+        thread.start()
+        await reached(hold)
+        task = asyncio.create_task(session.append(user("a"), key="k"))
+        while not engine._threads._begun:  # noqa: ASYNC110 (threads set no event)
+            await asyncio.sleep(0)
+        await cancelled(task)
+        hold.released.set()
+        assert "usr-1/1" == (await session.append(user("a"), key="k")).address
+        assert [user("a")] == await said(session)
+        thread.join()
 
 
 @pytest.mark.parametrize("call", ["open", "write", "sync", "sync_directory"])
-def test_an_append_that_runs_is_finished(tmp_path: Path, call: str) -> None:
+@in_loop
+async def test_an_append_that_runs_is_finished(tmp_path: Path, call: str) -> None:
     """Wherever in an append its task is cancelled, the thread finishes it; with its key it is repeated, and not doubled."""
     io = HoldingIo()
     store = FileStore(tmp_path, io=io)
-
-    async def run() -> None:
-        async with engine_on(store) as engine, engine.session("chat") as session:
-            hold = io.hold(call)
-            task = asyncio.create_task(session.extend(turn(1), key="k"))
-            await reached(hold)
-            await cancelled(task)
-            hold.released.set()
-            assert ["usr-1/1", "usr-1/2"] == [entry.address for entry in await session.extend(turn(1), key="k")]
-            await session.append(user("goes on"))
-            assert stored(store) == await said(session)
-
-    asyncio.run(run())
+    async with engine_on(store) as engine, engine.session("chat") as session:
+        hold = io.hold(call)
+        task = asyncio.create_task(session.extend(turn(1), key="k"))
+        await reached(hold)
+        await cancelled(task)
+        hold.released.set()
+        assert ["usr-1/1", "usr-1/2"] == [entry.address for entry in await session.extend(turn(1), key="k")]
+        await session.append(user("goes on"))
+        assert stored(store) == await said(session)
     assert [*turn(1), user("goes on")] == stored(store)
 
 
 @pytest.mark.parametrize("call", ["open", "write", "sync", "sync_directory", "rename"])
-def test_a_fold_that_runs_is_finished(tmp_path: Path, call: str) -> None:
+@in_loop
+async def test_a_fold_that_runs_is_finished(tmp_path: Path, call: str) -> None:
     """Wherever in a fold its task is cancelled, the pages are folded, whole, and the session goes on."""
     io = HoldingIo()
     store = FileStore(tmp_path, io=io)
     messages = [message for number in range(1, 5) for message in turn(number)]
-
-    async def run() -> None:
-        async with engine_on(store) as engine, engine.session("chat") as session:
-            await session.extend(messages)
-            hold = io.hold(call)
-            task = asyncio.create_task(session.fold([1, 2]))
-            await reached(hold)
-            await cancelled(task)
-            hold.released.set()
-            assert ["usr-1", "usr-2"] == [entry.index for entry in (await session.contents).entries]
-            await session.append(user("goes on"))
-            assert stored(store) == await said(session)
-
-    asyncio.run(run())
+    async with engine_on(store) as engine, engine.session("chat") as session:
+        await session.extend(messages)
+        hold = io.hold(call)
+        task = asyncio.create_task(session.fold([1, 2]))
+        await reached(hold)
+        await cancelled(task)
+        hold.released.set()
+        assert ["usr-1", "usr-2"] == [entry.index for entry in (await session.contents).entries]
+        await session.append(user("goes on"))
+        assert stored(store) == await said(session)
     assert [*messages, user("goes on")] == stored(store)
 
 
-def test_a_cancelled_call_that_fails_is_found_out_by_the_next(tmp_path: Path) -> None:
+@in_loop
+async def test_a_cancelled_call_that_fails_is_found_out_by_the_next(tmp_path: Path) -> None:
     """When the disk fails a call that nobody waits for any more, the next one raises, and a new handle repeats it by its key."""
     io = HoldingIo()
     store = FileStore(tmp_path, io=io)
-
-    async def run() -> None:
-        async with engine_on(store) as engine, engine.session("chat") as session:
-            await session.append(user("safe"))
-            hold = io.hold("sync")
-            task = asyncio.create_task(session.append(user("a"), key="k"))
-            await reached(hold)
-            await cancelled(task)
-            io.fail("sync", errno.EIO)
-            hold.released.set()
-            with pytest.raises(UnavailableError):
-                await session.append(user("b"))
-            io.mend()
-            async with engine.session("chat") as again:
-                await again.append(user("a"), key="k")
-                assert [user("safe"), user("a")] == await said(again)
-
-    asyncio.run(run())
+    async with engine_on(store) as engine, engine.session("chat") as session:
+        await session.append(user("safe"))
+        hold = io.hold("sync")
+        task = asyncio.create_task(session.append(user("a"), key="k"))
+        await reached(hold)
+        await cancelled(task)
+        io.fail("sync", errno.EIO)
+        hold.released.set()
+        with pytest.raises(UnavailableError):
+            await session.append(user("b"))
+        io.mend()
+        async with engine.session("chat") as again:
+            await again.append(user("a"), key="k")
+            assert [user("safe"), user("a")] == await said(again)
     assert [user("safe"), user("a")] == stored(store)
 
 
 @settings(max_examples=25, deadline=None)
 @given(patience=st.lists(st.integers(0, 12), min_size=1, max_size=25))
-def test_impatient_tasks_lose_and_double_nothing(patience: list[int]) -> None:
+@in_loop
+async def test_impatient_tasks_lose_and_double_nothing(patience: list[int]) -> None:
     """Appends that are cancelled after any number of steps of the loop, and repeated with their key, are there once, in order."""
     store = MemoryStore()
-
-    async def run() -> None:
-        async with engine_on(store) as engine, engine.session("chat") as session:
-            for number, steps in enumerate(patience):
-                task = asyncio.create_task(session.append(user(f"{number}"), key=f"{number}"))
-                for _ in range(steps):
-                    await asyncio.sleep(0)
-                task.cancel()
-                await asyncio.wait([task])
-                await session.append(user(f"{number}"), key=f"{number}")
-
-    asyncio.run(run())
+    async with engine_on(store) as engine, engine.session("chat") as session:
+        for number, steps in enumerate(patience):
+            task = asyncio.create_task(session.append(user(f"{number}"), key=f"{number}"))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            await session.append(user(f"{number}"), key=f"{number}")
     assert [f"{number}" for number in range(len(patience))] == [value["content"] for value in stored(store)]
 
 
-def test_a_session_nobody_waits_for_is_closed() -> None:
+@in_loop
+async def test_a_session_nobody_waits_for_is_closed() -> None:
     """Where opening is cancelled while the session is loaded, or before, no handle stays open."""
+    store = CountingStore(MemoryStore())
+    async with engine_on(store, threads=1) as engine:
+        async with engine.session("chat") as session:
+            await session.append(user("a"))
+        async with engine.session("other") as other:
+            hold = store.hold("read")
 
-    async def run() -> None:
-        store = CountingStore(MemoryStore())
-        async with engine_on(store, threads=1) as engine:
-            async with engine.session("chat") as session:
-                await session.append(user("a"))
-            async with engine.session("other") as other:
-                hold = store.hold("read")
+            async def enter() -> None:
+                async with engine.session("chat"):
+                    pytest.fail("it was cancelled before")
 
-                async def enter() -> None:
-                    async with engine.session("chat"):
-                        pytest.fail("it was cancelled before")
-
-                tasks = [asyncio.create_task(enter()) for _ in range(2)]
-                await reached(hold)
-                for task in tasks:
-                    await cancelled(task)
-                hold.released.set()
-                await other.append(user("b"))
-            async with engine.session("chat") as session:
-                assert [user("a")] == await said(session)
-            assert (0, set()) == (store.opened, engine._twin._sessions)
-
-    asyncio.run(run())
+            tasks = [asyncio.create_task(enter()) for _ in range(2)]
+            await reached(hold)
+            for task in tasks:
+                await cancelled(task)
+            hold.released.set()
+            await other.append(user("b"))
+        async with engine.session("chat") as session:
+            assert [user("a")] == await said(session)
+        assert (0, set()) == (store.opened, engine._twin._sessions)
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["session", "engine"])
-def test_closing_goes_on_when_it_is_cancelled(whole: bool) -> None:  # noqa: FBT001 (a case)
+@in_loop
+async def test_closing_goes_on_when_it_is_cancelled(whole: bool) -> None:  # noqa: FBT001 (a case)
     """Who is cancelled while closing waits for a call need not close again, and the call is finished."""
     memory = MemoryStore()
-
-    async def run() -> None:
-        store = CountingStore(memory)
-        engine = engine_on(store)
-        session = await engine.session("chat")
-        hold = store.hold("append")
-        writing = asyncio.create_task(session.append(user("a")))
-        await reached(hold)
-        closing = asyncio.create_task(engine.close() if whole else session.close())
-        await asyncio.sleep(0)
-        await cancelled(closing)
-        hold.released.set()
-        await writing
-        await (engine.close() if whole else session.close())
-        with pytest.raises(SessionClosedError):
-            await session.append(user("b"))
-        await engine.close()
-        assert 0 == store.opened
-
-    asyncio.run(run())
+    store = CountingStore(memory)
+    engine = engine_on(store)
+    session = await engine.session("chat")
+    hold = store.hold("append")
+    writing = asyncio.create_task(session.append(user("a")))
+    await reached(hold)
+    closing = asyncio.create_task(engine.close() if whole else session.close())
+    await asyncio.sleep(0)
+    await cancelled(closing)
+    hold.released.set()
+    await writing
+    await (engine.close() if whole else session.close())
+    with pytest.raises(SessionClosedError):
+        await session.append(user("b"))
+    await engine.close()
+    assert 0 == store.opened
     assert [user("a")] == stored(memory)
 
 
-def test_closing_that_waits_for_a_tool_goes_on_when_it_is_cancelled() -> None:
+@in_loop
+async def test_closing_that_waits_for_a_tool_goes_on_when_it_is_cancelled() -> None:
     """A handle whose closing is cancelled while a tool runs is closed once the tool is done, and the tool is not disturbed."""
+    async with engine_on(MemoryStore()) as engine:
+        session = await engine.session("chat")
+        hold = Hold()
 
-    async def run() -> None:
-        async with engine_on(MemoryStore()) as engine:
-            session = await engine.session("chat")
-            hold = Hold()
+        def work() -> int:
+            """Work for long."""
+            hold.reached.set()
+            assert hold.released.wait(60)
+            return session._twin.turn
 
-            def work() -> int:
-                """Work for long."""
-                hold.reached.set()
-                assert hold.released.wait(60)
-                return session._twin.turn
-
-            session.toolbox.register(work)
-            call = {"id": "c1", "type": "function", "function": {"name": "work", "arguments": "{}"}}
-            working = asyncio.create_task(session.handle_tool_call(call))
-            await reached(hold)
-            closing = asyncio.create_task(session.close())
+        session.toolbox.register(work)
+        call = {"id": "c1", "type": "function", "function": {"name": "work", "arguments": "{}"}}
+        working = asyncio.create_task(session.handle_tool_call(call))
+        await reached(hold)
+        closing = asyncio.create_task(session.close())
+        await asyncio.sleep(0)
+        await cancelled(closing)
+        await session.append(user("a"))
+        hold.released.set()
+        assert "1" == (await working)["content"]
+        while engine._tool_threads._begun:  # noqa: ASYNC110 (threads set no event)
             await asyncio.sleep(0)
-            await cancelled(closing)
-            await session.append(user("a"))
-            hold.released.set()
-            assert "1" == (await working)["content"]
-            while engine._tool_threads._begun:  # noqa: ASYNC110 (threads set no event)
-                await asyncio.sleep(0)
-            with pytest.raises(SessionClosedError):
-                await session.append(user("b"))
-
-    asyncio.run(run())
+        with pytest.raises(SessionClosedError):
+            await session.append(user("b"))
 
 
-def test_a_program_that_is_interrupted_leaves_what_it_wrote(tmp_path: Path) -> None:
+@in_loop
+async def test_a_program_that_is_interrupted_leaves_what_it_wrote(tmp_path: Path) -> None:
     """When the main task is cancelled in the middle of a call, ``async with`` closes what is open, and the call is whole."""
     io = HoldingIo()
     store = FileStore(tmp_path, io=io)
@@ -350,14 +316,11 @@ def test_a_program_that_is_interrupted_leaves_what_it_wrote(tmp_path: Path) -> N
         async with engine_on(store) as engine, engine.session("chat") as session:
             await asyncio.gather(*(session.append(user(f"{number}")) for number in range(3)))
 
-    async def run() -> None:
-        task = asyncio.create_task(main())
-        await reached(hold)
-        task.cancel()
-        await asyncio.sleep(0)
-        hold.released.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    task = asyncio.create_task(main())
+    await reached(hold)
+    task.cancel()
+    await asyncio.sleep(0)
+    hold.released.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert [user("0")] == stored(store)

@@ -1,6 +1,5 @@
 """Every argument of every public call, given what it does not take: an error of memci, or it works."""
 
-import asyncio
 import inspect
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,6 +16,7 @@ from memci.errors import ArgumentError, MemciError
 from memci.messages.formats import format as formats
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import user
+from tests.together import in_loop
 
 ENOUGH_CHARACTERS = 3_000
 """More than any error's text may have."""
@@ -152,31 +152,25 @@ def test_arguments_of_a_new_engine(parameter: str, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(("method", "parameter"), list(calls(AsyncSession)))
-def test_an_asynchronous_sessions_arguments(method: str, parameter: str) -> None:
+@in_loop
+async def test_an_asynchronous_sessions_arguments(method: str, parameter: str) -> None:
     """What is awaited raises the errors that its twin raises."""
-
-    async def run() -> None:
-        async with AsyncEngine("memory:", config_of()) as engine, engine.session("chat") as session:
-            await session.extend([user("a"), user("b")])
-            call = getattr(session, method)
-            for value in VALUES:
-                await attempt_later(call, arguments(call, parameter, value))
-            await session.append(user("and on"))
-
-    asyncio.run(run())
+    async with AsyncEngine("memory:", config_of()) as engine, engine.session("chat") as session:
+        await session.extend([user("a"), user("b")])
+        call = getattr(session, method)
+        for value in VALUES:
+            await attempt_later(call, arguments(call, parameter, value))
+        await session.append(user("and on"))
 
 
 @pytest.mark.parametrize(("method", "parameter"), list(calls(AsyncEngine)))
-def test_an_asynchronous_engines_arguments(method: str, parameter: str) -> None:
+@in_loop
+async def test_an_asynchronous_engines_arguments(method: str, parameter: str) -> None:
     """An asynchronous engine raises the errors that its twin raises."""
-
-    async def run() -> None:
-        async with AsyncEngine("memory:", config_of()) as engine:
-            call = getattr(engine, method)
-            for value in VALUES:
-                await attempt_later(call, arguments(call, parameter, value))
-
-    asyncio.run(run())
+    async with AsyncEngine("memory:", config_of()) as engine:
+        call = getattr(engine, method)
+        for value in VALUES:
+            await attempt_later(call, arguments(call, parameter, value))
 
 
 @pytest.mark.parametrize("threads", VALUES, ids=lambda value: type(value).__name__)

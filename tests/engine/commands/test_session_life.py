@@ -1,6 +1,5 @@
 """Sessions and engines: opening, closing, sharing, deleting; keys and conflicts; threads."""
 
-import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from memci.errors import (
 )
 from tests.engine.sessions import config_of, heard, open_session, states, talk, turn
 from tests.engine.wire import assistant, calling, system, user
+from tests.together import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -289,23 +289,14 @@ def test_times_are_kept_in_utc() -> None:
 def test_threads_lose_nothing() -> None:
     """Eight threads that append to one session, with windows and folds between, leave every message once, theirs in order."""
     session = open_session(active={"min_pages": 2, "max_pages": 8}, budget={"window": 2_000, "reserve": 0})
-    failures: list[BaseException] = []
 
     def write(thread: int) -> None:
-        try:
-            for number in range(50):
-                session.append(user(f"{thread}:{number}") if number % 2 else assistant(f"{thread}:{number}"))
-                if number % 10 == thread:
-                    session.window()
-        except BaseException as error:  # noqa: BLE001 (told by the main thread)
-            failures.append(error)
+        for number in range(50):
+            session.append(user(f"{thread}:{number}") if number % 2 else assistant(f"{thread}:{number}"))
+            if number % 10 == thread:
+                session.window()
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [] == failures
+    in_threads(write, range(8))
     said = [value["content"] for value in session.messages()]
     for number in range(8):
         assert [f"{number}:{each}" for each in range(50)] == [text for text in said if text.startswith(f"{number}:")]

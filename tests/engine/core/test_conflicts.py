@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tests.engine.counting_store import CountingStore
 from tests.engine.many_writers import at_once, check
 from tests.engine.sessions import config_of, indexes, talk, turn
 from tests.engine.wire import assistant, calling, result, system, user
+from tests.together import in_threads
 
 ROOT = Path(__file__).parents[3]
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -178,20 +178,7 @@ def test_a_keyed_append_is_retried_as_any_other(store: Store) -> None:
         for number in range(20):
             session.append(assistant(f"{name}.{number}"), key=f"{name}.{number}", on_conflict="retry")
 
-    failed: list[BaseException] = []
-
-    def reported(name: int) -> None:
-        try:
-            work(name)
-        except BaseException as error:  # noqa: BLE001 (the test shows it)
-            failed.append(error)
-
-    threads = [threading.Thread(target=reported, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [] == failed
+    in_threads(work, range(4))
     said = [message["content"] for message in process_on(store).messages()]
     assert {f"{name}.{number}" for name in range(4) for number in range(20)} <= set(said)
     assert len(said) == len(set(said))

@@ -100,14 +100,20 @@ def test_an_append_that_is_not_safe_is_no_append(tmp_path: Path, io: FaultyIo) -
     assert [*turns(2), user("kept")] == list(session.messages())
 
 
-def test_a_lost_session_is_loaded_again(tmp_path: Path, io: FaultyIo) -> None:
-    """After a failed sync, whoever opens the session loads it anew for all its handles, and none conflicts with another."""
-    engine = Engine(FileStore(tmp_path, io=io), config_of())
-    old = engine.session("chat")
-    old.extend(turns(1))
+def lost_on(root: Path, io: FaultyIo) -> tuple[Engine, Session]:
+    """Return an engine and a session in which a sync failed."""
+    engine = Engine(FileStore(root, io=io), config_of())
+    session = engine.session("chat")
+    session.extend(turns(1))
     io.fail("sync", errno.EIO)
     with pytest.raises(UnavailableError):
-        old.append(user("lost"))
+        session.append(user("lost"))
+    return engine, session
+
+
+def test_a_lost_session_is_loaded_again(tmp_path: Path, io: FaultyIo) -> None:
+    """After a failed sync, whoever opens the session loads it anew for all its handles, and none conflicts with another."""
+    engine, old = lost_on(tmp_path, io)
     io.mend()
     new = engine.session("chat")
     new.append(user("kept"))
@@ -120,12 +126,7 @@ def test_a_lost_session_is_loaded_again(tmp_path: Path, io: FaultyIo) -> None:
 
 def test_refreshing_loads_a_lost_session_again(tmp_path: Path, io: FaultyIo) -> None:
     """After a failed sync a handle goes on once it was refreshed, in the state that a handle opened later has too."""
-    engine = Engine(FileStore(tmp_path, io=io), config_of())
-    old = engine.session("chat")
-    old.extend(turns(1))
-    io.fail("sync", errno.EIO)
-    with pytest.raises(UnavailableError):
-        old.append(user("lost"))
+    engine, old = lost_on(tmp_path, io)
     with pytest.raises(UnavailableError):
         old.append(user("never synced again"))
     io.mend()

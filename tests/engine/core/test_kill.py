@@ -12,7 +12,8 @@ import pytest
 
 from memci.archive.stores.file.store import FileStore
 from memci.engine.engine import Engine
-from tests.engine.killed_writer import CONFIG, append, open_session, text_of
+from tests.engine.killed_writer import append, open_session
+from tests.torture.talker import CONFIG, text_of
 
 ROOT = Path(__file__).parents[3]
 KILLS, SHORT = 75, 15

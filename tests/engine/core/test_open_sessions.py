@@ -15,6 +15,7 @@ from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, heard, talk, turn
 from tests.engine.wire import assistant, user
 from tests.faulty_io import FaultyIo
+from tests.together import in_threads
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -167,7 +168,7 @@ def test_a_deleted_session_is_not_kept(store: Store) -> None:
         assert [] == list(session.messages())
         talk(session, 1)
     engine.delete("chat")
-    assert 0 == len(engine._open.kept) == engine._open.kept.total_bytes
+    assert 0 == len(engine._open.kept._states) == engine._open.kept.total_bytes
     assert [] == list(engine.session("chat").messages())
 
 
@@ -182,7 +183,7 @@ def test_a_session_whose_store_failed_is_loaded_again(tmp_path: Path) -> None:
         session.append(user("lost"))
     io.mend()
     session.close()
-    assert 0 == len(engine._open.kept)
+    assert 0 == len(engine._open.kept._states)
     with engine.session("chat") as again:
         assert [*turn(1), *turn(2)] == list(again.messages())
         again.append(user("safe"))
@@ -207,7 +208,7 @@ def test_an_unused_session_is_not_kept(store: Store) -> None:
     """A session without events is not worth the room."""
     engine = engine_on(store)
     engine.session("chat").close()
-    assert 0 == len(engine._open.kept)
+    assert 0 == len(engine._open.kept._states)
 
 
 def test_the_one_that_was_closed_first_leaves_first(store: Store) -> None:
@@ -218,7 +219,7 @@ def test_the_one_that_was_closed_first_leaves_first(store: Store) -> None:
     for session_id in ids:
         with engine.session(session_id) as session:
             session.append(user(f"I am {session_id}"))
-    assert 4 == len(engine._open.kept)
+    assert 4 == len(engine._open.kept._states)
     engine.session("b").close()  # b is the newest now
     with engine.session("f") as session:
         session.append(user("I am f"))
@@ -234,7 +235,7 @@ def test_a_session_above_the_bound_is_not_kept(store: Store, max_bytes: int) -> 
     engine = engine_on(store, max_bytes)
     with engine.session("large") as session:
         session.append(user("word " * 20_000))
-    assert 0 == len(engine._open.kept) == engine._open.kept.total_bytes
+    assert 0 == len(engine._open.kept._states) == engine._open.kept.total_bytes
     assert 1 == len(list(engine.session("large").messages()))
 
 
@@ -247,7 +248,7 @@ def test_ten_thousand_sessions_take_no_more_than_the_bound() -> None:
             session.append(user("hello"))
     kept = engine._open.kept
     assert 0 < kept.total_bytes <= 1_000_000
-    assert 40 <= len(kept) <= 60
+    assert 40 <= len(kept._states) <= 60
     assert (0, 0, 0, set()) == (store.opened, len(engine._open._cores), len(engine._open._gates), engine._sessions)
 
 
@@ -260,29 +261,20 @@ def test_closing_the_engine_forgets_them(store: Store) -> None:
             talk(opened, 1)
     engine.close()
     session.close()
-    assert 0 == len(engine._open.kept)
+    assert 0 == len(engine._open.kept._states)
 
 
 def test_threads_open_and_close_the_same_session(store: Store) -> None:
     """Eight threads that open, write to and close one session, in one engine, share one state at a time and lose nothing."""
     counted = CountingStore(store)
     engine = engine_on(counted)
-    failures: list[BaseException] = []
 
     def work(thread: int) -> None:
-        try:
-            for number in range(25):
-                with engine.session("chat") as session:
-                    session.append(user(f"{thread}:{number}"))
-        except BaseException as error:  # noqa: BLE001 (told by the main thread)
-            failures.append(error)
+        for number in range(25):
+            with engine.session("chat") as session:
+                session.append(user(f"{thread}:{number}"))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [] == failures
+    in_threads(work, range(8))
     assert 0 == counted.opened
     with engine.session("chat") as session:
         said = [value["content"] for value in session.messages()]

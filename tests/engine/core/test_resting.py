@@ -2,7 +2,6 @@
 
 import random
 import resource
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from memci.errors import CorruptError, UnavailableError
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import user
 from tests.faulty_io import FaultyIo
+from tests.together import in_threads
 
 CONFIG = config_of(active={"min_pages": 1, "max_pages": 2}, snapshot_every=20)
 DESCRIPTORS = Path("/proc/self/fd")
@@ -60,24 +60,15 @@ def test_threads_use_more_sessions_than_files_can_be_open(tmp_path: Path) -> Non
     try:
         with Engine(f"file:{tmp_path}/chats", CONFIG) as engine:
             sessions = [engine.session(f"chat-{number}") for number in range(SESSIONS)]
-            failures: list[Exception] = []
 
             def work(seed: int) -> None:
                 chance = random.Random(seed)  # noqa: S311 (no secret)
-                try:
-                    for number in range(30):
-                        session = chance.choice(sessions)
-                        session.append(user(f"say{seed}x{number} and more"), on_conflict="retry")
-                        assert session.search(f"say{seed}x{number}", include_visible=True)
-                except Exception as error:  # noqa: BLE001 (the test looks at it)
-                    failures.append(error)
+                for number in range(30):
+                    session = chance.choice(sessions)
+                    session.append(user(f"say{seed}x{number} and more"), on_conflict="retry")
+                    assert session.search(f"say{seed}x{number}", include_visible=True)
 
-            threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert [] == failures
+            in_threads(work, range(4))
             assert 120 == sum(len(list(session.messages())) for session in sessions if session.seq)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

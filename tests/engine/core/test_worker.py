@@ -1,6 +1,5 @@
 """What the engine's thread does ahead of commands: they do less then, and nothing else differs."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -20,9 +19,10 @@ from memci.engine.core.worker import Worker
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from tests.engine.core.test_short_ways import called
-from tests.engine.sessions import config_of, folded, heard, prepare, talk, turn
+from tests.engine.sessions import config_of, finish, folded, heard, prepare, talk, turn
 from tests.engine.wire import assistant, user
 from tests.faulty_io import FaultyIo
+from tests.together import in_child, in_threads
 
 WORD = "zanzibarprotocol"
 
@@ -107,7 +107,7 @@ def test_turns_alone_let_pages_be_prepared(store: Store) -> None:
 
     for number in range(1, 80):
         found = called(lambda number=number: say(number))  # type: ignore[misc]
-        engine._worker.finish()
+        finish(engine._worker)
         calls = {name: count + found[name] for name, count in calls.items()}
     assert 3 < len(folded(notices))
     assert 0 == calls["ExtractiveSummarizer.summarize"] < calls["_archived"]
@@ -261,16 +261,14 @@ def test_a_forked_child_goes_on_by_itself(tmp_path: Path) -> None:
     """A fork waits for the step that is under way: the child finds no lock held, and has a thread of its own later."""
     with at_once(engine_on(FileStore(tmp_path, "flush"))) as engine, engine.session("chat") as session:
         talk(session, 8)
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                talk(session, 8, first=9)
-                prepare(session)
-                code = 0 if session._core.prepared.pages and session.verify().ok else 2
-            finally:
-                os._exit(code)
-        assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        def go_on() -> None:
+            talk(session, 8, first=9)
+            prepare(session)
+            assert session._core.prepared.pages
+            assert session.verify().ok
+
+        assert 0 == in_child(go_on)
         session.refresh()
         talk(session, 8, first=17)
         prepare(session)
@@ -281,33 +279,24 @@ def test_a_forked_child_goes_on_by_itself(tmp_path: Path) -> None:
 def test_a_thread_beside_all_commands_changes_nothing(store: Store) -> None:
     """Threads talk, fold, rewind and open sessions again, while that of the engine works between any two commands."""
     with at_once(engine_on(store)) as engine:
-        failures: list[BaseException] = []
 
         def chat(name: str) -> None:
-            try:
-                for first in range(1, 50, 7):
-                    with engine.session(name) as session:
-                        talk(session, 7, first=first, words=12)
-                        session.window()
-                        session.rewind(f"usr-{session.turn}/2")
-                        session.append(assistant("again"))
-                        if first % 2:
-                            session.fold("all")
-                            session.undo_fold()
-                        time.sleep(0.001)
+            for first in range(1, 50, 7):
                 with engine.session(name) as session:
-                    session._core.state._check()
-                    assert 49 == session.turn
-                    assert () == session.verify().problems
-            except BaseException as error:  # noqa: BLE001 (told by who waits)
-                failures.append(error)
+                    talk(session, 7, first=first, words=12)
+                    session.window()
+                    session.rewind(f"usr-{session.turn}/2")
+                    session.append(assistant("again"))
+                    if first % 2:
+                        session.fold("all")
+                        session.undo_fold()
+                    time.sleep(0.001)
+            with engine.session(name) as session:
+                session._core.state._check()
+                assert 49 == session.turn
+                assert () == session.verify().problems
 
-        threads = [threading.Thread(target=chat, args=(f"chat {number}",)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert [] == failures
+        in_threads(chat, [f"chat {number}" for number in range(3)])
 
 
 def test_a_step_that_raises_is_logged_and_the_next_is_taken(caplog: pytest.LogCaptureFixture) -> None:
@@ -323,9 +312,9 @@ def test_a_step_that_raises_is_logged_and_the_next_is_taken(caplog: pytest.LogCa
 
     worker = Worker(step)
     worker.offer(session._core)
-    worker.finish()
+    finish(worker)
     assert WORD in caplog.text
     worker.offer(session._core)
-    worker.finish()
+    finish(worker)
     assert done.is_set()
     worker.close()

@@ -398,15 +398,21 @@ def beside(root: Path, io: FileIo, **sections: object) -> Session:
     return Engine(FileStore(root, "flush", io=io), config_of(**settings)).session("chat")
 
 
-def test_a_fold_of_one_who_did_not_know_leaves_nothing(tmp_path: Path) -> None:
-    """Page files that were written after an erasure by a process that did not know of it go when it hears of it."""
+def erased_beside_a_fold(root: Path) -> tuple[Session, Session, str]:
+    """Return the session of a process that folds a page and does not know yet that it was erased, of the other, and the page."""
     io = Interrupted()
-    behind, session = beside(tmp_path, io), beside(tmp_path, FileIo())
+    behind, session = beside(root, io), beside(root, FileIo())
     index = told(behind)
     session.refresh()
     io.before = [lambda: session.erase(index)]
     with pytest.raises(ConflictError):
         behind.fold("all")
+    return behind, session, index
+
+
+def test_a_fold_of_one_who_did_not_know_leaves_nothing(tmp_path: Path) -> None:
+    """Page files that were written after an erasure by a process that did not know of it go when it hears of it."""
+    behind, *_ = erased_beside_a_fold(tmp_path)
     behind.refresh()
     assert [] == left_in(tmp_path)
     behind.append(user("and on"), on_conflict="retry")
@@ -417,13 +423,7 @@ def test_a_fold_of_one_who_did_not_know_leaves_nothing(tmp_path: Path) -> None:
 
 def test_what_a_dead_process_left_is_found_and_removed(tmp_path: Path) -> None:
     """Where that process dies first, verify names the page file, and repair removes it."""
-    io = Interrupted()
-    behind, session = beside(tmp_path, io), beside(tmp_path, FileIo())
-    index = told(behind)
-    session.refresh()
-    io.before = [lambda: session.erase(index)]
-    with pytest.raises(ConflictError):
-        behind.fold("all")
+    behind, session, index = erased_beside_a_fold(tmp_path)
     behind.close()
     assert left_in(tmp_path)
     assert [index in problem for problem in session.verify().problems] == [True]

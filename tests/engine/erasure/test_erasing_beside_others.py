@@ -11,13 +11,12 @@ from memci.engine.core.core import MOST_ATTEMPTS
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import UnavailableError
+from tests.engine.erasure.test_erasing import WORD, left_in
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, user
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-WORD = "zanzibarprotocol"
 
 
 class Interrupted(FileIo):
@@ -47,10 +46,6 @@ def told(session: Session) -> str:
     session.fold("all")
     session.recall(index)
     return index
-
-
-def left_in(root: Path) -> list[str]:
-    return [str(path) for path in root.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
 
 
 def test_others_change_the_page_itself(tmp_path: Path) -> None:

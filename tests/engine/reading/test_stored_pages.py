@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from memci.archive.catalogue.page_facts import PageState
 from memci.archive.stores.file.store import FileStore
 from memci.chapters.page import Page
 from memci.engine.session import Session
@@ -40,8 +41,6 @@ def test_a_page_is_counted_when_somebody_asks_for_a_size(wire: str, tmp_path: Pa
         assert page.copy().tokens == sum(known[::2]) == page.tokens
         assert known == sizes_of(page)
         assert 0 == called(lambda page=page: (page.tokens, sizes_of(page)))[_COUNTED]  # type: ignore[misc]
-        assert not hasattr(page, "size")
-        assert not hasattr(page.head, "size")
 
 
 def test_a_page_is_read_by_one_question_and_one_file(tmp_path: Path) -> None:
@@ -62,12 +61,13 @@ def test_undoing_a_fold_asks_for_the_facts_of_each_page_once(tmp_path: Path) -> 
 def test_a_late_result_is_a_part_of_the_sum(tmp_path: Path) -> None:
     """A page whose call is answered after it was archived takes the result in, with its size."""
     session = open_session(FileStore(tmp_path, "flush"))
-    session.extend([user("look it up"), calling("a"), assistant("it takes time")])
-    session.append(user("and now?"))
-    session.fold("all")
-    before = session.page(1).tokens
+    session.extend([user("look it up"), calling("a"), assistant("it takes time " * 100), user("and now?")])
+    session.window(budget=100)  # has no room for a page that waits
+    before = session.facts(1).tokens
     late = session.append(result("a", "found in the drawer"))
     page = session.page(1)
     assert ["user", "assistant", "tool", "assistant"] == [entry.role for entry in page.entries]
     assert before + page.entries[2].tokens == page.tokens
     assert late.tokens == page.entries[2].tokens
+    session.fold("all")
+    assert (PageState.ARCHIVED, before + late.tokens) == (session.facts(1).state, session.facts(1).tokens)

@@ -18,6 +18,7 @@ from memci.engine.session import Session
 from memci.engine.upkeep.copying import Copied, copy_session
 from memci.errors import ConfigError, ConflictError, CorruptError, StoreError, UnavailableError
 from tests.engine.counting_store import CountingStore
+from tests.engine.erasure.test_erasing import WORD, left_in
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, user
 
@@ -227,9 +228,6 @@ def test_all_records_are_read_again() -> None:
     assert 2 == caught.value.seq
 
 
-WORD = "zanzibarprotocol"
-
-
 class Eraser:
     """Another process that erases a page, once: before the call of this number that a copy makes to the journals.
 
@@ -265,10 +263,6 @@ def told_word(store: Store) -> None:
     session.fold("all")
     session.recall("usr-3")
     session.close()
-
-
-def left_in(root: Path) -> list[str]:
-    return [str(path) for path in root.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
 
 
 @pytest.mark.parametrize("to_the_end", [True, False], ids=["erased", "half erased"])

@@ -26,6 +26,7 @@ import orjson
 from memci.archive import refusal
 from memci.archive.stores.names import file_name
 from memci.archive.stores.objects.io import ObjectIo, RejectedError, UnchangedError, Version, each
+from memci.archive.stores.opened_session import OpenedSession
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec
 from memci.errors import CorruptError, StoreError, UnavailableError
 
@@ -230,31 +231,22 @@ def is_old(name: str, revision: int, seqs: Collection[int]) -> bool:
     return match is not None and int(match[3]) <= revision and any(map(Part(int(match[1]), int(match[2]), 0, name).has, seqs))
 
 
-class Opened:
+class Opened(OpenedSession):
     """What journal, pages, snapshots and blobs of one opened session share. Calls raise what the contract of stores says."""
 
     def __init__(self, io: ObjectIo, tenant: str, session_id: str, *, read_only: bool) -> None:
+        super().__init__(session_id, read_only=read_only)
         self.lines = LineCodec(tenant, session_id)
         self.io = io
-        self.read_only = read_only
         self.manifest_path = f"{file_name(tenant)}/manifests/{file_name(session_id)}"
         self.parts_path = f"{file_name(tenant)}/parts/{file_name(session_id)}"  # of all sessions that had and have this id
         self.known = Manifest(incarnation=uuid4().hex)  # as it was seen last; of revision 0 before the session was seen or begun
         self._version: Version | None = None  # of what is known
-        self._session_id = session_id
         self._codec = ManifestCodec(tenant, session_id)
-        self._is_closed = False
-
-    def check_open(self) -> None:
-        """Raise ``SessionClosedError`` after ``close``."""
-        if self._is_closed:
-            raise refusal.closed(self._session_id)
 
     def writable(self) -> "Opened":
-        """Return this; raise what ``check_open`` does, or ``PermissionDeniedError`` where it was opened read-only."""
-        self.check_open()
-        if self.read_only:
-            raise refusal.read_only(self._session_id)
+        """Return this, where ``check_writable`` raises nothing."""
+        self.check_writable()
         return self
 
     def refresh(self) -> Manifest:
@@ -273,7 +265,7 @@ class Opened:
                 self.known, self._version = manifest, found.version
                 return manifest
         if self.known.revision:
-            raise refusal.deleted(self._session_id)
+            raise refusal.deleted(self.session_id)
         return self.known
 
     def has_begun(self) -> bool:
@@ -346,7 +338,7 @@ class Opened:
 
     def corrupt(self, reason: str, place: str, seq: int | None = None) -> CorruptError:
         """Make the error for damage."""
-        return CorruptError(reason, session=self._session_id, place=place, seq=seq)
+        return CorruptError(reason, session=self.session_id, place=place, seq=seq)
 
     def missing(self, part: Part, seq: int) -> CorruptError:
         """Make the error for a record that is not there, or whose object is not."""
@@ -354,11 +346,7 @@ class Opened:
 
     def unavailable(self, reason: str = "it has no record yet: append to its journal first") -> UnavailableError:
         """Make the error for what cannot be done now."""
-        return UnavailableError(f"session {self._session_id!r}: {reason}")
-
-    def close(self) -> None:
-        """Refuse every further call. May be called twice."""
-        self._is_closed = True
+        return UnavailableError(f"session {self.session_id!r}: {reason}")
 
     def _is_done(self, tried: Manifest, objects: Collection[str], failure: Exception) -> bool:
         """Return whether a put of a manifest took effect without saying so; what is now is known then.

@@ -25,8 +25,6 @@ from memci.archive.stores.record_codec import DamagedLineError, check_redaction,
 if TYPE_CHECKING:
     import os
 
-    from memci.archive.catalogue.page_index import PageIndex
-
 _PAGES, _BLOBS = "pages", "blobs"
 _MOST_AT_ONCE = 8
 _NewBodies: TypeAlias = Mapping[int, tuple[bytes, str | None]]  # with the SHA-256 of those that they take the place of
@@ -263,43 +261,21 @@ class _Session(Opened):
         self.blobs = _Blobs(self)
         self.durability: str = "fsync"
         self._index_folder = index_folder
-        self._index: PageIndex | None = None
         self._indexed = ""
 
-    @property
-    def index(self) -> "PageIndex":
-        self.check_open()
-        if self._index is None:
-            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
-
-            self.has_begun()
-            self._indexed, folder = self.known.incarnation, self._index_folder
-            if folder is None:
-                self._index = PageIndex(None)
-            else:
-                self._index = PageIndex.in_directory(folder, self._indexed, root=folder.parent.parent, read_only=self.read_only)
-        return self._index
-
-    def indexed_seq(self) -> int:
-        self.check_open()
-        return 0  # the index tells nothing of the journal
-
-    def rest(self) -> None:
-        """Give back the index, where it has a file, until the next call."""
-        if self._index is not None and self._index.has_file:
-            self._index.close()
-            self._index = None
+    def index_place(self) -> tuple[Path, Path, object] | None:
+        self.has_begun()
+        self._indexed, folder = self.known.incarnation, self._index_folder
+        return None if folder is None else (folder.parent.parent, folder, self._indexed)
 
     def close(self) -> None:
-        index, self._index = self._index, None
-        if index is not None:
-            index.close()
-            is_of_session = self.known.revision and self.known.incarnation == self._indexed
-            if self._index_folder is not None and not self.read_only and not is_of_session:
-                from memci.archive.catalogue import index_file  # noqa: PLC0415 (few need it)
-
-                index_file.remove(str(self._index_folder / f"{self._indexed}.sqlite"))
+        had_index = self._index is not None
         super().close()
+        is_of_session = self.known.revision and self.known.incarnation == self._indexed
+        if had_index and self._index_folder is not None and not self.read_only and not is_of_session:
+            from memci.archive.catalogue import index_file  # noqa: PLC0415 (few need it)
+
+            index_file.remove(str(self._index_folder / f"{self._indexed}.sqlite"))
 
 
 class ObjectStore:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import attrs
@@ -10,12 +9,10 @@ import attrs
 from memci.archive import refusal
 from memci.archive.stores.contract import NewRecord, Record, SessionStore
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier
+from memci.archive.stores.opened_session import OpenedSession
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_redaction, redacted_meanwhile, superfluous
 from memci.archive.stores.sql.schema import Found, Key, Place, Rows, Statement, SyncFailedError, checked_head, place_of
 from memci.errors import CorruptError, UnavailableError
-
-if TYPE_CHECKING:
-    from memci.archive.catalogue.page_index import PageIndex
 
 # What one query reads at most; it stops before the record that begins after so many bytes, so that the largest bounds memory.
 _BATCH_RECORDS, _BATCH_BYTES = 500, 4_000_000
@@ -68,7 +65,7 @@ class _Journal(_View):
             session.row = session.rows.append(session.key, session.row, expected, lines)
         except SyncFailedError:
             # The system may have dropped the bytes and would report the next sync as good: never try again.
-            self.failure = f"session {session.key.session_id!r}: an earlier sync failed: close the session and open it again"
+            self.failure = f"session {session.session_id!r}: an earlier sync failed: close the session and open it again"
             raise
         return expected + len(records)
 
@@ -195,7 +192,7 @@ class _Blobs(_View):
             session.sweep()
 
 
-class _Session:
+class _Session(OpenedSession):
     """Implements ``SessionStore``: which row is meant, and whether it may be written. For one thread at a time.
 
     The row's number is kept from when it was first seen: numbers are never used again, so that an opening of a deleted session
@@ -204,6 +201,7 @@ class _Session:
 
     def __init__(self, store: "SqlStore", tenant: str, session_id: str, *, read_only: bool = False) -> None:
         check_key(tenant, session_id)
+        super().__init__(session_id, read_only=read_only)
         self.key = Key(file_name(tenant), file_name(session_id), session_id)
         self.codec = LineCodec(tenant, session_id)
         self.rows = store.rows
@@ -214,24 +212,12 @@ class _Session:
         self.snapshots = _Snapshots(self)
         self.blobs = _Blobs(self)
         self._store = store
-        self._read_only = read_only
-        self._index: PageIndex | None = None
-        self._is_closed = False
-
-    def check_open(self) -> None:
-        if self._is_closed:
-            raise refusal.closed(self.key.session_id)
-
-    def check_writable(self) -> None:
-        self.check_open()
-        if self._read_only:
-            raise refusal.read_only(self.key.session_id)
 
     def look(self) -> Place:
         """Return where the journal is now. One query."""
         place = place_of(self.read(*self.key.find))
         if self.row not in {0, place.row}:
-            raise refusal.deleted(self.key.session_id)
+            raise refusal.deleted(self.session_id)
         self.row = place.row
         return place
 
@@ -249,7 +235,7 @@ class _Session:
 
     def read(self, sql: str, values: Sequence[object]) -> Found:
         self.check_open()
-        return self.rows.read(sql, values, self.key.session_id)
+        return self.rows.read(sql, values, self.session_id)
 
     def read_own(self, sql: str, *values: object) -> Found:
         """Run a query whose first value is the row; it finds nothing before the session began."""
@@ -269,37 +255,12 @@ class _Session:
         self.rows.change(self.key, 0, [(self.rows.sweep, (self.key.tenant,))], removes=True)
 
     def corrupt(self, seq: int, problem: str = "it is missing") -> CorruptError:
-        return CorruptError(problem, session=self.key.session_id, place=f"record {seq}", seq=seq)
+        return CorruptError(problem, session=self.session_id, place=f"record {seq}", seq=seq)
 
-    @property
-    def index(self) -> "PageIndex":
-        self.check_open()
-        if self._index is None:
-            from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
-
-            row = self.find_row() if self._read_only else self.begin()
-            directory = self._store.index_directory() if row else None
-            if directory is None:
-                self._index = PageIndex(None)
-            else:
-                self._index = PageIndex.in_directory(directory, row, root=directory.parent, read_only=self._read_only)
-        return self._index
-
-    def indexed_seq(self) -> int:
-        self.check_open()
-        return 0  # the index is not kept together with the journal
-
-    def rest(self) -> None:
-        """Give back the index, where it has a file, until the next call."""
-        if self._index is not None and self._index.has_file:
-            self._index.close()
-            self._index = None
-
-    def close(self) -> None:
-        if self._index is not None:
-            self._index.close()
-            self._index = None
-        self._is_closed = True
+    def index_place(self) -> tuple[Path, Path, object] | None:
+        row = self.find_row() if self.read_only else self.begin()
+        directory = self._store.index_directory() if row else None
+        return None if directory is None else (directory.parent, directory, row)
 
 
 class SqlStore:

@@ -21,6 +21,7 @@ from memci.archive.stores.sql.postgres import PostgresIo, PostgresStore
 from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
 from memci.errors import LockedError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
+from tests.together import in_threads
 
 if TYPE_CHECKING:
     from tests.archive.stores.sql.postgres_server import PostgresServer
@@ -153,12 +154,8 @@ def test_threads_do_not_wait_behind_each_other(tmp_path: Path) -> None:
             store.open(TENANT, f"session {number}").journal.append(1, [new_record("b")])
         told.append(caught.value.session)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(40)]
     with sqlite_locked(store):
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(10)
+        in_threads(write, range(40))
     assert {f"session {number}" for number in range(40)} == set(told)
 
 

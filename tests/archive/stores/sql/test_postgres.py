@@ -1,6 +1,5 @@
 """What PostgreSQL is asked for, counted; connections that are lost, busy or refused; secrets; versions and forks."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from memci.testing.journal_suite import TENANT, append_each, new_record, texts_o
 from tests.archive.stores.counting import CountingPostgres
 from tests.archive.stores.sql.postgres_server import PostgresServer, running_server
 from tests.engine.many_writers import at_once
+from tests.together import in_child, in_threads
 
 
 class LosingIo(CountingPostgres):
@@ -279,11 +279,7 @@ def test_a_pool_has_a_limit(url: str) -> None:
     store.close()
     io = CountingPostgres()  # this one waits longer
     store = PostgresStore(f"{url}&memci_pool=2", io=io)
-    threads = [threading.Thread(target=append_each, args=(store.open(TENANT, str(n)).journal, *"ab")) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda name: append_each(store.open(TENANT, name).journal, *"ab"), "12345678")
     assert 8 == len(list(store.sessions(TENANT)))
     assert 2 == io.connections
     store.close()
@@ -449,11 +445,7 @@ def test_an_older_schema_is_migrated(url: str) -> None:
     with pytest.raises(psycopg.errors.SyntaxError):
         migrate(first, second, broken)
     assert [] == run(url, "SELECT * FROM a")
-    threads = [threading.Thread(target=migrate, args=(first, second)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: migrate(first, second), range(4))
     migrate(first)
     assert [(1, 2)] == run(url, "SELECT x, y FROM a")
     assert [(2,)] == run(url, "SELECT version FROM memci_schema")
@@ -472,13 +464,7 @@ def test_newer_tables_are_refused(store: LosingStore, url: str) -> None:
 def test_many_can_begin_at_once(url: str) -> None:
     """Workers that make the tables at the same time all succeed."""
     stores = [PostgresStore(url) for _ in range(8)]
-    threads = [
-        threading.Thread(target=append_each, args=(store.open(TENANT, str(n)).journal, "a")) for n, store in enumerate(stores)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda number: append_each(stores[number].open(TENANT, str(number)).journal, "a"), range(8))
     assert [str(number) for number in range(8)] == sorted(stores[0].sessions(TENANT))
     for store in stores:
         store.close()
@@ -505,16 +491,7 @@ def test_a_forked_child_and_its_parent_append_in_turn(store: LosingStore) -> Non
     """After a fork each has connections of its own, and the parent's goes on."""
     session = store.open(TENANT, "session")
     append_each(session.journal, "parent")
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            append_each(session.journal, "child")
-            store.close()
-            code = 0
-        finally:
-            os._exit(code)
-    assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert [0, 0] == [in_child(lambda: append_each(session.journal, "child")), in_child(store.close)]
     append_each(session.journal, "parent again")
     assert ["parent", "child", "parent again"] == texts_of(session.journal)
     assert 1 == store.io.connections

@@ -14,6 +14,7 @@ from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore, is_wal_safe
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.counting import CountedSqliteStore, CountingSqlite
+from tests.together import in_child, in_threads
 
 THREADS = 16
 
@@ -68,19 +69,6 @@ def store(quick_path: Path) -> Iterator[CountedSqliteStore]:
     store = CountedSqliteStore(quick_path / "chats.db", "flush", io=CountingSqlite())
     yield store
     store.close()
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Run *work* in a fork and return 0 when it came to its end."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def files_of(root: Path) -> bytes:
@@ -177,11 +165,7 @@ def test_threads_on_many_sessions_lose_nothing(store: CountedSqliteStore) -> Non
         for text in texts:
             append_each(journal, text)
 
-    threads = [threading.Thread(target=append, args=(str(number),)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(append, list(map(str, range(THREADS))))
     assert [texts] * THREADS == [texts_of(store.open(TENANT, str(number)).journal) for number in range(THREADS)]
     assert THREADS * len(texts) >= store.io.transactions
 
@@ -385,30 +369,10 @@ def test_other_databases_are_refused(tmp_path: Path, statements: list[str], text
 def test_many_can_begin_at_once(tmp_path: Path) -> None:
     """Threads with stores of their own that make the database at the same time all succeed."""
     stores = [SqliteStore(tmp_path / "chats.db", "flush") for _ in range(8)]
-    threads = [
-        threading.Thread(target=append_each, args=(store.open(TENANT, str(number)).journal, "a"))
-        for number, store in enumerate(stores)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda number: append_each(stores[number].open(TENANT, str(number)).journal, "a"), range(8))
     assert [str(number) for number in range(8)] == sorted(stores[0].sessions(TENANT))
     for store in stores:
         store.close()
-
-
-def test_a_forked_child_and_its_parent_append_in_turn(store: SqliteStore) -> None:
-    """After a fork each has a connection of its own, and the parent's goes on."""
-    session = store.open(TENANT, "session")
-    append_each(session.journal, "parent")
-    assert 0 == in_child(lambda: append_each(session.journal, "child"))
-    with pytest.raises(ConflictError):
-        session.journal.append(1, [new_record("stale")])
-    append_each(session.journal, "parent again")
-    assert 0 == in_child(store.close)
-    append_each(session.journal, "and again")
-    assert ["parent", "child", "parent again", "and again"] == texts_of(session.journal)
 
 
 def test_a_fork_within_a_commit_harms_nobody(tmp_path: Path) -> None:

@@ -1,10 +1,6 @@
-"""What becomes of errors of the SQLite library, and of writers that are killed."""
+"""What becomes of errors of the SQLite library."""
 
-import random
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,27 +10,6 @@ from memci.archive.stores.sql.schema import Found
 from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
 from memci.errors import CorruptError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
-
-ROUNDS = 6
-
-WRITER = """
-import os
-import sys
-from memci.archive.stores.contract import NewRecord
-from memci.archive.stores.sql.sqlite import SqliteStore
-
-session = SqliteStore(sys.argv[1]).open("default", "session")
-head = session.journal.head()
-os.write(1, b"%d\\n" % head)
-while True:
-    count = head % 3 + 1
-    texts = [f"{head + number}:" + "x" * 700 for number in range(1, count + 1)]
-    head = session.journal.append(head, [NewRecord("appended", 1, b'{"text":"%b"}' % text.encode()) for text in texts])
-    os.write(1, b"%d\\n" % head)
-    if head % 5 == 0:
-        session.pages.put({f"usr-{head}": b"page %d" % head})
-        session.snapshots.put(head, b"%d" % head)
-"""
 
 
 class FaultyIo(SqliteIo):
@@ -133,33 +108,3 @@ def test_a_damaged_database_is_said(store: SqliteStore, tmp_path: Path) -> None:
         with pytest.raises(CorruptError, match="damaged"):
             texts_of(store.open(TENANT, "session").journal)
         store.close()
-
-
-def acknowledged_before_kill(path: Path, lines: int) -> int:
-    """Run a writer, kill it once it has acknowledged so many commits, and return the last sequence number it told."""
-    command = [sys.executable, "-c", WRITER, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: S603 (fixed words)
-        assert process.stdout is not None
-        told = [process.stdout.readline() for _ in range(lines)]
-        process.send_signal(signal.SIGKILL)
-        told += process.stdout.read().splitlines(keepends=True)
-    assert -signal.SIGKILL == process.returncode
-    return int([line for line in told if line.endswith(b"\n")][-1])
-
-
-def test_a_killed_writer_loses_nothing_acknowledged(store: SqliteStore, tmp_path: Path) -> None:
-    """After each of many kills every acknowledged record is there in order, and the next writer goes on from there."""
-    chance = random.Random(17)  # noqa: S311 (where to kill)
-    head = 0
-    for _ in range(ROUNDS):
-        acknowledged = acknowledged_before_kill(tmp_path / "chats.db", chance.randrange(1, 30))
-        assert acknowledged >= head
-        session = store.open(TENANT, "session", read_only=True)
-        head = session.journal.head()
-        assert acknowledged <= head <= acknowledged + 3
-        assert [f"{seq}:" + "x" * 700 for seq in range(1, head + 1)] == texts_of(session.journal)
-        assert all(session.pages.find(name) == b"page " + name[4:].encode() for name in session.pages.names())
-        assert [] == list(session.snapshots.problems())
-        session.close()
-    session = store.open(TENANT, "session")
-    assert head + 1 == session.journal.append(head, [new_record("after the last kill")])

@@ -7,7 +7,7 @@ from itertools import chain
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import LiteralKind, literals
 from memci.archive.summarizers.summary import Summary
-from memci.archive.summarizers.words import COMMON_WORDS, STOPWORDS, UNSPACED, words
+from memci.archive.summarizers.words import COMMON_WORDS, STOPWORDS, UNSPACED, compiled, words
 
 SLACK = 1.5  # a summary may have so many times the tokens that it was given: models count badly
 KNOWN_SHARE = 0.5  # of a summary's content words, which its page has to say in some form
@@ -132,7 +132,7 @@ def _unknown_share(text: str, page: str) -> str:
     stems = {word[:_STEM] for word in known}
     said = [word for word in words(text) if word not in STOPWORDS and not word.isdecimal()]
     unknown = [word for word in said if word[:_STEM] not in stems]
-    fewest = _FEWEST_WORDS if UNSPACED.search(text) is None else 2 * _FEWEST_WORDS
+    fewest = _FEWEST_WORDS if compiled(UNSPACED).search(text) is None else 2 * _FEWEST_WORDS
     if len(said) < fewest or len(unknown) <= (1 - KNOWN_SHARE) * len(said):
         return ""
     return f"most of its words, such as {', '.join(map(repr, unknown[:3]))}: they are of another language, or answer it"

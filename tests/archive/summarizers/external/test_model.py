@@ -2,8 +2,8 @@
 
 import pytest
 
-from memci.archive.summarizers.calling import summarize
-from memci.archive.summarizers.model import MOST_CHARACTERS, ModelSummarizer, Prompt, prompt
+from memci.archive.summarizers.external.calling import summarize
+from memci.archive.summarizers.external.model import MOST_CHARACTERS, ModelSummarizer, Prompt, prompt
 from memci.errors import ArgumentError
 from memci.messages.formats import format as formats
 from memci.messages.message import Message

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from memci.archive.summarizers.calling import summarize
+from memci.archive.summarizers.external.answer import as_summary
+from memci.archive.summarizers.external.calling import summarize
 from memci.archive.summarizers.summary import Summary, name_of
-from memci.archive.summarizers.written import as_summary
 from memci.errors import SummaryError
 from memci.messages.message import Message
 

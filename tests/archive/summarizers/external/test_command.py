@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memci.archive.summarizers.calling import summarize
-from memci.archive.summarizers.command import CommandSummarizer
+from memci.archive.summarizers.external.calling import summarize
+from memci.archive.summarizers.external.command import CommandSummarizer
 from memci.archive.summarizers.summary import Summary
 from memci.errors import ArgumentError, SummaryError
 from memci.messages.formats import format as formats

@@ -2,9 +2,9 @@
 
 import pytest
 
-from memci.archive.summarizers.checking import lacking, problem
+from memci.archive.summarizers.external.answer import as_summary
+from memci.archive.summarizers.external.checking import lacking, problem
 from memci.archive.summarizers.summary import Summary
-from memci.archive.summarizers.written import as_summary
 
 ENGLISH = (
     "I want to cancel order #W5442520 because my sister Alice moved to Berlin. It was 3 chairs for $1,129.50.",

@@ -6,8 +6,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any, TypeAlias
 
+from memci.archive.summarizers.external.transcript import transcript
 from memci.archive.summarizers.summary import Summary
-from memci.archive.summarizers.transcript import transcript
 from memci.archive.summarizers.words import CHINESE_PAIRS, words
 from memci.errors import ArgumentError
 from memci.messages.message import Message
@@ -76,7 +76,9 @@ def prompt(messages: Sequence[Message], max_tokens: int) -> Prompt:
 
 @cache
 def _template(language: str) -> Template:
-    return Template(files("memci.archive.summarizers").joinpath("prompts", f"page.{language}.md").read_text(encoding="utf-8"))
+    return Template(
+        files("memci.archive.summarizers.external").joinpath("prompts", f"page.{language}.md").read_text(encoding="utf-8")
+    )
 
 
 def _language(text: str) -> str:

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from memci.archive.summarizers.external.answer import as_summary
 from memci.archive.summarizers.summary import Summarizer, Summary
-from memci.archive.summarizers.written import as_summary
 from memci.messages.message import Message
 
 
