@@ -13,7 +13,7 @@ import attrs
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
-from memci.archive.summarizers.summary import EXTRACTIVE, Summarizer
+from memci.archive.summarizers.summary import Summarizer
 from memci.engine.commands import preparing, summarizing
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
@@ -22,11 +22,12 @@ from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
 from memci.engine.session import OnConflict, Session
-from memci.engine.settings.config import Config
+from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
+from memci.engine.view.planner import Planner
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
-from memci.messages.tokens.counter import get_counter
+from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 
 utc_now = functools.partial(datetime.now, UTC)
@@ -52,8 +53,7 @@ class Engine(AbstractContextManager["Engine"]):
     """Owns a store, a config, and the sessions that are open. Threads may share it.
 
     ``ConfigError`` names the path of a setting that cannot be used; ``InvalidIdError`` comes of a tenant that is no text, or
-    empty, ``ArgumentError`` of a summarizer or a clock that is none. What writes raises ``PermissionDeniedError`` where it only
-    reads.
+    empty, ``ArgumentError`` of an object without what it needs. What writes raises ``PermissionDeniedError`` where it only reads.
 
     Args:
         store: A URL such as ``file:./chats`` or ``memory:``, or a store; by default what the config names.
@@ -61,6 +61,8 @@ class Engine(AbstractContextManager["Engine"]):
         tenant: Whose sessions these are; tenants never see each other.
         summarizer: What writes the contents entries, ahead of folds and in threads of its own; where it did not, or what it
             wrote cannot be believed, and by default, they are extracts.
+        counter: What counts tokens, known to the journal by its name; by default what the config names.
+        planner: What decides which pages fold, and when; by default the marks.
         on_conflict: What commands do when somebody else wrote first, ``raise`` or ``retry``; by default what the config says.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
         clock: Tells the time, in UTC.
@@ -73,6 +75,8 @@ class Engine(AbstractContextManager["Engine"]):
         tenant: str = "default",
         *,
         summarizer: Summarizer | None = None,
+        counter: TokenCounter | None = None,
+        planner: Planner | None = None,
         on_conflict: OnConflict | None = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
@@ -80,7 +84,13 @@ class Engine(AbstractContextManager["Engine"]):
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
         if on_conflict is not None:
             self._config = attrs.evolve(self._config, on_conflict=on_conflict)
-        self._counter = get_counter(self._config.counter)
+        objects = ("summarizer", summarizer, "summarize"), ("counter", counter, "count"), ("planner", planner, "plan")
+        for name, given, method in objects:
+            if given is not None and not callable(getattr(given, method, None)):
+                raise ArgumentError(argument=name, value=given, wanted=f"an object with a method {method}")
+        if counter is not None:
+            self._config = attrs.evolve(self._config, counter=counter.name)
+        self._counter = get_counter(self._config.counter) if counter is None else counter
         if self._config.search.vectors:
             from memci.archive.catalogue.embedding import check_installed  # noqa: PLC0415 (for those who use vectors)
 
@@ -96,14 +106,10 @@ class Engine(AbstractContextManager["Engine"]):
         self._store = chosen
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
-        if summarizer is not None and not callable(getattr(summarizer, "summarize", None)):
-            raise ArgumentError(argument="summarizer", value=summarizer, wanted="an object with a method summarize")
-        if summarizer is None and self._config.summarizer != EXTRACTIVE and not read_only:
-            from memci.archive.summarizers.external.named import make_summarizer  # noqa: PLC0415 (for those who name one)
-
-            summarizer = make_summarizer(self._config.summarizer)
-        timeout_s = self._config.summary.timeout_s
-        self._pool = None if summarizer is None or read_only else SummaryPool(summarizer, self._note, timeout_s)
+        summarizer, self._planner = self._named(summarizer, planner)
+        self._pool: SummaryPool | None = None
+        if summarizer is not None and not read_only:
+            self._pool = SummaryPool(summarizer, self._note, self._config.summary.timeout_s)
         if not callable(clock):
             raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
@@ -112,6 +118,14 @@ class Engine(AbstractContextManager["Engine"]):
         self._worker = Worker(self._next_step)
         self._sessions: set[Session] = set()
         self._closed = False
+
+    def _named(self, summarizer: Summarizer | None, planner: Planner | None) -> tuple[Summarizer | None, Planner | None]:
+        """Return these, or those that the configuration names; ``None`` for memci's own."""
+        if (self._config.summarizer, self._config.planner) == (EXTRACTIVE, MARKS):
+            return summarizer, planner
+        from memci.engine.core.named import make_planner, make_summarizer  # noqa: PLC0415 (for those who name one)
+
+        return summarizer or make_summarizer(self._config.summarizer), planner or make_planner(self._config.planner)
 
     @classmethod
     def from_config(cls, path: str | os.PathLike[str]) -> Self:
@@ -256,6 +270,7 @@ class Engine(AbstractContextManager["Engine"]):
             reopen=open_stored,
             counter=self._counter,
             pool=self._pool,
+            planner=self._planner,
             instructions=_instructions(self._config.recall.protocol),
             offer=self._worker.offer,
             forget_erased=forget_erased,

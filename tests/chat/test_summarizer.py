@@ -52,8 +52,8 @@ def test_a_model_that_fails_is_told_of() -> None:
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("nobody", "is no summariser: give one of extractive"),
-        ({"base_url": "http://localhost:1/v1"}, "is no summariser"),
+        ("nobody", "there is no summarizer nobody: give one of extractive"),
+        ({"base_url": "http://localhost:1/v1"}, "there is no summarizer"),
         ({"model": "small"}, "base_url"),
         ({"model": "small", "base_url": "localhost"}, "base_url"),
         ({"model": "small", "base_url": "http://localhost:1/v1", "colour": 3}, "colour"),

@@ -11,7 +11,6 @@ Word: TypeAlias = tuple[str, float, str]
 """What a row of the contents page may show of a page: a word or a literal value, whole; how much it tells (1: a rare word); and
 what leads to it from the word before, as in the source where both are neighbours there."""
 
-EXTRACTIVE = "extractive"  # the name of what needs no model
 PASSAGE, OTHERS = ", ", " → "  # leads of words that begin another message, and what others than the user say
 
 

@@ -22,6 +22,8 @@ from memci.engine.engine import Engine, utc_now
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config, refusal
+from memci.engine.view.planner import Planner
+from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
     from memci.engine.tools.recall_tools import RecallToolbox
@@ -340,6 +342,8 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         tenant: str = "default",
         *,
         summarizer: Summarizer | None = None,
+        counter: TokenCounter | None = None,
+        planner: Planner | None = None,
         on_conflict: OnConflict | None = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
@@ -348,7 +352,15 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         if type(threads) is not int or threads < 1:
             raise refusal(path="threads", value=threads, allowed="a whole number from 1")
         self._twin = Engine(
-            store, config, tenant, summarizer=summarizer, on_conflict=on_conflict, read_only=read_only, clock=clock
+            store,
+            config,
+            tenant,
+            summarizer=summarizer,
+            counter=counter,
+            planner=planner,
+            on_conflict=on_conflict,
+            read_only=read_only,
+            clock=clock,
         )
         self._threads = Threads(threads)
         self._tool_threads = Threads(threads)  # apart, for a tool may wait for calls

@@ -31,7 +31,10 @@ def fold_at_marks(core: Core) -> None:
     """Fold what the marks ask for. A failure is reported, and tried again when the next page opens."""
 
     def fold_planned(core: Core) -> None:
-        plan = planner.plan(core.state, core.config, core.lay_out)
+        if core.planner is None:
+            plan = planner.plan(core.state, core.config, core.lay_out)
+        else:
+            plan = planner.planned_by(core.planner, core.state, core.config)
         if plan.pages or plan.trimmed:
             fold(core, plan)
 

@@ -26,6 +26,7 @@ from memci.engine.history.page_codec import encoded
 from memci.engine.history.state import State
 from memci.engine.settings.config import Config
 from memci.engine.view.layout import Layout, View
+from memci.engine.view.planner import Planner
 from memci.errors import (
     ArgumentError,
     ConfigError,
@@ -64,6 +65,7 @@ class Core:
     store: BlobSession
     reopen: Callable[[], BlobSession]
     counter: TokenCounter
+    planner: Planner | None  # decides which pages fold at the marks; None for the rules of ``view.planner``
     pool: "SummaryPool | None"  # asks a summariser of pages; None where entries are extracts
     instructions: str  # what the system part tells the model of recalling; empty for nothing
     offer: Callable[["Core"], None]  # lets the engine's thread do what is ahead of later commands

@@ -19,9 +19,10 @@ from memci.errors import ConfigError, shown
 
 _PLACE_KEYS = (
     *("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"),
-    *("summarizer", "summary"),
+    *("summarizer", "summary", "planner"),
 )
 
+EXTRACTIVE, MARKS = "extractive", "marks"  # the names of memci's own summariser and planner
 MOST: Final = 10**12  # the largest number that is taken: more than anybody has, small enough for every reader of JSON
 
 _Section = TypeVar("_Section")
@@ -277,10 +278,11 @@ class Config:
         default=False, comment="of Anthropic's prompt cache, at the ends of segments; the other formats have none"
     )
     summarizer: str | Mapping[str, Any] = attrs.field(
-        default="extractive",
+        default=EXTRACTIVE,
         metadata={"comment": "what writes the entries: extractive, another's name, {model: …, base_url: …} or {command: […]}"},
         validator=_check_summarizer,
     )
+    planner: str = setting(MARKS, "what decides which pages fold, and when: marks, or another's name", example=MARKS)
     on_conflict: Literal["raise", "retry"] = setting(
         "raise", "when somebody else wrote first: raise, or retry on what is there now"
     )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
+from typing import Protocol
 
 import attrs
 
@@ -10,6 +11,7 @@ from memci.chapters.page import MessageNode, Page
 from memci.engine.history.state import USER, State
 from memci.engine.settings.config import Config
 from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbed
+from memci.errors import ConfigError
 
 # With ``low_water`` and ``contents.max_tokens`` at ``auto``: what verbatim pages have on average of the budget, and by which
 # share of that they are more before a fold and less after it; of short pages, as in talk, and of long ones, as of agents.
@@ -37,6 +39,14 @@ class FoldPlan:
     contents_tokens: int | None = None  # to which the contents page shrinks if that evicts nothing; None for its usual limit
 
 
+class Planner(Protocol):
+    """Decides which pages fold when a page was opened: a pure function of what it is given, which it must not change."""
+
+    def plan(self, state: State, config: Config) -> FoldPlan:
+        """Return what is to fold; pages that are open, or wait for a result, cannot."""
+        ...
+
+
 _NOTHING = FoldPlan(pages=(), reason="marks")
 
 
@@ -58,6 +68,19 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
     goal = low_mark(state, config, layout, budget) if is_over else math.inf
     layout = _trimmed(state, config, layout, goal, budget)
     return _planned(layout, _oldest(state, config, layout, goal, most), reason="marks")
+
+
+def planned_by(planner: Planner, state: State, config: Config) -> FoldPlan:
+    """Return the plan of somebody's planner, or raise ``ConfigError`` for what is none. O(visible), and what it does."""
+    found: object = planner.plan(state, config)
+    if not isinstance(found, FoldPlan):
+        message = f"a planner returns a FoldPlan, not a {type(found).__name__}"
+        raise ConfigError(message, path="planner")
+    complete = {page.index for page in state.active.pages() if _is_complete(state, page)}
+    if wrong := [index for index in found.pages if index not in complete]:
+        message = f"it wants to fold {', '.join(map(str, wrong))}: only complete pages in view fold"
+        raise ConfigError(message, path="planner")
+    return found
 
 
 def nears_fold(state: State, config: Config) -> bool:

@@ -78,6 +78,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "search": {"vectors": False},
         "cache_breakpoints": False,
         "summarizer": "extractive",
+        "planner": "marks",
         "store": "file:./memci",
         "on_conflict": "raise",
         "durability": "fsync",
@@ -131,6 +132,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "search.vectors": [0, 1, None, "yes"],
     "cache_breakpoints": [0, 1, None, "yes", True],
     "summarizer": [None, "", " ", 1, [], {}, {1: 2}, ["extractive"]],
+    "planner": [None, "", 1],
     "store": [None, "", 1],
     "on_conflict": [None, "", "refresh", True],
     "durability": [None, "", "none", True],
@@ -298,17 +300,8 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
     """The policy says nothing of places, conflicts, search, checkpoints, limits and summaries, and gives back all the rest."""
     policy = config.policy_mapping()
-    places = {
-        "on_conflict",
-        "store",
-        "durability",
-        "snapshot_every",
-        "open_sessions",
-        "checkpoints",
-        "search",
-        "limits",
-        "summary",
-    }
+    places = {"on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
+    places |= {"summarizer", "summary", "planner"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back
