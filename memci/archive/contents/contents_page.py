@@ -196,6 +196,19 @@ class Directory:
 Item: TypeAlias = ContentsEntry | Directory  # what the contents page lists
 
 
+class Made(dict[str, Any]):
+    """The mapping of a directory, with the directory itself for the process that made it: what is known of it stays known."""
+
+    def __init__(self, item: Directory) -> None:
+        super().__init__(item.to_mapping())
+        self.item = item
+
+    @staticmethod
+    def of(value: Mapping[str, Any]) -> Directory:
+        """Return the directory of a mapping, made anew where another process, or an earlier one, wrote that."""
+        return value.item if isinstance(value, Made) else Directory.from_mapping(value)
+
+
 @attrs.frozen(kw_only=True)
 class ContentsPage:
     """The contents page as it is now; the window shows it as it was at the last fold."""
