@@ -1,7 +1,7 @@
 """The contents page: what the model sees of pages that left the window."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain, groupby
@@ -80,7 +80,7 @@ class ContentsEntry:
     @cached_property
     def said(self) -> tuple[frozenset[str], ...]:
         """By what it is known whether the page says a word. Found once."""
-        return (_forms([text for text, *_ in self.words]),)
+        return (_forms([word[0] for word in self.words]),)
 
     def render(self, detail: Detail | None = None) -> str:
         """Return the entry as the model reads it, in any detail: a line that begins with the index, the others indented."""
@@ -138,7 +138,7 @@ class Directory:
     @cached_property
     def said(self) -> tuple[frozenset[str], ...]:
         """By what it is known whether a page says a word, a set for each page that has a row. Found once."""
-        return tuple([_forms([text for _, text, *_ in said]) for _, said in self._rows()])
+        return tuple([_forms([span[1] for span in said]) for _, said in self._rows()])
 
     def holds(self, number: int) -> bool:
         """Return whether a page of this number is in its ranges."""
@@ -161,6 +161,11 @@ class Directory:
         index = range_index(segment_of(self.index), ranges[0][0], ranges[-1][1])
         left = attrs.evolve(self, index=index, covers=ranges, pages=pages)
         return attrs.evolve(left, spans=tuple(span for span in self.spans if left.holds(span[0])))
+
+    def counted(self, count: Callable[[str], int]) -> "Directory":
+        """Return it with its size, by what gives the tokens of a text. For one that nobody else has yet."""
+        object.__setattr__(self, "shown_tokens", count(self.render()) + 1)  # a copy would have to be written out again
+        return self
 
     def render(self) -> str:
         """Return it as the model reads it: a line that begins with the index, then the rows of its pages. Written once."""
@@ -189,6 +194,19 @@ class Directory:
 
 
 Item: TypeAlias = ContentsEntry | Directory  # what the contents page lists
+
+
+class Made(dict[str, Any]):
+    """The mapping of a directory, with the directory itself for the process that made it: what is known of it stays known."""
+
+    def __init__(self, item: Directory) -> None:
+        super().__init__(item.to_mapping())
+        self.item = item
+
+    @staticmethod
+    def of(value: Mapping[str, Any]) -> Directory:
+        """Return the directory of a mapping, made anew where another process, or an earlier one, wrote that."""
+        return value.item if isinstance(value, Made) else Directory.from_mapping(value)
 
 
 @attrs.frozen(kw_only=True)

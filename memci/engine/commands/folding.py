@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Item
+from memci.archive.contents.contents_page import ContentsEntry, Item, Made
 from memci.archive.contents.shrink import shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
 from memci.chapters.address import page_number
@@ -113,7 +113,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
             for index, page in revised.items()
         },
         details={index: detail.value for index, detail in shrinkage.details.items()},
-        directories=[directory.to_mapping() for directory in shrinkage.directories],
+        directories=list(map(Made, shrinkage.directories)),
         evicted=[list(pair) for pair in shrinkage.evicted],
         contents_tokens=contents_tokens(core, shrinkage.entries),
         working=working,
