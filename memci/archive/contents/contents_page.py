@@ -14,6 +14,7 @@ from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word, plain_words
 from memci.archive.summarizers.words import forms
 from memci.chapters.address import page_number, range_index, segment_of
 from memci.chapters.dates import dates
+from memci.messages import codec
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bidi_Control of Unicode Standard Annex 9
@@ -93,19 +94,37 @@ class ContentsEntry:
         return "\n  ".join([head, *below])
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the entry as a JSON value."""
-        shown = {detail.value: tokens for detail, tokens in self.shown_tokens.items()}
-        return attrs.asdict(self, recurse=False) | {"detail": self.detail.value, "shown_tokens": shown}
+        """Return the entry as a JSON value, without what has its default."""
+        value = codec.told(self, _ENTRY)
+        if "detail" in value:
+            value["detail"] = self.detail.value
+        if "shown_tokens" in value:
+            value["shown_tokens"] = {detail.value: tokens for detail, tokens in self.shown_tokens.items()}
+        return value
+
+    def to_catalogue(self) -> dict[str, Any]:
+        """Return what the search index takes of it, as a JSON value: enough where a directory takes its page at once."""
+        return {name: item for name, item in codec.told(self, _ENTRY).items() if name in CATALOGUED}
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "ContentsEntry":
         """Make an entry of what ``to_mapping`` gave."""
         known = dict(value)
         spans = known.pop("spans", ())  # of older entries, whose words have no worth
-        words = tuple(map(tuple, known.pop("words"))) if "words" in known else plain_words(spans or known["keywords"])
+        words = tuple(map(tuple, known.pop("words"))) if "words" in known else plain_words(spans or known.get("keywords", ()))
         lists = {key: tuple(item) for key, item in known.items() if isinstance(item, list | tuple)}
-        shown = {Detail(key): tokens for key, tokens in value["shown_tokens"].items()}
-        return cls(**{**known, **lists, "words": words, "detail": Detail(value["detail"]), "shown_tokens": shown})
+        shown = {Detail(key): tokens for key, tokens in value.get("shown_tokens", {}).items()}
+        detail = Detail(value.get("detail", Detail.FULL))
+        return cls(**{**known, **lists, "words": words, "detail": detail, "shown_tokens": shown})
+
+
+CATALOGUED = (
+    *("index", "title", "summary", "lines", "entries", "tokens"),
+    *("archived_turn", "pinned", "revision", "sha256", "last_seq"),
+)
+"""What the search index takes of an entry."""
+
+_ENTRY = {**codec.defaults(ContentsEntry), "words": None}  # always written: without them older entries have their keywords
 
 
 @attrs.frozen(kw_only=True)
@@ -176,8 +195,8 @@ class Directory:
         return groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0))
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the directory as a JSON value."""
-        return attrs.asdict(self, recurse=False)
+        """Return the directory as a JSON value, without what has its default."""
+        return codec.told(self, _DIRECTORY)
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "Directory":
@@ -188,7 +207,14 @@ class Directory:
         return cls(**{**value, "spans": spans, "covers": tuple((first, last) for first, last in value["covers"])})
 
 
+_DIRECTORY = codec.defaults(Directory)
+
 Item: TypeAlias = ContentsEntry | Directory  # what the contents page lists
+
+
+def within(indexes: Iterable[str], directories: Sequence[Directory]) -> set[str]:
+    """Return which of these pages are in the ranges of directories. O(indexes · directories)."""
+    return {index for index in indexes if any(each.holds(page_number(index)) for each in directories)}
 
 
 @attrs.frozen(kw_only=True)

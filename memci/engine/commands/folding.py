@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Item
+from memci.archive.contents.contents_page import ContentsEntry, Item, within
 from memci.archive.contents.shrink import shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
 from memci.chapters.address import page_number
@@ -101,10 +101,11 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         core.store.pages.put(files)
         for made in taken:
             made.file = None
+    at_once = within((page.index for page in folded), shrinkage.directories)
     event = PagesFolded(
         reason=plan.reason,
         turn=state.turn,
-        entries=[entry.to_mapping() for entry in entries],
+        entries=[entry.to_catalogue() if entry.index in at_once else entry.to_mapping() for entry in entries],
         folded=[page.index for page in folded],
         revised={
             index: core.count(blocks.page_block(page, state.wire, media=shown.media, dated=shown.dated))

@@ -40,7 +40,7 @@ def windows(session: Session, until: int) -> list[str]:
 
 
 def test_the_windows_of_a_kept_journal_are_what_they_were(session: Session) -> None:
-    """Each third window of a journal of older records is byte-equal, and stays so when the session goes on, folds and is read again."""
+    """Each third window of a journal of older records is byte-equal, and stays so when the session goes on and folds."""
     expected = json.loads((KEPT / "windows.json").read_text(encoding="ascii"))
     assert expected == windows(session, len(expected))
     for number in range(20):
