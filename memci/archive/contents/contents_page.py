@@ -21,6 +21,7 @@ _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bi
 
 
 Span: TypeAlias = tuple[int, str, float, str]  # a word of the page of a number: its text, worth and lead
+Said: TypeAlias = Mapping[int, Sequence[Span]]  # what is said of pages, by number
 
 
 class Detail(StrEnum):
@@ -194,22 +195,54 @@ class Directory:
     def _rows(self) -> Iterator[tuple[int, Iterator[Span]]]:
         return groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0))
 
-    def to_mapping(self) -> dict[str, Any]:
-        """Return the directory as a JSON value, without what has its default."""
-        return codec.told(self, _DIRECTORY)
+    def to_mapping(self, known: Said | None = None) -> dict[str, Any]:
+        """Return the directory as a JSON value, without what has its default.
+
+        Each of its ``spans`` is a page's number, followed by text, worth and lead of each word; or by places of words among those
+        that are *known* of the page, where a place may be followed by another lead; or by nothing, where it says all of these.
+        """
+        known, rows = known or {}, groupby(self.spans, itemgetter(0))
+        spans = [_row_value(number, list(said), known.get(number, ())) for number, said in rows]
+        return codec.told(self, _DIRECTORY) | {"spans": spans}
 
     @classmethod
-    def from_mapping(cls, value: Mapping[str, Any]) -> "Directory":
+    def from_mapping(cls, value: Mapping[str, Any], known: Said | None = None) -> "Directory":
         """Make a directory of what ``to_mapping`` gave."""
-        spans = tuple(map(tuple, value["spans"]))
-        if 2 in map(len, spans):  # noqa: PLR2004 (of older ones: a number and a word)
-            spans = tuple([(*each, 1.0, PASSAGE) if len(each) == 2 else each for each in spans])  # noqa: PLR2004 (as above)
+        spans = tuple(chain.from_iterable(_row(each, known or {}) for each in value["spans"]))
         return cls(**{**value, "spans": spans, "covers": tuple((first, last) for first, last in value["covers"])})
 
 
 _DIRECTORY = codec.defaults(Directory)
 
 Item: TypeAlias = ContentsEntry | Directory  # what the contents page lists
+
+
+def _row_value(number: int, row: Sequence[Span], known: Sequence[Span]) -> list[Any]:
+    """Return what a page's row says as an item of ``spans``, by what is known where all of it is there in order."""
+    if row == known:
+        return [number]
+    places: list[Any] = [number]
+    others = enumerate(known)
+    for _, text, worth, lead in row:
+        found = next((place for place, each in others if each[1:3] == (text, worth)), None)
+        if found is None:
+            return [number, *chain.from_iterable(word[1:] for word in row)]
+        places += [found] if known[found][3] == lead else [found, lead]
+    return places
+
+
+def _row(value: Sequence[Any], known: Said) -> Iterable[Span]:
+    """Return the words that an item of ``spans`` stands for; in older ones each word has one."""
+    number, *said = value
+    if not said:
+        return known[number]
+    if not isinstance(said[0], str):
+        leads = zip(said, [*said[1:], None], strict=True)
+        words = ((known[number][place], lead) for place, lead in leads if not isinstance(place, str))
+        return [(*word[:3], lead) if isinstance(lead, str) else word for word, lead in words]
+    if len(said) == 1:  # older still: a word has no worth
+        return [(number, said[0], 1.0, PASSAGE)]
+    return [(number, *word) for word in zip(said[::3], said[1::3], said[2::3], strict=True)]
 
 
 def within(indexes: Iterable[str], directories: Sequence[Directory]) -> set[str]:

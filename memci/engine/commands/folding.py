@@ -101,6 +101,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         core.store.pages.put(files)
         for made in taken:
             made.file = None
+    said = state.archive.said
     at_once = within((page.index for page in folded), shrinkage.directories)
     event = PagesFolded(
         reason=plan.reason,
@@ -114,7 +115,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
             for index, page in revised.items()
         },
         details={index: detail.value for index, detail in shrinkage.details.items()},
-        directories=[directory.to_mapping() for directory in shrinkage.directories],
+        directories=[directory.to_mapping(said) for directory in shrinkage.directories],
         evicted=[list(pair) for pair in shrinkage.evicted],
         contents_tokens=contents_tokens(core, shrinkage.entries),
         working=working,

@@ -281,7 +281,8 @@ def _recount(page: Page, counted: list[list[int]]) -> None:
 
 def _fold(state: State, event: events.PagesFolded) -> None:
     """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
-    directories = list(map(Directory.from_mapping, event.directories))
+    said = state.archive.said
+    directories = [Directory.from_mapping(value, said) for value in event.directories]
     # Most pages go into a directory at once, so that their entries would be made for nothing.
     at_once = within(event.folded, directories).difference(event.details)
     entries = [ContentsEntry.from_mapping(value) for value in event.entries if value["index"] not in at_once]

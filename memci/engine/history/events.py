@@ -102,7 +102,7 @@ class PagesFolded(_Kind, kind="folded", version=2):
     # Archived pages that took in a late result, with the size of their block where they are attached.
     revised: dict[str, int] = attrs.field(factory=dict)
     details: dict[str, str] = attrs.field(factory=dict)  # new detail of entries that were there, by index
-    # New or changed ones; pages in their ranges leave the contents page for them.
+    # New or changed ones, by what the contents page said before; pages in their ranges leave it for them.
     directories: list[dict[str, Any]] = attrs.field(factory=list)
     evicted: list[list[str]] = attrs.field(factory=list)
     contents_tokens: int  # of the contents page as the window shows it from then on
