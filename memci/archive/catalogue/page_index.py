@@ -425,18 +425,20 @@ class IndexWriter:
             self._sums[3] += total - (page.stored or 0)
         self._db.run_many(_ADD_PAGE, rows[True])
         self._db.run_many(_CHANGE_PAGE, rows[False])
-        said = [page for page in pages if page.said]
-        for page in said:
-            self._remove_text(page)
+        said = sorted((page for page in pages if page.said), key=lambda page: page.id)
         texts = [(page, index_file.text_of(page.contents, page.entries) if page.searched else None) for page in said]
         lines = ((page, None if text is None else orjson.dumps(text.lines).decode()) for page, text in texts)
         put = "INSERT OR REPLACE INTO said VALUES (?, ?, ?)"
         self._db.run_many(put, [(page.id, line, index_file.packed(page.contents, page.entries)) for page, line in lines])
-        found = [(page.id, text) for page, text in texts if text is not None]
-        for _, text in found:
-            self._count(text, 1)
         put = "INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)"
-        self._db.run_many(put, [(place, text.user, text.page, text.contents) for place, text in found])
+        for (
+            page,
+            text,
+        ) in texts:  # by age, the old words of each page just before the new: else FTS5 writes what it has in between
+            self._remove_text(page)
+            if text is not None:
+                self._count(text, 1)
+                self._db.run(put, page.id, text.user, text.page, text.contents)
         self._db.run_many("INSERT INTO call VALUES (?, ?, ?)", self._calls)
         sums = "pages = pages + ?, entries = entries + ?, terms = terms + ?, page_sum = page_sum + ?"
         self._db.run(f"UPDATE meta SET {sums}", *self._sums)  # noqa: S608 (text above)
