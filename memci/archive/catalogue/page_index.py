@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _BATCH_PAGES = 256
 _CHECKPOINT = tuple(field.name for field in attrs.fields(Checkpoint))
+_ADD_TEXT = "INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)"
 _ADD_PAGE = f"INSERT INTO page ({COLUMNS}, page_sum, id, number) VALUES ({', '.join('?' * (len(FACTS) + 3))})"  # noqa: S608
 _CHANGE_PAGE = f"UPDATE page SET ({COLUMNS}, page_sum) = ({', '.join('?' * (len(FACTS) + 1))}) WHERE id = ?"  # noqa: S608
 _NAMED = "WHERE number = ? AND name = ?"
@@ -425,16 +426,17 @@ class IndexWriter:
             self._sums[3] += total - (page.stored or 0)
         self._db.run_many(_ADD_PAGE, rows[True])
         self._db.run_many(_CHANGE_PAGE, rows[False])
-        said = [(page, self._remove_text(page)) for page in pages if page.said]
-        texts = [(page, (same or index_file.text_of("", page.entries)) if page.searched else None) for page, same in said]
-        lines = ((page, None if text is None else orjson.dumps(text.lines).decode()) for page, text in texts)
-        put = "INSERT OR REPLACE INTO said VALUES (?, ?, ?)"
-        self._db.run_many(put, [(page.id, line, index_file.packed(page.contents, page.entries)) for page, line in lines])
-        found = [(page, text) for page, text in texts if text is not None]
-        for _, text in found:
-            self._count(text, 1)
-        put = "INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)"
-        self._db.run_many(put, [(page.id, text.user, text.page, page.contents) for page, text in found])
+        rows_said: list[Sequence[object]] = []
+        for page in sorted((page for page in pages if page.said), key=lambda page: page.id):
+            # By age, the old words of each page just before the new: else FTS5 writes what it has in between.
+            same = self._remove_text(page)
+            text = (same or index_file.text_of("", page.entries)) if page.searched else None
+            line = None if text is None else orjson.dumps(text.lines).decode()
+            rows_said.append((page.id, line, index_file.packed(page.contents, page.entries)))
+            if text is not None:
+                self._count(text, 1)
+                self._db.run(_ADD_TEXT, page.id, text.user, text.page, page.contents)
+        self._db.run_many("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", rows_said)
         self._db.run_many("INSERT INTO call VALUES (?, ?, ?)", self._calls)
         sums = "pages = pages + ?, entries = entries + ?, terms = terms + ?, page_sum = page_sum + ?"
         self._db.run(f"UPDATE meta SET {sums}", *self._sums)  # noqa: S608 (text above)

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Item, Made
+from memci.archive.contents.contents_page import ContentsEntry, Item, within
 from memci.archive.contents.shrink import shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
 from memci.chapters.address import page_number
@@ -101,10 +101,12 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         core.store.pages.put(files)
         for made in taken:
             made.file = None
+    said = state.archive.said
+    at_once = within((page.index for page in folded), shrinkage.directories)
     event = PagesFolded(
         reason=plan.reason,
         turn=state.turn,
-        entries=[entry.to_mapping() for entry in entries],
+        entries=[entry.to_catalogue() if entry.index in at_once else entry.to_mapping() for entry in entries],
         folded=[page.index for page in folded],
         revised={
             index: core.count(blocks.page_block(page, state.wire, media=shown.media, dated=shown.dated))
@@ -113,10 +115,11 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
             for index, page in revised.items()
         },
         details={index: detail.value for index, detail in shrinkage.details.items()},
-        directories=list(map(Made, shrinkage.directories)),
+        directories=[directory.to_mapping(said) for directory in shrinkage.directories],
         evicted=[list(pair) for pair in shrinkage.evicted],
         contents_tokens=contents_tokens(core, shrinkage.entries),
         working=working,
+        read=shrinkage.directories,
     )
     core.commit([*trims, event])
     core.catch_up()
