@@ -84,10 +84,10 @@ class Engine(AbstractContextManager["Engine"]):
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
         if on_conflict is not None:
             self._config = attrs.evolve(self._config, on_conflict=on_conflict)
-        objects = ("summarizer", summarizer, "summarize"), ("counter", counter, "count"), ("planner", planner, "plan")
-        for name, given, method in objects:
-            if given is not None and not callable(getattr(given, method, None)):
-                raise ArgumentError(argument=name, value=given, wanted=f"an object with a method {method}")
+        objects = {"summarizer": (summarizer, "summarize"), "counter": (counter, "margin"), "planner": (planner, "plan")}
+        for name, (given, needed) in objects.items():
+            if given is not None and not hasattr(given, needed):
+                raise ArgumentError(argument=name, value=given, wanted=f"an object with {needed}")
         if counter is not None:
             self._config = attrs.evolve(self._config, counter=counter.name)
         self._counter = get_counter(self._config.counter) if counter is None else counter

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol, TypeAlias
 
+import attrs
 import orjson
 
 from memci.errors import InvalidMessageError, shown
@@ -17,6 +18,7 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 MAX_DEPTH = 200  # levels of nesting that a value may have; orjson writes 254, and events and files wrap a message in a few
 _MARK = b" "
 _NO_LIST = (str, bytes, bytearray, Mapping)
+_FACTORY: Any = attrs.Factory  # which attrs declares as a function
 _ENDLESS = 10**4_300  # has more digits than Python writes and reads
 
 
@@ -28,6 +30,17 @@ class SdkObject(Protocol):
 
 
 MessageLike: TypeAlias = Mapping[str, Any] | SdkObject  # what is taken as a message
+
+
+def defaults(kind: type) -> dict[str, object]:
+    """Return the fields of an attrs class, each with its default; those without one with what equals no value."""
+    made = {name: field.default for name, field in attrs.fields_dict(kind).items()}
+    return {name: item.factory() if isinstance(item, _FACTORY) else item for name, item in made.items()}
+
+
+def told(value: object, fields: Mapping[str, object]) -> dict[str, Any]:
+    """Return the fields of an object that do not have their default, as ``defaults`` gave it, in order. O(fields)."""
+    return {name: item for name, default in fields.items() if (item := getattr(value, name)) != default}
 
 
 def encode(value: object) -> bytes:

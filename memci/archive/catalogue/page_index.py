@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _BATCH_PAGES = 256
 _CHECKPOINT = tuple(field.name for field in attrs.fields(Checkpoint))
+_ADD_TEXT = "INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)"
 _ADD_PAGE = f"INSERT INTO page ({COLUMNS}, page_sum, id, number) VALUES ({', '.join('?' * (len(FACTS) + 3))})"  # noqa: S608
 _CHANGE_PAGE = f"UPDATE page SET ({COLUMNS}, page_sum) = ({', '.join('?' * (len(FACTS) + 1))}) WHERE id = ?"  # noqa: S608
 _NAMED = "WHERE number = ? AND name = ?"
@@ -425,18 +426,17 @@ class IndexWriter:
             self._sums[3] += total - (page.stored or 0)
         self._db.run_many(_ADD_PAGE, rows[True])
         self._db.run_many(_CHANGE_PAGE, rows[False])
-        said = [page for page in pages if page.said]
-        for page in said:
-            self._remove_text(page)
-        texts = [(page, index_file.text_of(page.contents, page.entries) if page.searched else None) for page in said]
-        lines = ((page, None if text is None else orjson.dumps(text.lines).decode()) for page, text in texts)
-        put = "INSERT OR REPLACE INTO said VALUES (?, ?, ?)"
-        self._db.run_many(put, [(page.id, line, index_file.packed(page.contents, page.entries)) for page, line in lines])
-        found = [(page.id, text) for page, text in texts if text is not None]
-        for _, text in found:
-            self._count(text, 1)
-        put = "INSERT INTO search (rowid, user, page, contents) VALUES (?, ?, ?, ?)"
-        self._db.run_many(put, [(place, text.user, text.page, text.contents) for place, text in found])
+        rows_said: list[Sequence[object]] = []
+        for page in sorted((page for page in pages if page.said), key=lambda page: page.id):
+            # By age, the old words of each page just before the new: else FTS5 writes what it has in between.
+            same = self._remove_text(page)
+            text = (same or index_file.text_of("", page.entries)) if page.searched else None
+            line = None if text is None else orjson.dumps(text.lines).decode()
+            rows_said.append((page.id, line, index_file.packed(page.contents, page.entries)))
+            if text is not None:
+                self._count(text, 1)
+                self._db.run(_ADD_TEXT, page.id, text.user, text.page, page.contents)
+        self._db.run_many("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", rows_said)
         self._db.run_many("INSERT INTO call VALUES (?, ?, ?)", self._calls)
         sums = "pages = pages + ?, entries = entries + ?, terms = terms + ?, page_sum = page_sum + ?"
         self._db.run(f"UPDATE meta SET {sums}", *self._sums)  # noqa: S608 (text above)
@@ -483,16 +483,17 @@ class IndexWriter:
         self._db.run_many("DELETE FROM call WHERE seq = ?", [(seq,) for seq in seqs])
         self._db.run_many("DELETE FROM key WHERE key = ? AND seq = ?", [(key, seq) for seq, _, _, _, key, _ in gone if key])
 
-    def _remove_text(self, page: _Page) -> None:
-        """Make what is stored of a page unsearchable."""
+    def _remove_text(self, page: _Page) -> PageText | None:
+        """Make what is stored of a page unsearchable, and return what it was, if the page's entries are still the same."""
         if page.former is None:
-            return
+            return None
         text = index_file.text_of(*page.former)
         self._count(text, -1)
         # FTS5 takes a row out only when it is told the very text that went in.
         remove = "INSERT INTO search (search, rowid, user, page, contents) VALUES ('delete', ?, ?, ?, ?)"
         self._db.run(remove, page.id, text.user, text.page, text.contents)
         self._db.run("DELETE FROM vector WHERE id = ?", page.id)
+        return text if page.former[1] == page.entries else None
 
     def _count(self, text: PageText, sign: int) -> None:
         for place, number in enumerate((1, len(text.lines) // 2, sum(text.lines[2::2]))):

@@ -1,9 +1,10 @@
 """The archive chapter: the contents page; its raw pages live in the store."""
 
 from collections.abc import Iterable
-from itertools import filterfalse
+from itertools import filterfalse, groupby
+from operator import itemgetter
 
-from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item, Span
 from memci.chapters.address import is_range, page_number, segment_of
 from memci.chapters.page import Chapter, MessageNode, Page
 from memci.messages.message import Message
@@ -28,6 +29,11 @@ class ArchiveChapter(Chapter):
     def entries(self) -> tuple[Item, ...]:
         """Its entries, oldest first. O(entries)."""
         return tuple(self._entries.values())
+
+    @property
+    def said(self) -> dict[int, list[Span]]:
+        """What directories say of their pages, and may say of the others, by number. O(words)."""
+        return {number: list(spans) for entry in self._entries.values() for number, spans in groupby(entry.spans, itemgetter(0))}
 
     def preview(self, entries: Iterable[Item]) -> ContentsPage:
         """Return the contents page as it would be with these entries."""

@@ -1,7 +1,7 @@
 """The contents page: what the model sees of pages that left the window."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain, groupby
@@ -14,12 +14,14 @@ from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word, plain_words
 from memci.archive.summarizers.words import forms
 from memci.chapters.address import page_number, range_index, segment_of
 from memci.chapters.dates import dates
+from memci.messages import codec
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bidi_Control of Unicode Standard Annex 9
 
 
 Span: TypeAlias = tuple[int, str, float, str]  # a word of the page of a number: its text, worth and lead
+Said: TypeAlias = Mapping[int, Sequence[Span]]  # what is said of pages, by number
 
 
 class Detail(StrEnum):
@@ -81,7 +83,7 @@ class ContentsEntry:
     @cached_property
     def said(self) -> tuple[frozenset[str], ...]:
         """By what it is known whether the page says a word. Found once."""
-        return (_forms([text for text, *_ in self.words]),)
+        return (_forms([word[0] for word in self.words]),)
 
     def render(self, detail: Detail | None = None) -> str:
         """Return the entry as the model reads it, in any detail: a line that begins with the index, the others indented."""
@@ -94,19 +96,37 @@ class ContentsEntry:
         return "\n  ".join([head, *below])
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the entry as a JSON value."""
-        shown = {detail.value: tokens for detail, tokens in self.shown_tokens.items()}
-        return attrs.asdict(self, recurse=False) | {"detail": self.detail.value, "shown_tokens": shown}
+        """Return the entry as a JSON value, without what has its default."""
+        value = codec.told(self, _ENTRY)
+        if "detail" in value:
+            value["detail"] = self.detail.value
+        if "shown_tokens" in value:
+            value["shown_tokens"] = {detail.value: tokens for detail, tokens in self.shown_tokens.items()}
+        return value
+
+    def to_catalogue(self) -> dict[str, Any]:
+        """Return what the search index takes of it, as a JSON value: enough where a directory takes its page at once."""
+        return {name: item for name, item in codec.told(self, _ENTRY).items() if name in CATALOGUED}
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> "ContentsEntry":
         """Make an entry of what ``to_mapping`` gave."""
         known = dict(value)
         spans = known.pop("spans", ())  # of older entries, whose words have no worth
-        words = tuple(map(tuple, known.pop("words"))) if "words" in known else plain_words(spans or known["keywords"])
+        words = tuple(map(tuple, known.pop("words"))) if "words" in known else plain_words(spans or known.get("keywords", ()))
         lists = {key: tuple(item) for key, item in known.items() if isinstance(item, list | tuple)}
-        shown = {Detail(key): tokens for key, tokens in value["shown_tokens"].items()}
-        return cls(**{**known, **lists, "words": words, "detail": Detail(value["detail"]), "shown_tokens": shown})
+        shown = {Detail(key): tokens for key, tokens in value.get("shown_tokens", {}).items()}
+        detail = Detail(value.get("detail", Detail.FULL))
+        return cls(**{**known, **lists, "words": words, "detail": detail, "shown_tokens": shown})
+
+
+CATALOGUED = (
+    *("index", "title", "summary", "lines", "entries", "tokens"),
+    *("archived_turn", "pinned", "revision", "sha256", "last_seq"),
+)
+"""What the search index takes of an entry."""
+
+_ENTRY = {**codec.defaults(ContentsEntry), "words": None}  # always written: without them older entries have their keywords
 
 
 @attrs.frozen(kw_only=True)
@@ -139,7 +159,7 @@ class Directory:
     @cached_property
     def said(self) -> tuple[frozenset[str], ...]:
         """By what it is known whether a page says a word, a set for each page that has a row. Found once."""
-        return tuple([_forms([text for _, text, *_ in said]) for _, said in self._rows()])
+        return tuple([_forms([span[1] for span in said]) for _, said in self._rows()])
 
     def holds(self, number: int) -> bool:
         """Return whether a page of this number is in its ranges."""
@@ -163,6 +183,11 @@ class Directory:
         left = attrs.evolve(self, index=index, covers=ranges, pages=pages)
         return attrs.evolve(left, spans=tuple(span for span in self.spans if left.holds(span[0])))
 
+    def counted(self, count: Callable[[str], int]) -> "Directory":
+        """Return it with its size, by what gives the tokens of a text. For one that nobody else has yet."""
+        object.__setattr__(self, "shown_tokens", count(self.render()) + 1)  # a copy would have to be written out again
+        return self
+
     def render(self) -> str:
         """Return it as the model reads it: a line that begins with the index, then the rows of its pages. Written once."""
         return self._text
@@ -176,20 +201,59 @@ class Directory:
     def _rows(self) -> Iterator[tuple[int, Iterator[Span]]]:
         return groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0))
 
-    def to_mapping(self) -> dict[str, Any]:
-        """Return the directory as a JSON value."""
-        return attrs.asdict(self, recurse=False)
+    def to_mapping(self, known: Said | None = None) -> dict[str, Any]:
+        """Return the directory as a JSON value, without what has its default.
+
+        Each of its ``spans`` is a page's number, followed by text, worth and lead of each word; or by places of words among those
+        that are *known* of the page, where a place may be followed by another lead; or by nothing, where it says all of these.
+        """
+        known, rows = known or {}, groupby(self.spans, itemgetter(0))
+        spans = [_row_value(number, list(said), known.get(number, ())) for number, said in rows]
+        return codec.told(self, _DIRECTORY) | {"spans": spans}
 
     @classmethod
-    def from_mapping(cls, value: Mapping[str, Any]) -> "Directory":
+    def from_mapping(cls, value: Mapping[str, Any], known: Said | None = None) -> "Directory":
         """Make a directory of what ``to_mapping`` gave."""
-        spans = tuple(map(tuple, value["spans"]))
-        if 2 in map(len, spans):  # noqa: PLR2004 (of older ones: a number and a word)
-            spans = tuple([(*each, 1.0, PASSAGE) if len(each) == 2 else each for each in spans])  # noqa: PLR2004 (as above)
+        spans = tuple(chain.from_iterable(_row(each, known or {}) for each in value["spans"]))
         return cls(**{**value, "spans": spans, "covers": tuple((first, last) for first, last in value["covers"])})
 
 
+_DIRECTORY = codec.defaults(Directory)
+
 Item: TypeAlias = ContentsEntry | Directory  # what the contents page lists
+
+
+def _row_value(number: int, row: Sequence[Span], known: Sequence[Span]) -> list[Any]:
+    """Return what a page's row says as an item of ``spans``, by what is known where all of it is there in order."""
+    if row == known:
+        return [number]
+    places: list[Any] = [number]
+    others = enumerate(known)
+    for _, text, worth, lead in row:
+        found = next((place for place, each in others if each[1:3] == (text, worth)), None)
+        if found is None:
+            return [number, *chain.from_iterable(word[1:] for word in row)]
+        places += [found] if known[found][3] == lead else [found, lead]
+    return places
+
+
+def _row(value: Sequence[Any], known: Said) -> Iterable[Span]:
+    """Return the words that an item of ``spans`` stands for; in older ones each word has one."""
+    number, *said = value
+    if not said:
+        return known[number]
+    if not isinstance(said[0], str):
+        leads = zip(said, [*said[1:], None], strict=True)
+        words = ((known[number][place], lead) for place, lead in leads if not isinstance(place, str))
+        return [(*word[:3], lead) if isinstance(lead, str) else word for word, lead in words]
+    if len(said) == 1:  # older still: a word has no worth
+        return [(number, said[0], 1.0, PASSAGE)]
+    return [(number, *word) for word in zip(said[::3], said[1::3], said[2::3], strict=True)]
+
+
+def within(indexes: Iterable[str], directories: Sequence[Directory]) -> set[str]:
+    """Return which of these pages are in the ranges of directories. O(indexes · directories)."""
+    return {index for index in indexes if any(each.holds(page_number(index)) for each in directories)}
 
 
 @attrs.frozen(kw_only=True)

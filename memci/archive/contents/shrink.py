@@ -1,10 +1,10 @@
 """How the contents page is brought below its limit: its pages share directories, whose rows say what is worth its tokens."""
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
-from itertools import chain, groupby
+from functools import lru_cache
+from itertools import accumulate, chain, groupby
 from operator import itemgetter
 from typing import TypeAlias, assert_never
 
@@ -159,7 +159,7 @@ class Shrinking:
                 return
             most = sum([cost for page in pages for _, _, cost in page]) * goal / self.total
             steps = [price * PRICE_STEP**step for step in range(1, _MOST_STEPS)]
-            price = steps[bisect_left(steps, -most, hi=_MOST_STEPS - 2, key=partial(self._estimated, pages))]
+            price = steps[bisect_right(steps, _highest(pages, most), hi=_MOST_STEPS - 2)]
             total = self.total
             for place, entry in enumerate(self.entries):
                 if isinstance(entry, Directory) and entry.price < price and total > goal:
@@ -170,24 +170,16 @@ class Shrinking:
     def _directories(self) -> list[Directory]:
         return [entry for entry in self.entries if isinstance(entry, Directory)]
 
-    def _estimated(self, pages: Iterable[_Weighed], price: float) -> float:
-        """Return, negative, about how many tokens rows have at a price."""
-        return -sum([cost for page in pages for _, _, cost in _worth_it(page, price)])
-
     def _weighed(self, spans: Iterable[Span]) -> Iterator[_Weighed]:
         """Yield the words of each page with what they are worth and their tokens, as estimated."""
         known = self._weights
         for _, said in groupby(spans, itemgetter(0)):
-            page = []
-            for span in said:
-                rarity, cost = known[span[1]]
-                page.append((span, span[2] / rarity, cost))
+            page = [(span, span[2] / rarity, cost) for span in said for rarity, cost in (known[span[1]],)]
             yield _tersely(page, self._terse) if self._terse else page
 
     def _at(self, price: float, directory: Directory, pages: Iterable[_Weighed]) -> Directory:
         spans = _priced(pages, price)
-        directory = attrs.evolve(directory, spans=spans, price=price, unlisted=not spans)
-        return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
+        return attrs.evolve(directory, spans=spans, price=price, unlisted=not spans).counted(self._count)
 
     def _merge(self) -> None:
         """Put neighbouring directories together that have few rows."""
@@ -214,15 +206,15 @@ class Shrinking:
         directory = self._directory(items, spans, price)
         grouped = dict.fromkeys(item.index for item in items)
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
-        rest = [entry for entry in self.entries if entry.index not in grouped]
-        self.entries = sorted([*rest, directory], key=lambda entry: page_number(entry.index))
+        rest = (entry for entry in self.entries if entry is items[0] or entry.index not in grouped)
+        self.entries = [directory if entry is items[0] else entry for entry in rest]
 
     def _directory(self, items: Sequence[Item], spans: Iterable[Span], price: float) -> Directory:
         """Make one directory of items, oldest first, with these words, those of new pages at a price. O(the words)."""
         covers = self._joined(each for item in items for each in item.covers)
         recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
         said = tuple(sorted(spans, key=itemgetter(0)))
-        directory = Directory(
+        return Directory(
             index=range_index(segment_of(items[0].index), covers[0][0], covers[-1][1]),
             spans=said,
             covers=covers,
@@ -233,8 +225,7 @@ class Shrinking:
             unlisted=not said,
             first_at=min(item.first_at for item in items),
             last_at=max(item.last_at for item in items),
-        )
-        return attrs.evolve(directory, shown_tokens=self._count(directory.render()) + 1)
+        ).counted(self._count)
 
     def _joined(self, covers: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         """Join ranges that meet, or that only numbers without a page lie between."""
@@ -275,7 +266,7 @@ def _tersely(page: _Weighed, factor: float) -> _Weighed:
 
 def _priced(pages: Iterable[_Weighed], price: float) -> tuple[Span, ...]:
     """Return the words that are worth a price, of pages whose row is worth it."""
-    return tuple([span for page in pages for span in _led(page, _worth_it(page, price))])
+    return tuple([span for page in pages if (kept := _worth_it(page, price)) for span in _led(page, kept)])
 
 
 def _worth_it(page: _Weighed, price: float) -> _Weighed:
@@ -284,15 +275,35 @@ def _worth_it(page: _Weighed, price: float) -> _Weighed:
     return kept if sum([worth - price * cost for _, worth, cost in kept]) >= price * ROW_TOKENS else []
 
 
+def _highest(pages: Iterable[_Weighed], most: float) -> float:
+    """Return the highest price at which rows have more than *most* tokens, as estimated; 0 where they never have."""
+    ends: list[tuple[float, float]] = []  # up to which price each word is shown, and its tokens
+    for page in pages:
+        ratios = [(worth / cost, cost) for _, worth, cost in page]
+        told, tokens, end = 0.0, ROW_TOKENS, 0.0  # up to which price the row is: the more words, while each raises it
+        for ratio, cost in sorted(ratios, reverse=True):
+            if ratio <= end:
+                break
+            told += ratio * cost
+            tokens += cost
+            end = told / tokens
+        ends += [(min(ratio, end), cost) for ratio, cost in ratios]
+    ends.sort(reverse=True)
+    sizes = accumulate(cost for _, cost in ends)
+    return next((end for (end, _), size in zip(ends, sizes, strict=True) if size > most), 0.0)
+
+
 def _led(page: _Weighed, kept: _Weighed) -> Iterator[Span]:
     """Yield the words that are kept; where words before one are left out, the strongest of their leads stands there."""
-    left = {id(each) for each in kept}
+    left = iter(kept)
+    following = next(left, None)
     skipped: list[str] = []
     for each in page:
         number, text, worth, lead = each[0]
-        if id(each) not in left:
+        if each is not following:
             skipped.append(lead)
             continue
+        following = next(left, None)
         if skipped:
             lead = next((strong for strong in (OTHERS, PASSAGE) if strong in (lead, *skipped)), " ")
             skipped = []

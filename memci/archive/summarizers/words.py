@@ -78,6 +78,8 @@ def words(text: str) -> list[str]:
 @functools.lru_cache(maxsize=10_000)
 def forms(text: str) -> Sequence[str]:
     """Return by what it is known whether pages say the same word or value: a value by all of it, as 4.5 is not 4.6."""
+    if text.isascii() and text.isalpha():  # most of them
+        return [text.lower()]
     return [text] if any(map(str.isdigit, text)) else words(text)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
+from memci.archive.contents.contents_page import ContentsEntry, Directory, Item, within
 from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
 from memci.chapters.address import page_number
@@ -106,10 +106,13 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         core.store.pages.put(files)
         for made in taken:
             made.file = None
+    said = state.archive.said
+    directories = list(_changed(shrinkage, better))
+    at_once = within((page.index for page in folded), directories)
     event = PagesFolded(
         reason=plan.reason,
         turn=state.turn,
-        entries=[entry.to_mapping() for entry in entries],
+        entries=[entry.to_catalogue() if entry.index in at_once else entry.to_mapping() for entry in entries],
         folded=[page.index for page in folded],
         revised={
             index: core.count(blocks.page_block(page, state.wire, media=shown.media, dated=shown.dated))
@@ -118,10 +121,11 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
             for index, page in revised.items()
         },
         details={index: detail.value for index, detail in shrinkage.details.items()},
-        directories=[directory.to_mapping() for directory in _changed(shrinkage, better)],
+        directories=[directory.to_mapping(said) for directory in directories],
         evicted=[list(pair) for pair in shrinkage.evicted],
         contents_tokens=contents_tokens(core, shrinkage.entries),
         working=working,
+        read=directories,
     )
     core.commit([*trims, event])
     core.catch_up()

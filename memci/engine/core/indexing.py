@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, PageFacts, PageState
-from memci.archive.contents.contents_page import ContentsEntry
+from memci.archive.contents.contents_page import CATALOGUED, ContentsEntry
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal
 from memci.chapters.address import segment_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 INDEX_CHUNK = 512  # records that are indexed in one transaction, and how far the index may be behind until somebody asks it
 
-_OF_ENTRIES = ("title", "tokens", "entries", "archived_turn", "sha256", "revision", "pinned", "last_seq")
+_OF_ENTRIES = tuple(name for name in CATALOGUED if name not in ("index", "summary", "lines"))
 
 
 def mark_of(body: bytes) -> str:
@@ -113,8 +113,8 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
             writer.change_page(index, recall_count=count, last_recall_turn=turn)
         case events.PagePinned(page=index, pinned=pinned):
             writer.change_page(index, pinned=pinned)
-        case events.PageRestored(page=index, entry=entry):
-            writer.change_page(index, archived_turn=entry["archived_turn"])
+        case events.PageRestored(page=index, entry=value):
+            writer.change_page(index, archived_turn=ContentsEntry.from_mapping(value).archived_turn)
         case events.FoldUndone(pages=pages):
             for value in pages:
                 writer.change_page(value["page"], state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)

@@ -162,7 +162,7 @@ class Redaction:
         self._held = True
         title = ERASED if self.count_text(ERASED) <= self.count_text(value["title"]) else ""
         kept: Body = {key: [] if key in _LISTS else "" if key in _TEXTS else item for key, item in value.items()}
-        return {**kept, "title": title, "sha256": self._sha256.get(value["sha256"], "")}
+        return {**kept, "title": title, "sha256": self._sha256.get(value.get("sha256", ""), "")}
 
     _items = _of(entries=_item, directories=_item)
 
@@ -189,10 +189,8 @@ class Redaction:
         if value["page"] != self.page:
             return value
         self._held = True
-        nothing: Body = {
-            name: type(value[name])() for name in ("title", "summary", "outcome", "lines", "words", "lacks", "sha256")
-        }
-        return {**value, **nothing, "reason": ERASED}
+        kept = ("page", "revision", "by", "at", "usage")
+        return {**{name: value[name] for name in kept if name in value}, "sha256": "", "reason": ERASED}
 
     def _working(self, value: Body) -> Body:
         """Return what is left of a working set. It is never longer than it was, so that its size still holds."""
@@ -207,7 +205,7 @@ class Redaction:
         return body
 
     def _configured(self, body: Body) -> Body:
-        counted, sizes = body["counted"], [[node.tokens, 0] for node in self._entries]
+        counted, sizes = body.get("counted"), [[node.tokens, 0] for node in self._entries]
         if counted is None or len(counted["pages"].get(self.page, ())) != len(sizes) or not sizes:
             return body
         return {**body, "counted": {**counted, "pages": {**counted["pages"], self.page: sizes}}}
@@ -216,9 +214,9 @@ class Redaction:
         if body["page"] != self.page:
             return body
         left = self._entry(body)
-        if body["opens"] is not None:
+        if (opens := body.get("opens")) is not None:
             self._turn = body["turn"]
-            self._opened_by = Opening.CONTINUATION if body["opens"] == Opening.CONTINUATION else Opening.TURN
+            self._opened_by = Opening.CONTINUATION if opens == Opening.CONTINUATION else Opening.TURN
         message, place = self.wire.facts(left["message"]).marked(body.get("attp")), body["position"] - 1
         node = MessageNode(message=message, tokens=left["tokens"], seq=self._record.seq, at=body["at"])
         self._entries = (*self._entries[:place], node, *self._entries[place:])
@@ -241,8 +239,8 @@ class Redaction:
                 page = Page(index=self.page, turn=self._turn, opened_by=self._opened_by)
                 for node in self._entries:
                     page.add(attrs.evolve(node, previous=None, next=None))
-                self.files.add(file_name(self.page, value["revision"]))
-                self._sha256[value["sha256"]] = page_file(page)[1]
+                self.files.add(file_name(self.page, value.get("revision", 0)))
+                self._sha256[value.get("sha256", "")] = page_file(page)[1]
         return self._folded_parts(body)
 
     _rewound_parts = _of(content=_page, opening=_page, directories=_item)

@@ -5,7 +5,7 @@ from typing import assert_never
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item
+from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, within
 from memci.archive.contents.working_set import from_values
 from memci.chapters.address import last_number, page_number
 from memci.chapters.page import MessageNode, Opening, Page
@@ -285,11 +285,12 @@ def _recount(page: Page, counted: list[list[int]]) -> None:
 
 def _fold(state: State, event: events.PagesFolded) -> None:
     """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
-    directories = list(map(Directory.from_mapping, event.directories))
+    directories = event.read
+    if directories is None:
+        said = state.archive.said
+        directories = [Directory.from_mapping(value, said) for value in event.directories]
     # Most pages go into a directory at once, so that their entries would be made for nothing.
-    at_once = {index for index in event.folded if any(each.holds(page_number(index)) for each in directories)}.difference(
-        event.details
-    )
+    at_once = within(event.folded, directories).difference(event.details)
     entries = [ContentsEntry.from_mapping(value) for value in event.entries if value["index"] not in at_once]
     new = {entry.index: entry for entry in entries}  # an archived page that took in late results keeps them when this is undone
     known = (

@@ -1,15 +1,16 @@
 """What happened in a session: the events that its journal holds, and nothing else changes its state.
 
 An event of a kind or version that is not known here is refused, never skipped. In all of them ``at`` is when, in UTC, as ISO
-8601, ``page`` is the index of a page, ``position`` counts from 1, and lists of pages are oldest first. Nobody compares or prints
-them, and a process makes their classes in half the time where they cannot be.
+8601, ``page`` is the index of a page, ``position`` counts from 1, and lists of pages are oldest first. A record leaves out what
+has its default. Nobody compares or prints events, and a process makes their classes in half the time where they cannot be.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, get_args
 
 import attrs
 
+from memci.archive.contents.contents_page import Directory
 from memci.archive.stores.contract import NewRecord, Record
 from memci.chapters.page import Page
 from memci.engine.history.blocks import OLDEST_RENDERER
@@ -48,18 +49,19 @@ class SessionConfigured(_Kind, kind="configured"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class MessageAppended(_Kind, kind="appended"):
+class MessageAppended(_Kind, kind="appended", version=2):
     """A message came in."""
 
     message: dict[str, Any]
     page: str
     position: int
-    opens: str | None  # why the page is opened with it: turn, continuation or system; None where the page was there
+    opens: str | None = None  # why the page is opened with it: turn, continuation or system; None where the page was there
     turn: int
     tokens: int  # as it is sent
-    stub_tokens: int  # of the stub that can stand for it; 0 where it is too small for one
+    stub_tokens: int = 0  # of the stub that can stand for it; 0 where it is too small for one
     at: str
-    answers: list[list[Any]]  # for each call that it answers: the id, and the seq of the message that made the call
+    # For each call that it answers: the id, and the seq of the message that made the call.
+    answers: list[list[Any]] = attrs.field(factory=list)
     key: str | None = None
     # Where it begins as an answer of ATTP does: whether it is one. None in older journals too, where all of these were.
     attp: bool | None = None
@@ -91,20 +93,23 @@ class PageBegan(_Kind, kind="page_began"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagesFolded(_Kind, kind="folded"):
+class PagesFolded(_Kind, kind="folded", version=2):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
     reason: str  # marks, command, or budget (a window had no room)
     turn: int
     entries: list[dict[str, Any]]  # of the folded pages, and of archived ones that changed, which are shown only if they were
     folded: list[str]
-    revised: dict[str, int]  # archived pages that took in a late result, with the size of their block where they are attached
-    details: dict[str, str]  # new detail of entries that were there, by index
-    directories: list[dict[str, Any]]  # new or changed ones; pages in their ranges leave the contents page for them
-    evicted: list[list[str]]
+    # Archived pages that took in a late result, with the size of their block where they are attached.
+    revised: dict[str, int] = attrs.field(factory=dict)
+    details: dict[str, str] = attrs.field(factory=dict)  # new detail of entries that were there, by index
+    # New or changed ones, by what the contents page said before; pages in their ranges leave it for them.
+    directories: list[dict[str, Any]] = attrs.field(factory=list)
+    evicted: list[list[str]] = attrs.field(factory=list)
     contents_tokens: int  # of the contents page as the window shows it from then on
     # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``).
     working: Mapping[str, Any] | None = None
+    read: Sequence[Directory] | None = attrs.field(default=None, eq=False, repr=False)  # of this process; not in the record
 
 
 @attrs.frozen(kw_only=True)
@@ -194,7 +199,7 @@ class PagesEvicted(_Kind, kind="evicted"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PageRestored(_Kind, kind="restored"):
+class PageRestored(_Kind, kind="restored", version=2):
     """An evicted page, or one in a directory, has its own entry again."""
 
     page: str
@@ -210,7 +215,7 @@ class PagePinned(_Kind, kind="pinned"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class Rewound(_Kind, kind="rewound"):
+class Rewound(_Kind, kind="rewound", version=2):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
 
     page: str
@@ -335,18 +340,26 @@ Event: TypeAlias = (
     | Forked
 )
 
-_KINDS: dict[tuple[str, int], type[Event]] = {(each.kind, each.version): each for each in get_args(Event)}
-_KINDS["settled", 1] = WindowSettled
-KINDS = tuple(dict.fromkeys(kind for kind, _ in _KINDS))
-_FIELDS = {kind: [field.name for field in attrs.fields(kind) if field.name != "read"] for kind in _KINDS.values()}
+_KINDS: dict[tuple[str, int], type[Event]] = {
+    (each.kind, version): each for each in get_args(Event) for version in range(1, each.version + 1)
+}
+KINDS = tuple(each.kind for each in get_args(Event))
+_FIELDS = {kind: codec.defaults(kind) for kind in get_args(Event)}
+for _fields in _FIELDS.values():
+    _fields.pop("read", None)
 
 
 def to_record(event: Event) -> NewRecord:
-    """Write an event for a journal. O(its size)."""
-    body = {name: getattr(event, name) for name in _FIELDS[type(event)]}
+    """Write an event for a journal, without the fields that have their default. O(its size)."""
+    body = codec.told(event, _FIELDS[type(event)])
     if isinstance(event, MessageAppended) and event.read is not None:
         body["message"] = codec.embedded(event.read.raw)
     return NewRecord(event.kind, event.version, codec.encode(body))
+
+
+def as_value(event: Event) -> dict[str, Any]:
+    """Return the fields of an event, those included that have their default. O(its size)."""
+    return {name: getattr(event, name) for name in _FIELDS[type(event)]}
 
 
 def from_record(record: Record) -> Event:

@@ -20,9 +20,9 @@ from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.message import Message
 
-VERSION = 10
+VERSION = 11
 
-_READ = (6, 7, 8, 9, VERSION)
+_READ = (6, 7, 8, 9, 10, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)

@@ -6,10 +6,9 @@ from typing import Any
 import attrs
 
 from memci.engine.core.core import Core
-from memci.engine.history.events import KINDS
+from memci.engine.history.events import KINDS, as_value, from_record
 from memci.engine.settings.config import MOST, refusal
 from memci.errors import ArgumentError
-from memci.messages import codec
 
 
 @attrs.frozen(kw_only=True)
@@ -29,7 +28,7 @@ def events_of(core: Core, kind: str | None, after: int) -> Iterator[SessionEvent
         raise ArgumentError(argument="after", value=after, wanted="a whole number from 0")
     records = core.store.journal.read(after, core.state.seq)
     return (
-        SessionEvent(seq=record.seq, kind=record.kind, data=codec.decode(record.body))
+        SessionEvent(seq=record.seq, kind=record.kind, data=as_value(from_record(record)))
         for record in records
         if kind in (None, record.kind)
     )

@@ -209,9 +209,9 @@ def _copy(route: _Route, head: int, until: int | None, progress: Progress | None
         files: dict[str, bytes] = {}
         folded = [from_record(record) for record in batch if record.kind == PagesFolded.kind]
         for entry in (entry for event in folded if isinstance(event, PagesFolded) for entry in event.entries):
-            place = (entry["index"], entry["revision"])
+            place = (entry["index"], entry.get("revision", 0))
             data = route.source.pages.find(file_name(*place))
-            if data is not None and hashlib.sha256(data).hexdigest() == entry["sha256"]:
+            if data is not None and hashlib.sha256(data).hexdigest() == entry.get("sha256"):
                 files[file_name(*place)] = data
                 route.missing.pop(place, None)
             else:

@@ -1,8 +1,10 @@
 """How the contents page reads, and that it survives being written down."""
 
+from itertools import chain
 from typing import Any
 
 import attrs
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,6 +167,33 @@ def test_every_line_break_is_a_space(breaking: str) -> None:
 def test_sizes_are_for_people(tokens: int, text: str) -> None:
     """Sizes below a thousand are exact, larger ones in thousands."""
     assert text == tokens_text(tokens)
+
+
+DIRECTORY = Directory(index="usr-1..9", spans=(), covers=((1, 9),), pages=9, archived_turn=9)
+words = st.tuples(st.sampled_from("abc"), st.sampled_from([1.0, 0.25]), st.sampled_from([" ", ", ", ""]))
+rows = st.dictionaries(st.integers(1, 4), st.lists(words, min_size=1, max_size=5))
+
+
+@given(said=rows, known=rows, kept=st.lists(st.booleans(), min_size=20, max_size=20))
+def test_a_directory_is_read_back_by_what_was_known_of_its_pages(
+    said: dict[int, list[Any]], known: dict[int, list[Any]], kept: list[bool]
+) -> None:
+    """What a directory says is the same written whole, or by what is known of each page."""
+    before = {number: [(number, *word) for word in row] for number, row in known.items()}
+    left = [span for span, stays in zip(chain.from_iterable(before.values()), kept, strict=False) if stays]
+    for spans in (left, [(number, *word) for number, row in said.items() for word in row]):
+        directory = attrs.evolve(DIRECTORY, spans=tuple(spans))
+        written = orjson.loads(orjson.dumps(directory.to_mapping(before)))
+        assert directory == Directory.from_mapping(written, before)
+        assert directory == Directory.from_mapping(orjson.loads(orjson.dumps(directory.to_mapping())))
+
+
+def test_a_directory_writes_no_word_that_is_known() -> None:
+    """Of words that are known there are numbers: none for all of a page, else their places, with a lead where it is another."""
+    before = {number: [(number, text, 1.0, " ") for text in "abc"] for number in (1, 2)}
+    spans = (*before[1], (2, "a", 1.0, " "), (2, "c", 1.0, ", "), (3, "d", 1.0, " "), (3, "e", 0.5, ", "))
+    written = attrs.evolve(DIRECTORY, spans=spans).to_mapping(before)
+    assert [[1], [2, 0, 2, ", "], [3, "d", 1.0, " ", "e", 0.5, ", "]] == written["spans"]
 
 
 def test_a_directory_that_lost_a_page_says_nothing_of_it() -> None:

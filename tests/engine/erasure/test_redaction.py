@@ -3,9 +3,11 @@
 from typing import Any, get_args
 
 import attrs
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from benchmarks import history
 from memci.archive.contents.contents_page import ContentsPage, Directory
 from memci.archive.stores.contract import Record
 from memci.archive.stores.memory import MemoryStore
@@ -88,12 +90,42 @@ def test_what_a_directory_says_of_a_page_leaves_it(words: list[str], others: lis
     shown = openai.block(ContentsPage(index="usr-0", entries=(directory,), tokens=9).render())
     redaction = Redaction(page="usr-3", wire=formats.get("openai"), count=lambda message: len(message.raw), count_text=len)
     left = told(redaction, 1, "folded", {"directories": [directory.to_mapping()]})
-    assert [[list(span) for span in rest]] == [value["spans"] for value in left["directories"]]
+    assert [tuple(rest)] == [Directory.from_mapping(value).spans for value in left["directories"]]
     state = {"message": shown.value(), "tokens": 99, "indexes": [directory.index], "directories": []}
     kept = attrs.evolve(directory, spans=tuple(rest))
     expected = openai.block(ContentsPage(index="usr-0", entries=(kept,), tokens=9).render())
     assert expected.value() == redaction.published(state)["message"]
     assert 1 == redaction.records
+
+
+@pytest.mark.parametrize("word", [[3], [3, 0], [3, 1, " → ", 4]])
+def test_what_a_directory_still_says_of_a_page_leaves_it(word: list[Any]) -> None:
+    """A record that only points to what was said of a page before points to it no more."""
+    redaction = Redaction(page="usr-3", wire=formats.get("openai"), count=lambda message: len(message.raw), count_text=len)
+    directory = {"index": "usr-1..13", "spans": [[1], word, [13, 2]], "covers": [[1, 13]], "pages": 13, "archived_turn": 9}
+    left = told(redaction, 1, "folded", {"directories": [directory]})
+    assert [{**directory, "spans": [[1], [13, 2]]}] == left["directories"]
+    assert 1 == redaction.records
+
+
+def test_windows_after_an_erasure_hold_what_was_said_of_other_pages() -> None:
+    """A directory that was written by what it said before says the same of all pages but the erased one."""
+    session = open_session(
+        budget={"window": 2_500, "reserve": 0}, active={"min_pages": 2}, contents={"max_tokens": 400}, snapshot_every=10_000
+    )
+    lines = (message["content"][:90] for message in history.messages(60))
+    for asked, answered in zip(lines, lines, strict=True):
+        session.extend([user(asked), assistant(answered)])
+    session.fold("all")
+    records = [codec.decode(record.body) for record in session._core.store.journal.read() if record.kind == "folded"]
+    points = [span for body in records for value in body["directories"] for span in value["spans"] if isinstance(span[-1], int)]
+    (*_, directory) = (entry for entry in session.contents.entries if isinstance(entry, Directory))
+    erased = next(number for number, *_ in points if number in directory.listed)
+    said = [span for span in directory.spans if span[0] != erased]
+    session.erase(f"usr-{erased}")
+    assert () == session.verify().problems
+    (*_, left) = (entry for entry in session.contents.entries if isinstance(entry, Directory))
+    assert said == list(left.spans)
 
 
 def test_each_kind_of_event_says_how_it_is_erased() -> None:

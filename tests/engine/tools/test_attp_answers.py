@@ -197,7 +197,7 @@ class _OldJournal:
         new: NewRecord = to_record(event)
         body = codec.decode(new.body)
         if isinstance(event, MessageAppended):
-            del body["attp"]
+            body.pop("attp", None)
         old = Record(seq=record.seq, kind=new.kind, version=new.version, body=codec.encode(body))
         apply(self.state, from_record(old), record.seq)
 
