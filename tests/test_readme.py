@@ -13,7 +13,10 @@ import memci
 from memci import Config
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/attp.md", "docs/chat.md", "docs/concepts.md", "docs/reference.md", "docs/formats.md", "docs/time.md"]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("attp", "chat", "concepts", "reference", "formats", "summaries", "time")),
+]
 
 
 def text(name: str) -> str:
