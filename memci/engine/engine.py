@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
 from memci.engine.view.planner import Planner
-from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError
+from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDeniedError, SessionClosedError
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 
@@ -293,7 +293,8 @@ class Engine(AbstractContextManager["Engine"]):
         with self._lock:
             self._sessions.discard(handle)
         if core.handles == 1 and not core.closed and not core.lost:
-            summarizing.ask(core)  # while it is open: the engine's thread may not have come to it
+            with suppress(MemciError):  # while it is open: the engine's thread may not have come to it
+                summarizing.ask(core)
         self._open.release(core)
 
     def _check(self, verb: str, session_id: str) -> None:

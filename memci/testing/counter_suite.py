@@ -17,6 +17,9 @@ from memci.messages.tokens.counter import TokenCounter
 TEXTS = ("", "a", "Hello, world.", "我想找一家酒店", "x" * 100_000, "\ud800", "<|endoftext|>", "\0\n\t " * 50, "😀" * 20)
 
 
+LINES = ("[usr-0] Contents of earlier pages, oldest first.", "[usr-1] Hello · 2 entries", "[usr-2..9] 8 pages\n3 invoices", "[x")
+
+
 class CounterSuite:
     """Tests of one counter, which the fixture ``counter`` makes."""
 
@@ -35,3 +38,8 @@ class CounterSuite:
         assert bool(text) or not count
         with ThreadPoolExecutor(4) as threads:
             assert [count] * 8 == list(threads.map(counter.count, [text] * 8))
+
+    def test_lines_of_a_contents_page_add_up(self, counter: TokenCounter) -> None:
+        """Where it is exact, the whole has as many tokens as its lines that begin with a bracket, each with its line break."""
+        parts = [counter.count(f"{line}\n") for line in LINES[:-1]]
+        assert not counter.exact or counter.count("\n".join(LINES)) == sum(parts) + counter.count(LINES[-1])

@@ -1,7 +1,8 @@
 """Summaries that a summariser writes: which pages it is asked of, what of its answers is believed, and how folds publish it."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import attrs
 
@@ -15,7 +16,7 @@ from memci.engine.core.summary_pool import Outcome, Request
 from memci.engine.history.events import SummaryPrepared
 from memci.engine.reading import pages
 from memci.engine.view import planner
-from memci.errors import ConflictError, PageNotFoundError, SummaryError
+from memci.errors import ConflictError, CorruptError, PageNotFoundError, SummaryError
 
 NAME_WORTH = 20.0  # of that name in a row: more than all other words there
 LEAST_TOKENS = 40  # of a page that is worth a request; of smaller ones extracts say as much
@@ -26,7 +27,8 @@ def ask(core: Core) -> None:
     """Have the pages summarised that fold next, and those of the last fold whose summary did not come in time. O(those)."""
     if core.pool is None:
         return
-    for page, revision in _wanted(core):
+    takes = partial(core.pool.takes, core.session_id)
+    for page, revision in _wanted(core, takes):
         limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
         room = max(_LEAST_ROOM, min(page.tokens // 2, limit // 24, _MOST_ROOM))
         request = Request(
@@ -41,13 +43,13 @@ def ask(core: Core) -> None:
         core.pool.ask(request)
 
 
-def _wanted(core: Core) -> Iterator[tuple[Page, int]]:
+def _wanted(core: Core, takes: Callable[[str], bool]) -> Iterator[tuple[Page, int]]:
     state = core.state
     for page in planner.next_folded(state, core.config):
-        if page.index not in state.summaries and page.tokens >= LEAST_TOKENS:
+        if page.index not in state.summaries and page.tokens >= LEAST_TOKENS and takes(page.index):
             yield page, 0
     for index in state.last_fold.folded if state.last_fold is not None else ():
-        if state.find_summary(index) is None and index not in state.active:
+        if state.find_summary(index) is None and index not in state.active and takes(index):
             facts = pages.get_facts(core, index)
             if facts.tokens >= LEAST_TOKENS:
                 yield pages.load(core, index), facts.revision
@@ -94,7 +96,7 @@ def _event(core: Core, outcome: Outcome) -> SummaryPrepared | None:
     request, state = outcome.request, core.state
     try:
         page = pages.load(core, request.page)
-    except PageNotFoundError:
+    except (PageNotFoundError, CorruptError):
         return None
     if state.find_summary(request.page) is not None or content_sha256(page) != request.sha256 or page is state.active.open_page:
         return None

@@ -61,18 +61,24 @@ class SummaryPool:
     def _begin_empty(self) -> None:
         self._changed = threading.Condition()  # protects what follows, for moments
         self._waiting: deque[Request] = deque()
-        self._asked: set[Request] = set()  # these, and those under way
+        self._asked: set[tuple[str, str]] = set()  # session and page of these, and of those under way
         self._threads: set[threading.Thread] = set()
         self._left: list[threading.Thread] = []
         self._closing = threading.Event()
-        self._at_rest = threading.Lock()  # held while an outcome is told, and during a fork
+        self._at_rest, self._is_at_rest = threading.Lock(), False  # held while an outcome is told, and during a fork
+
+    def takes(self, session_id: str, page: str) -> bool:
+        """Return whether a page can be asked for: not while it is under way, or too much is."""
+        with self._changed:
+            is_full = self._closing.is_set() or len(self._waiting) >= self.most_waiting
+            return not is_full and (session_id, page) not in self._asked
 
     def ask(self, request: Request) -> None:
-        """Have a page summarised, where that is not under way. Returns at once."""
+        """Have a page summarised, where it ``takes`` that. Returns at once."""
         with self._changed:
-            if self._closing.is_set() or request in self._asked or len(self._waiting) >= self.most_waiting:
+            if not self.takes(request.session_id, request.page):
                 return
-            self._asked.add(request)
+            self._asked.add((request.session_id, request.page))
             self._waiting.append(request)
             if len(self._threads) < self.most_threads:
                 thread = threading.Thread(target=self._run, name="memci-summaries", daemon=True)
@@ -88,19 +94,19 @@ class SummaryPool:
         """Begin nothing more, and wait a while for what is under way. May be called twice."""
         with self._changed:
             self._closing.set()
-            self._asked.difference_update(self._waiting)
+            self._asked.difference_update((request.session_id, request.page) for request in self._waiting)
             self._waiting.clear()
         self.finish(self.patience_s)
 
     def rest(self) -> None:
         """Tell no outcome until ``go_on``: the process forks. One that is told just now is waited for, for a while."""
-        self._at_rest.acquire(timeout=self.patience_s)
+        self._is_at_rest = self._at_rest.acquire(timeout=self.patience_s)
 
     def go_on(self, *, in_child: bool) -> None:
         """Tell outcomes again. A forked child begins with nothing asked: its parent gets what is under way."""
         if in_child:
             self._begin_empty()
-        else:
+        elif self._is_at_rest:
             self._at_rest.release()
 
     def _run(self) -> None:
@@ -112,24 +118,26 @@ class SummaryPool:
                 request = self._waiting.popleft()
             try:
                 outcome = self._outcome(request)
-                with self._at_rest:
-                    self._done(outcome)
+                if outcome is not None:
+                    with self._at_rest:
+                        self._done(outcome)
             except Exception:  # noqa: BLE001 (nobody waits for it: the page keeps its extracts)
                 logger().exception("session %r: the summary of %s was not noted", request.session_id, request.page)
             finally:
                 with self._changed:
-                    self._asked.discard(request)
+                    self._asked.discard((request.session_id, request.page))
                     self._changed.notify_all()
 
-    def _outcome(self, request: Request) -> Outcome:
+    def _outcome(self, request: Request) -> Outcome | None:
+        """Return what came of a request; ``None`` where it failed as the engine was closed: it is asked again another time."""
         problem = ""
         for pause in (*self.pauses_s, None):
             try:
                 return Outcome(request=request, by=self.name, summary=self._answer(request))
             except Exception as error:  # noqa: BLE001 (a summariser is anybody's code)
                 problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            if pause is None or self._closing.wait(pause):
-                break
+            if pause is not None and self._closing.wait(pause):
+                return None
         return Outcome(request=request, by=self.name, problem=problem)
 
     def _answer(self, request: Request) -> Summary:

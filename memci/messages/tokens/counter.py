@@ -23,7 +23,7 @@ class TokenCounter(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether it counts with the tokeniser itself; an estimate otherwise."""
+        """Whether it counts with the tokeniser itself; lines that begin with a bracket add up then. Else it estimates."""
 
     @property
     def margin(self) -> float:
@@ -43,8 +43,8 @@ class PartsCount:
         self._known: dict[str, int] = {}  # of the last text, with the line breaks
 
     def count(self, parts: Sequence[str], counter: TokenCounter) -> int:
-        """Return the number of tokens of the parts, at least one, in lines of their own. O(the new parts) with an encoding."""
-        if not isinstance(counter, TiktokenCounter):
+        """Return the number of tokens of the parts, at least one, in lines of their own. O(the new parts), exact or not."""
+        if not counter.exact:
             return counter.count("\n".join(parts))
         *others, last = parts
         known = self._known
