@@ -5,12 +5,13 @@ row 7, which can be lost without harm.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Condition, Lock
-from typing import TYPE_CHECKING, Any
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import attrs
@@ -24,8 +25,11 @@ from memci.errors import CorruptError, LockedError, MemciError, StoreError, Unav
 if TYPE_CHECKING:
     import sqlite3
 
+_Answer = TypeVar("_Answer")
+
 # A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second.
 _CHECKED_BYTES = 1 << 26
+_LOOK_AGAIN_S = 0.05  # where a thread was interrupted before it told the next one that its turn is over
 _BYTES = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 _WAL_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
 
@@ -75,8 +79,14 @@ class SqliteIo:
 class _Job:
     work: Callable[[Runner], Any]
     value: Any = None
-    error: BaseException | None = None
-    done: bool = False
+    error: MemciError | None = None
+    is_taken: bool = False  # into a transaction, which is over once another thread has the turn
+    is_over: bool = False
+    wake: "Lock" = attrs.field(factory=Lock)  # free where its thread has something to look at
+
+    def tell(self) -> None:
+        with suppress(RuntimeError):  # it was told already
+            self.wake.release()
 
 
 class _Database:
@@ -85,6 +95,9 @@ class _Database:
     Whoever writes puts the work in a queue. The thread whose turn it is commits all that is queued in one transaction, each piece
     after a savepoint of its own, so that writers of many sessions share what a commit costs, and none is harmed by another's
     conflict. A fork waits for the turn that is on, and finds the connection closed: a child must inherit none.
+
+    A signal handler may raise after any call. So the turn is a lock of C, which the first call of a ``finally`` gives back that
+    began before the lock was taken, and what was interrupted in a transaction is undone.
     """
 
     put_blob = """
@@ -104,27 +117,28 @@ class _Database:
         self._io = io
         self._synced = synced  # a commit survives a loss of power; otherwise only the end of the process
         self._begin()
-        _databases.add(self)
+        with _forking:
+            _databases.add(self)
 
     def _begin(self) -> None:
-        self._turn = Condition()  # protects what follows; notified when the connection is free
-        self._is_busy = False  # a thread has its turn
-        self._waiting: list[_Job] = []
+        self._turn = RLock()  # protects what follows, but for the queue
+        self._is_on = False  # a thread is within its turn; a signal handler that comes back here in that thread has the lock too
+        self._waiting: deque[_Job] = deque()
         self._connection: sqlite3.Connection | None = None
         self._mode = ""  # journal mode of the connection
         self._damage: str | None = None  # what was found when all was looked at, empty for nothing; None before
 
     def read(self, sql: str, values: Sequence[object] = (), session: str = "", *, whole: bool = False) -> Found:
         """Run a query; if *whole*, all is looked at before."""
-        self._take_turn(session, self._io.wait_s)
-        try:
+
+        def run() -> Found:
             with self._mapped(session):
                 connection = self._opened(create=False)
                 if connection is not None and whole:
                     self._check_whole(connection)
                 return [] if connection is None else self._run(connection, sql, values)
-        finally:
-            self._end_turn()
+
+        return self._in_turn(run, session)
 
     def change(self, key: Key, row: int, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
         def work(run: Runner) -> list[Found]:
@@ -161,50 +175,79 @@ class _Database:
         self.read("SELECT 1", whole=True)  # once in the life of a connection
 
     def close(self) -> None:
-        self.pause()
-        self._end_turn()
+        self._in_turn(self._disconnect)
 
     def pause(self) -> None:
-        """Wait for the turn that is on, let no other begin, and close the connection."""
+        """Wait for the turn that is on, but not for ever, let no other begin, and close the connection."""
         # A child would inherit what the library knows of locks, without the locks (https://sqlite.org/howtocorrupt.html).
-        self._take_turn()
-        self._disconnect()
+        if self._turn.acquire(timeout=self._io.wait_s) and not self._is_on:
+            self._disconnect()
 
     def go_on(self, *, in_child: bool) -> None:
         """Let turns begin again; in a child, where no other thread lives on, all is new."""
         if in_child:
+            _inherited.append(self._connection)  # of a turn that did not end: to close it here would harm the parent
             self._begin()
         else:
-            self._end_turn()
+            with suppress(RuntimeError):  # the same
+                self._turn.release()
+
+    def _in_turn(self, work: Callable[[], _Answer], session: str = "") -> _Answer:
+        """Do *work* while no other thread is here; ``LockedError`` where one is for too long."""
+        is_on = False
+        try:
+            if not self._turn.acquire(timeout=self._io.wait_s) or self._is_on:
+                raise self._locked(session)
+            self._is_on = is_on = True
+            return work()
+        finally:
+            if is_on:
+                self._is_on = False
+            try:  # noqa: SIM105 (what it says would be called before)
+                self._turn.release()
+            except RuntimeError:  # others have it
+                pass
+            with suppress(IndexError):
+                self._waiting[0].tell()
 
     def _write(self, work: Callable[[Runner], Any], session: str) -> Any:  # noqa: ANN401 (what the work returns)
         """Do *work* in a transaction, with that of other threads; nothing of it is written when it raises a ``MemciError``."""
         job = _Job(work)
-        with self._turn:
+        try:
             self._waiting.append(job)
-            try:
-                self._turn.wait_for(lambda: job.done or not self._is_busy, self._io.wait_s)
-                self._turn.wait_for(lambda: job.done or job in self._waiting)  # it may be in the transaction that is on
-                if self._is_busy and not job.done:
-                    raise self._locked(session)
-                jobs: list[_Job] = []
-                if not job.done:
-                    self._is_busy = True
-                    jobs, self._waiting = self._waiting, jobs
-            finally:
-                if job in self._waiting:
-                    self._waiting.remove(job)
-        if jobs:
-            self._commit(jobs)
+            for _ in range(int(self._io.wait_s / _LOOK_AGAIN_S)):
+                if job.is_over or not self._is_on:
+                    break
+                job.wake.acquire(timeout=_LOOK_AGAIN_S)
+            while not job.is_over:
+                try:
+                    self._in_turn(partial(self._commit, job), session)
+                    break
+                except LockedError:
+                    with suppress(ValueError):  # it is in the transaction that is on
+                        self._waiting.remove(job)
+                        raise
+        finally:
+            with suppress(ValueError):
+                self._waiting.remove(job)
         if isinstance(job.error, LockedError):
             raise self._locked(session) from job.error
         if job.error is not None:
             raise job.error
         return job.value
 
-    def _commit(self, jobs: Sequence[_Job]) -> None:
-        """Do the jobs in one transaction and end the turn. What a job raises is its own error; any other is that of all."""
-        outcome: StoreError | None = UnavailableError(f"{self._name}: the writing thread was interrupted: do it again")
+    def _commit(self, own: _Job) -> None:
+        """Do the jobs that wait in one transaction, unless *own* was in one. A job has its own errors, and all have any other."""
+        if own.is_taken:
+            return
+        interrupted = UnavailableError(f"{self._name}: the writing thread was interrupted: do it again")
+        jobs = [own]
+        with suppress(IndexError):
+            while True:
+                jobs.append(self._waiting.popleft())
+        jobs = list(dict.fromkeys(jobs))
+        for job in jobs:
+            job.is_taken, job.error = True, interrupted
         try:
             with self._mapped():
                 connection = self._opened(create=True)
@@ -212,48 +255,39 @@ class _Database:
                 # What is written goes where a damaged page says that there is room: over what is stored there.
                 if self._damage is not None or connection.execute(_BYTES).fetchone()[0] <= _CHECKED_BYTES:
                     self._check_whole(connection)
-                self._transact(connection, jobs)
-            outcome = None
-        except StoreError as error:
-            outcome = error
-        finally:
-            if outcome is not None:
-                self._disconnect()  # what it holds in memory may not be what is on the disk
-            for job in jobs:
-                job.error, job.done = outcome or job.error, True
-            self._end_turn()
+                errors = self._transact(connection, jobs)
+        except BaseException as error:
+            self._disconnect()  # what it holds in memory may not be what is on the disk
+            if not isinstance(error, StoreError):
+                raise
+            errors = [error] * len(jobs)
+        for job, own_error in zip(jobs, errors, strict=True):
+            job.error, job.is_over = own_error, True
+            job.tell()
 
-    def _transact(self, connection: "sqlite3.Connection", jobs: Sequence[_Job]) -> None:
+    def _transact(self, connection: "sqlite3.Connection", jobs: Sequence[_Job]) -> list[MemciError | None]:
+        """Do the jobs and commit, and return the error of each."""
+        errors: list[MemciError | None] = [None] * len(jobs)
         connection.execute("BEGIN IMMEDIATE")
         # Nobody changes the mode of a database that is in use but by hand, or with a library that this one is too old for.
         if self._mode != "wal" and _mode(connection) == "wal":
             raise self._unsafe()
-        for job in jobs:
+        for number, job in enumerate(jobs):
             connection.execute("SAVEPOINT job")
             try:
                 job.value = job.work(partial(self._run, connection))
             except MemciError as error:
                 connection.execute("ROLLBACK TO job")
-                job.error = error
+                errors[number] = error
             connection.execute("RELEASE job")
-        if any(job.error is None for job in jobs):
+        if None in errors:
             self._io.commit(connection)
         else:
             connection.execute("ROLLBACK")
+        return errors
 
     def _run(self, connection: "sqlite3.Connection", sql: str, values: Sequence[object] = ()) -> Found:
         return self._io.execute(connection, sql.replace("{}", ""), values)
-
-    def _take_turn(self, session: str = "", wait_s: float | None = None) -> None:
-        with self._turn:
-            if not self._turn.wait_for(lambda: not self._is_busy, wait_s):
-                raise self._locked(session)
-            self._is_busy = True
-
-    def _end_turn(self) -> None:
-        with self._turn:
-            self._is_busy = False
-            self._turn.notify_all()
 
     def _check_whole(self, connection: "sqlite3.Connection") -> None:
         if self._damage is None:
@@ -263,8 +297,9 @@ class _Database:
 
     def _opened(self, *, create: bool) -> "sqlite3.Connection | None":
         """Return the connection, opened if need be; ``None`` where there is no database and none is to be made."""
-        if self._connection is not None:
+        if self._connection is not None and not self._connection.in_transaction:  # else that was interrupted
             return self._connection
+        self._disconnect()
         try:
             if create:
                 disk.make_directories(str(Path(self.path).parent))
@@ -349,7 +384,8 @@ def _mode(connection: "sqlite3.Connection", change: str = "") -> str:
 
 _databases: "WeakSet[_Database]" = WeakSet()
 _paused: list[_Database] = []
-_forking = Lock()  # held during a fork; protects the list
+_inherited: "list[sqlite3.Connection | None]" = []
+_forking = Lock()  # held during a fork; protects the lists
 
 
 def _before_fork() -> None:

@@ -1,15 +1,19 @@
 """What becomes of errors of the SQLite library."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from memci.archive.stores.sql.schema import Found
 from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
-from memci.errors import CorruptError, UnavailableError
+from memci.errors import CorruptError, LockedError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
+from tests.interrupts import interruptions
+from tests.together import in_child, in_threads
 
 
 class FaultyIo(SqliteIo):
@@ -33,6 +37,38 @@ class FaultyIo(SqliteIo):
             error = sqlite3.OperationalError("disk I/O error")
             error.sqlite_errorname = self.name
             raise error
+        super().commit(connection)
+
+
+class QuickIo(SqliteIo):
+    """A library that waits for others for a second."""
+
+    wait_s = 1.0
+
+
+class HangingIo(SqliteIo):
+    """A library in which a call hangs while it is told to."""
+
+    wait_s = 0.05
+
+    def __init__(self) -> None:
+        self.hangs, self.came, self.go_on = Event(), Event(), Event()
+
+    def execute(self, connection: sqlite3.Connection, sql: str, values: Sequence[object] = ()) -> Found:
+        if self.hangs.is_set():
+            self.came.set()
+            self.go_on.wait()
+        return super().execute(connection, sql, values)
+
+
+class ReturningIo(SqliteIo):
+    """A library whose commits are interrupted by a signal handler."""
+
+    handler: Callable[[], object] | None = None
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        if self.handler is not None:
+            self.handler()
         super().commit(connection)
 
 
@@ -108,3 +144,67 @@ def test_a_damaged_database_is_said(store: SqliteStore, tmp_path: Path) -> None:
         with pytest.raises(CorruptError, match="damaged"):
             texts_of(store.open(TENANT, "session").journal)
         store.close()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_signal_handler_may_raise_anywhere(tmp_path: Path, times: int, *, writes: bool) -> None:
+    """Wherever a call is interrupted, nothing is half written, and the next call of any thread does not find the store locked."""
+    store = SqliteStore(tmp_path / "chats.db", "flush", io=QuickIo())
+    journal, other = store.open(TENANT, "session").journal, store.open(TENANT, "other").journal
+    append_each(journal, "a")
+
+    def work() -> None:
+        if writes:
+            store.open(TENANT, "session").journal.append(journal.head(), [new_record("b"), new_record("c")])
+        else:
+            list(journal.read())
+
+    places = 0
+    for _ in interruptions(work, times=times):
+        places += 1
+        in_threads(lambda _: other.append(other.head(), [new_record("d")]), [0])
+        assert texts_of(journal) == ["a", *(["b", "c"] * (journal.head() // 2))]
+    assert places > 20
+    assert texts_of(other) == ["d"] * places
+    assert 0 == in_child(lambda: append_each(store.open(TENANT, "child").journal, "e"))
+    store.close()
+
+
+def test_a_fork_does_not_wait_for_ever(tmp_path: Path) -> None:
+    """While a thread hangs in the library, a fork waits as long as a call does; the child opens the database for itself."""
+    io = HangingIo()
+    store = SqliteStore(tmp_path / "chats.db", io=io)
+    journal = store.open(TENANT, "session").journal
+    append_each(journal, "a")
+    io.hangs.set()
+
+    def read_in_child() -> None:
+        io.hangs.clear()
+        assert ["a"] == texts_of(journal)
+
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(texts_of, journal)
+        io.came.wait()
+        child = in_child(read_in_child)
+        with pytest.raises(LockedError):
+            journal.head()
+        io.go_on.set()
+        assert ["a"] == hanging.result()
+    assert 0 == child
+    assert 1 == journal.head()
+    store.close()
+
+
+def test_a_signal_handler_that_comes_back_is_refused(tmp_path: Path) -> None:
+    """Within a call, another one of the same thread is told that the store is locked, and the first one goes on."""
+    io = ReturningIo()
+    store = SqliteStore(tmp_path / "chats.db", io=io)
+    journal = store.open(TENANT, "session").journal
+    append_each(journal, "a")
+    io.handler = journal.head
+    with pytest.raises(LockedError):
+        append_each(journal, "b")
+    io.handler = None
+    assert 2 == journal.append(1, [new_record("b")])
+    store.close()
