@@ -73,6 +73,7 @@ class Database:
     def __init__(self, path: str, *, uri: bool = False) -> None:
         # The session's lock sees to it that one thread at a time is here.
         self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0, uri=uri)
+        self._transactions = 0  # so far
 
     def run(self, sql: str, *values: object) -> list[Any]:
         """Run a statement and return its rows."""
@@ -100,14 +101,19 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Begin a transaction, waiting for other processes, and end it with the block; undo it when that raises."""
-        self.run("BEGIN IMMEDIATE")
+        """Begin a transaction, waiting for other processes, and end it with the block; undo it when that raises.
+
+        One that a signal handler interrupted outside its block is undone by the next.
+        """
+        number = self._transactions = self._transactions + 1
+        self.connection.rollback()
         try:
+            self.run("BEGIN IMMEDIATE")
             yield
             self.run("COMMIT")
-        except BaseException:
-            if self.connection.in_transaction:  # a full disk may have ended it already
-                self.connection.execute("ROLLBACK")
+        except BaseException:  # that of an interrupted one may come late
+            if number == self._transactions:
+                self.connection.rollback()
             raise
 
     def is_usable(self) -> bool:

@@ -9,6 +9,7 @@ from memci.archive.catalogue import index_file
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.catalogue.page_index import PageIndex
 from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
+from tests.interrupts import interruptions
 
 
 def fill(index: PageIndex, number: int = 1) -> None:
@@ -201,3 +202,17 @@ def test_emptying_leaves_the_file_to_others(tmp_path: Path) -> None:
         assert b"usr-1" not in b"".join(each.read_bytes() for each in tmp_path.iterdir() if "shm" not in each.name)
     first.close()
     second.close()
+
+
+def test_a_signal_handler_may_raise_anywhere(path: str) -> None:
+    """Wherever a write is interrupted, and however long that error is kept, the next write is whole."""
+    index = PageIndex(path)
+    kept = []
+    for error in interruptions(lambda: fill(index, 2)):
+        kept.append(error)
+        with index.write() as writer:
+            writer.clear()
+            kept.clear()
+        fill(index, 1)
+        assert (1, ["usr-1"]) == (index.seq, found(index))
+    index.close()
