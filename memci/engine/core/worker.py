@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from heapq import heappop, heappush, heapreplace
 from itertools import count
@@ -29,7 +30,9 @@ class Worker:
 
     def __init__(self, next_step: Callable[[Core], Callable[[], object] | None]) -> None:
         self._next_step = next_step
-        self._changed = threading.Condition()  # protects what follows, for moments
+        # Protects what follows, for moments. A signal handler may raise after any call, and only a lock of C is then given back.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._waiting: list[tuple[float, int, Core]] = []  # a heap by when each is due at the earliest
         self._offered: set[Core] = set()  # the same sessions
         self._numbers = count()
@@ -40,7 +43,7 @@ class Worker:
 
     def offer(self, core: Core) -> None:
         """Work on a session as soon as no command needs it. O(log sessions)."""
-        with self._changed:
+        with self._lock:
             if self._closed:
                 return
             if core not in self._offered:
@@ -53,17 +56,17 @@ class Worker:
 
     def close(self) -> None:
         """End the thread for good; what waits is left undone. May be called twice."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._clear()
         self._end()
 
     def rest(self) -> None:
         """End the thread, and keep all others out of here until ``go_on``: the process forks."""
-        with self._changed:
+        with self._lock:
             self._rests = True
         self._end()
-        self._changed.acquire()
+        self._lock.acquire()
 
     def go_on(self, *, in_child: bool) -> None:
         """Let others in again. A forked child begins with nothing to do: what its parent left is the parent's to do."""
@@ -72,40 +75,39 @@ class Worker:
             self._clear()
         elif self._waiting:
             self._begin()
-        self._changed.release()
+        self._lock.release()
 
     def _clear(self) -> None:
         self._waiting.clear()
         self._offered.clear()
 
     def _begin(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="memci-worker", daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError:  # the interpreter ends
-            self._thread = None
+        thread = threading.Thread(target=self._run, name="memci-worker", daemon=True)
+        with suppress(RuntimeError):  # the interpreter ends
+            thread.start()
+            self._thread = thread  # it waits for the lock that is held here
 
     def _end(self) -> None:
-        with self._changed:
+        with self._lock:
             thread, self._thread = self._thread, None
             self._changed.notify_all()
         if thread is not None and thread is not threading.current_thread():
             thread.join(self.patience_s)
-        with self._changed:
+        with self._lock:
             self._works = False
 
     def _run(self) -> None:
         try:
             while (core := self._next()) is not None:
                 more = self._tried(core)
-                with self._changed:
+                with self._lock:
                     if self._thread is threading.current_thread():
                         self._works = False
                         if more:
                             self.offer(core)
                         self._changed.notify_all()
         finally:
-            with self._changed:
+            with self._lock:
                 if self._thread is threading.current_thread():
                     self._thread, self._works = None, False
                     self._changed.notify_all()
@@ -138,7 +140,7 @@ class Worker:
 
     def _next(self) -> Core | None:
         """Wait for a session that is due, and return it; ``None`` where this thread is to end."""
-        with self._changed:
+        with self._lock:
             while self._thread is threading.current_thread():
                 if not self._waiting:
                     if not self._changed.wait(self.idle_s) and not self._waiting:

@@ -22,6 +22,7 @@ from tests.engine.core.test_short_ways import called
 from tests.engine.sessions import config_of, finish, folded, heard, prepare, talk, turn
 from tests.engine.wire import assistant, user
 from tests.faulty_io import FaultyIo
+from tests.interrupts import interruptions
 from tests.together import in_child, in_threads
 
 WORD = "zanzibarprotocol"
@@ -318,3 +319,15 @@ def test_a_step_that_raises_is_logged_and_the_next_is_taken(caplog: pytest.LogCa
     finish(worker)
     assert done.is_set()
     worker.close()
+
+
+def test_a_signal_handler_may_raise_while_work_is_offered() -> None:
+    """Wherever that is interrupted, other threads can offer work, and the thread can be ended."""
+    workers = [Worker(lambda _: None)]
+    with Engine("memory:") as engine:
+        core = engine.session("s")._core
+        for _ in interruptions(lambda: workers[-1].offer(core)):
+            in_threads(workers[-1].offer, [core])
+            workers[-1].close()
+            workers.append(Worker(lambda _: None))
+    assert len(workers) > 10
