@@ -100,6 +100,17 @@ def test_few_counts_do_without_tiktoken() -> None:
         assert done.stdout == "False\nTrue\n"
 
 
+def test_a_thread_counts_on_after_the_main_thread() -> None:
+    """A thread can load tiktoken still when the main thread has ended."""
+    code = (
+        "import threading; from memci.messages.tokens.counter import get_counter; counter = get_counter('o200k_base')\n"
+        "def work(): threading.main_thread().join(); print(counter.count('Где мой заказ?'))\n"
+        "threading.Thread(target=work).start()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 (our own Python)
+    assert get_counter("o200k_base").count("Где мой заказ?") == int(done.stdout)
+
+
 @pytest.mark.parametrize("name", sorted(ENCODINGS))
 def test_parts_count_as_their_text_does(name: str) -> None:
     """Parts that begin with a bracket, each on lines of its own, have as many tokens as the text that they make."""

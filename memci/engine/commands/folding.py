@@ -40,7 +40,7 @@ def fold_at_marks(core: Core) -> None:
 
     try:
         core.run(fold_planned, core.config.on_conflict)
-    except MemciError as error:
+    except Exception as error:  # noqa: BLE001 (the append is committed: nothing that a fold meets may hide it)
         tell = logger().info if isinstance(error, ConflictError) else logger().warning
         tell("session %r: a fold failed and is tried again: %s", core.session_id, error)
         core.monitor.tell(FoldFailed(error=error))

@@ -339,14 +339,14 @@ class Core:
         return self.state.erased_seq == erased_seq
 
     def write_snapshot(self) -> None:
-        """Keep the state as a snapshot; a store that fails is logged: snapshots only make loading faster. O(visible)."""
+        """Keep the state as a snapshot; a failure is logged: snapshots only make loading faster. O(visible)."""
         self._last_snapshot = self.state.seq
-        body = encoded(lambda written: {"mark": self.mark, "state": state_codec.to_mapping(self.state, written)})
         try:
+            body = encoded(lambda written: {"mark": self.mark, "state": state_codec.to_mapping(self.state, written)})
             self.store.snapshots.put(self.state.seq, body)
             if any(record.kind == PageErased.kind for record in self.store.journal.read(self.state.seq)):
                 self.store.snapshots.clear()  # another process erased meanwhile, and may have cleared them before this one came
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 (what a command committed is: nothing that comes after may hide it)
             logger().warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
 
     def facts(self, index: str) -> PageFacts | None:

@@ -180,6 +180,10 @@ class TiktokenCounter:
     _vocabulary: Vocabulary | None = attrs.field(default=None, init=False, repr=False)
     _first: int = attrs.field(default=FIRST_CHARACTERS, init=False, repr=False)
 
+    def __attrs_post_init__(self) -> None:
+        """Load of tiktoken what no thread can load once the main thread has ended. 5 ms, less where logging is loaded."""
+        import concurrent.futures.thread  # noqa: F401, PLC0415 (as above)
+
     def count(self, text: str) -> int:
         """Return the number of tokens in *text*. O(its length), about 10 MB/s."""
         encode = self._encode

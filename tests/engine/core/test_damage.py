@@ -71,6 +71,36 @@ def test_a_fold_that_fails_never_fails_the_append(tmp_path: Path, io: FaultyIo, 
     assert () == session.verify().problems
 
 
+class BrokenIo(FaultyIo):
+    """Fails on what is written beside a journal as no operating system does, while it is told to."""
+
+    is_broken = False
+
+    def rename(self, source: str, target: str) -> None:
+        if self.is_broken:
+            raise RuntimeError
+        super().rename(source, target)
+
+
+def test_no_error_of_a_fold_or_a_snapshot_fails_the_append(tmp_path: Path) -> None:
+    """After an append is committed, errors that are none of memci's are told like the others, and hide nothing."""
+    io = BrokenIo()
+    session = open_on(tmp_path, io)
+    session.extend(turns(4))
+    notices = heard(session)
+    io.is_broken = True
+    more = [value for number in range(5, 8) for value in turn(number)]
+    for value in more:
+        session.append(value)
+    assert {FoldFailed} == {type(notice) for notice in notices}
+    assert session.seq >= 10  # when a snapshot was due
+    assert [*turns(4), *more] == list(session.messages())
+    io.is_broken = False
+    session.append(user("and again"))
+    assert Fold is type(notices[-1])
+    assert () == session.verify().problems
+
+
 def test_a_fold_by_command_that_fails_says_so(tmp_path: Path, io: FaultyIo) -> None:
     """``fold()`` raises what the store raised, and nothing was folded."""
     session = open_on(tmp_path, io)
