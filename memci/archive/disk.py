@@ -105,6 +105,16 @@ def is_out_of_descriptors() -> bool:
     return False
 
 
+def most_descriptors() -> int:
+    """Return how many files this process may have open, by its soft limit; where there is none, what is usual."""
+    try:
+        import resource  # noqa: PLC0415 (not on every system)
+    except ImportError:
+        return 1024
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1024 if soft == resource.RLIM_INFINITY else soft
+
+
 def _check_regular(mode: int, path: str) -> None:
     if not stat.S_ISREG(mode):
         number = errno.ELOOP if stat.S_ISLNK(mode) else errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL

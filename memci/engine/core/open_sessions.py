@@ -6,11 +6,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
+from memci.archive.disk import most_descriptors
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
 from memci.errors import UnavailableError
 
-MOST_AWAKE = 64  # sessions of an engine that have open files, five each at most; the others open theirs when they are used
+# Sessions of an engine that have open files, five each at most; the others open theirs when they are used. Fewer where the limit
+# of open files is low: half of them are left to the process, and to its other engines.
+MOST_AWAKE, _LEAST_AWAKE = 64, 4
+_FILES, _SHARE = 5, 0.5
 _STATE_BYTES = 16_000
 _ITEM_BYTES = 4_500  # a message beside its text, or an entry of the contents page, as measured
 _PREPARED_BYTES = 12_500  # a page that is prepared, beside its file, which is not there for long
@@ -61,6 +65,7 @@ class OpenCores:
     def __init__(self, load: Callable[[str, KeptState | None], Core], max_bytes: int) -> None:
         self.kept = KeptStates(max_bytes)
         self._load = load
+        self.most_awake = max(_LEAST_AWAKE, min(MOST_AWAKE, int(_SHARE * most_descriptors()) // _FILES))
         self._lock = threading.Lock()  # protects all that is here, for moments: never held while a store is asked
         self._cores: dict[str, Core] = {}
         self._awake: OrderedDict[Core, None] = OrderedDict()  # those that may have open files, in the order to look at them
@@ -102,9 +107,9 @@ class OpenCores:
         with self._lock:
             core.idle = False
             self._awake[core] = None
-        for _ in range(2 * MOST_AWAKE):
+        for _ in range(2 * self.most_awake):
             with self._lock:
-                if len(self._awake) <= MOST_AWAKE:
+                if len(self._awake) <= self.most_awake:
                     return
                 other = next(iter(self._awake))
                 self._awake.move_to_end(other)

@@ -74,6 +74,22 @@ def test_threads_use_more_sessions_than_files_can_be_open(tmp_path: Path) -> Non
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_an_engine_takes_half_of_the_files_that_may_be_open(tmp_path: Path) -> None:
+    """Where the limit of open files is low, fewer sessions have theirs open, and any number goes on."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = descriptors()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * (before + 10 * FILES), hard))
+    try:
+        with Engine(f"file:{tmp_path}/chats", CONFIG) as engine:
+            for number in range(MOST_AWAKE):
+                session = engine.session(f"chat-{number}")
+                session.append(user("say it"))
+                assert session.search("say", include_visible=True)
+                assert descriptors() - before <= before + 11 * FILES
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_what_a_session_gives_back(engine: Engine) -> None:
     """A session that rests has no open file, and opens them again when it is used."""
     session = engine.session("chat")
