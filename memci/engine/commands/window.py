@@ -17,7 +17,7 @@ from memci.engine.history.state import State
 from memci.engine.settings.config import MOST
 from memci.engine.view import planner
 from memci.engine.view.layout import Layout, lay_out, lay_out_least, open_entries, stubbed
-from memci.errors import BudgetError, ConfigError, InvalidMessageError, StoreError, shown
+from memci.errors import BudgetError, ConfigError, InvalidMessageError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
@@ -48,6 +48,17 @@ class Window:
 
 def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
     """Return a window that fits, taking the steps that it needs; their events are committed first."""
+    try:
+        return _made(core, budget, tools)
+    except PermissionDeniedError as error:  # an engine that only reads
+        message = (
+            f"session {shown(core.session_id)}: by its config, budget or tools this window is not the one that was made last, "
+            "and its making would be written down, which an engine that only reads does not do: render(session.seq) is the last"
+        )
+        raise PermissionDeniedError(message) from error
+
+
+def _made(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
     core.configure()
     budget = core.config.budget.tokens if budget is None else budget
     if type(budget) is not int or not 0 < budget <= MOST:

@@ -16,11 +16,12 @@ from memci.engine.aio.engine import AsyncEngine
 from memci.engine.engine import Engine
 from memci.engine.history.events import CheckpointRestored
 from memci.engine.session import OnConflict, Session
-from memci.errors import ConfigError, ConflictError, PageNotFoundError
+from memci.errors import ConfigError, ConflictError, PageNotFoundError, PermissionDeniedError, UnavailableError
 from tests.engine.counting_store import CountingStore
 from tests.engine.many_writers import at_once, check
 from tests.engine.sessions import config_of, indexes, talk, turn
 from tests.engine.wire import assistant, calling, result, system, user
+from tests.interrupts import interruptions
 from tests.together import in_threads
 
 ROOT = Path(__file__).parents[3]
@@ -339,3 +340,43 @@ def test_a_checkpoint_that_is_restored_is_not_restored_again(tmp_path: Path, on_
     assert 1 == len(restored)
     assert [*turn(5), assistant("meanwhile")] == list(session.messages())[-3:]
     assert () == session.verify().problems
+
+
+def test_after_an_interrupted_command_refresh_is_enough(store: Store) -> None:
+    """Wherever a signal handler raises, the message is there or not; the next command works, after a refresh at the latest."""
+    session, count = process_on(store, None), 0
+    for _ in interruptions(lambda: session.append(user("interrupted"))):
+        count += 1
+        try:
+            session.append(user(f"say {count}"))
+        except ConflictError:
+            session.refresh()
+            session.append(user(f"say {count}"))
+    assert count > 100
+    said = [message for message in session.messages() if message != user("interrupted")]
+    assert [user(f"say {number}") for number in range(1, count + 1)] == said
+    assert () == session.verify().problems
+
+
+def test_what_is_in_view_is_given_until_the_store_is_asked(store: Store) -> None:
+    """Another engine's deletion is met by whatever asks the store; what is in memory is given until then."""
+    session = process_on(store)
+    talk(session, 2)
+    shown = session.window().messages
+    Engine(store).delete("chat")
+    assert shown == session.window().messages
+    assert [*turn(2)] == list(session.page(2).messages)
+    with pytest.raises(UnavailableError, match="deleted"):
+        session.refresh()
+
+
+def test_a_reader_that_cannot_make_a_window_is_told_how_it_is_read(store: Store) -> None:
+    """With another config, the window would be written down: the error says so, and names the way to the last one."""
+    session = process_on(store)
+    talk(session, 2)
+    last = session.window()
+    reader = Engine(store, config_of(active={"min_pages": 3}), read_only=True).session("chat")
+    with pytest.raises(PermissionDeniedError, match=r"config.*render\(session\.seq\)"):
+        reader.window()
+    assert last == reader.render(reader.seq)
+    assert last == Engine(store, config_of(active={"min_pages": 1}), read_only=True).session("chat").window()

@@ -83,7 +83,7 @@ class FileJournal:
         """Commit the records after *expected*, and return the new head. One write and one sync."""
         files = self.files
         if self._failure:
-            message = f"session {files.session_id!r}: {self._failure}: close the session and open it again"
+            message = f"session {files.session_id!r}: {self._failure}: refresh() it, or open it again"
             raise UnavailableError(message)
         commit = self.codec.encode_commit(expected, records)
         if expected and self._file is None:

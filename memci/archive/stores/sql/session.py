@@ -65,7 +65,7 @@ class _Journal(_View):
             session.row = session.rows.append(session.key, session.row, expected, lines)
         except SyncFailedError:
             # The system may have dropped the bytes and would report the next sync as good: never try again.
-            self.failure = f"session {session.session_id!r}: an earlier sync failed: close the session and open it again"
+            self.failure = f"session {session.session_id!r}: an earlier sync failed: refresh() it, or open it again"
             raise
         return expected + len(records)
 

@@ -88,7 +88,7 @@ def test_a_failed_sync_poisons_the_session(store: SqliteStore) -> None:
     with pytest.raises(UnavailableError, match="disk"):
         session.journal.append(1, [new_record("lost")])
     store.io.name = ""
-    with pytest.raises(UnavailableError, match="open it again"):
+    with pytest.raises(UnavailableError, match="refresh"):
         session.journal.append(1, [new_record("lost")])
     session.close()
     again = store.open(TENANT, "session")
