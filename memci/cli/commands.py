@@ -7,7 +7,7 @@ import typer
 from typer import Option
 from typer.main import get_command
 
-from memci.cli import bench, changing, chat, looking, output, replay
+from memci.cli import bench, changing, chat, looking, output, replay, work
 from memci.cli.exit_code import ExitCode
 from memci.errors import shortened
 from memci.version import VERSION
@@ -15,13 +15,13 @@ from memci.version import VERSION
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
 No command writes but chat, recall, fork, copy, erase, delete, repair --apply, checkpoints when it is asked to, mcp when its
-client recalls, and replay into a new session; the others can be used while another process writes.
+client recalls, work, and replay into a new session; the others can be used while another process writes.
 """
 
 _COMMANDS = (
     *(looking.sessions, looking.pages, looking.contents, looking.search, looking.show, changing.recall, looking.window),
     *(looking.render, looking.explain, looking.verify, looking.export, changing.checkpoints, changing.fork, changing.copy),
-    *(chat.mcp, changing.repair, changing.erase, changing.delete, looking.config),
+    *(chat.mcp, work.work, changing.repair, changing.erase, changing.delete, looking.config),
 )
 """Those after chat, replay and bench, in the order of the help; each has its function's name."""
 

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Self
 
 import attrs
@@ -30,6 +32,7 @@ from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDenie
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 
+_session_of = attrgetter("session_id")
 utc_now = functools.partial(datetime.now, UTC)
 
 _INSTRUCTIONS = (
@@ -240,7 +243,9 @@ class Engine(AbstractContextManager["Engine"]):
     def close(self) -> None:
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""
         if self._pool is not None:
-            self._pool.close()
+            for session_id, requests in groupby(sorted(self._pool.close(), key=_session_of), key=_session_of):
+                with suppress(MemciError), self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+                    summarizing.free(core, [request.page for request in requests])
         with self._lock:
             if self._closed:
                 return

@@ -13,7 +13,7 @@ from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageF
 from memci.archive.contents.contents_page import ContentsPage
 from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
-from memci.engine.commands import appending, calibrating, checkpointing, folding, recalling, rewinding
+from memci.engine.commands import appending, calibrating, checkpointing, folding, recalling, rewinding, summarizing
 from memci.engine.commands.calibrating import Calibration
 from memci.engine.commands.explain import Explanation, explain
 from memci.engine.commands.window import Window, make_window, render_at
@@ -266,6 +266,19 @@ class Session(AbstractContextManager["Session"]):
     def fold(self, pages: str | int | Collection[str | int] | None = None) -> Fold:
         """Fold down to the low mark, ``"all"``: what is complete, or pages by index; after ``StoreError`` nothing was folded."""
         return self._run(lambda core: folding.fold_command(core, pages))
+
+    def summarize(self, timeout_s: float | None = None) -> int:
+        """Have the pages summarised that the next fold takes, wait for it, at most so long, and return how many are now.
+
+        A summariser is asked without it too, ahead of folds; this is for who wants to wait, as workers do. 0 without one.
+        """
+        with self._open() as core:
+            before, pool = core.state.seq, core.pool
+            summarizing.ask(core)
+        if pool is None:
+            return 0
+        pool.finish(timeout_s, self.id)
+        return sum(not event.data["reason"] for event in self.events("summary_prepared", before))
 
     def undo_fold(self) -> Fold:
         """Bring the pages of the last fold back into view.

@@ -271,6 +271,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     pin = _awaited(Session.pin)
     unpin = _awaited(Session.unpin)
     fold = _awaited(Session.fold)
+    summarize = _awaited(Session.summarize)
     undo_fold = _awaited(Session.undo_fold)
     rewind = _awaited(Session.rewind)
     set_system = _awaited(Session.set_system)

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from contextlib import suppress
+from datetime import UTC, timedelta
 
 import attrs
 
@@ -13,7 +14,7 @@ from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import SummaryFailed
 from memci.engine.core.summary_pool import Outcome, Request
-from memci.engine.history.events import SummaryPrepared
+from memci.engine.history.events import SummariesClaimed, SummaryPrepared
 from memci.engine.reading import pages
 from memci.engine.view import planner
 from memci.errors import ConflictError, CorruptError, PageNotFoundError, SummaryError
@@ -24,14 +25,48 @@ _LEAST_ROOM, _MOST_ROOM = 24, 96  # tokens of a summary
 
 
 def ask(core: Core) -> None:
-    """Have the pages summarised that fold next, and those of the last fold whose summary did not come in time. O(those)."""
+    """Have the pages summarised that fold next, and those of the last fold whose summary did not come in time. O(those).
+
+    They are claimed in the journal, so that no other engine pays for them too; where others wrote, that has to be known first.
+    """
     if core.pool is None:
         return
-    takes = partial(core.pool.takes, core.session_id)
+    try:
+        requests = core.run(_claimed, "raise")
+    except ConflictError:
+        return
+    for request in requests:
+        core.pool.ask(request)
+
+
+def _claimed(core: Core) -> list[Request]:
+    requests = list(_requests(core))
+    if requests:
+        assert core.pool is not None
+        until = core.clock().astimezone(UTC) + timedelta(seconds=core.pool.lease_s)
+        indexes = [request.page for request in requests]
+        core.commit([SummariesClaimed(pages=indexes, by=core.pool.id, until=until.isoformat())])
+    return requests
+
+
+def free(core: Core, indexes: list[str]) -> None:
+    """Let others ask of pages that were claimed, and are not asked of after all."""
+    with suppress(ConflictError):
+        core.run(lambda core: core.commit([SummariesClaimed(pages=indexes)]), "raise")
+
+
+def _requests(core: Core) -> Iterator[Request]:
+    assert core.pool is not None
+    pool, now = core.pool, core.clock().astimezone(UTC).isoformat()
+
+    def takes(index: str) -> bool:
+        by, until = core.state.claims.get(index, ("", ""))
+        return pool.takes(core.session_id, index) and (by in ("", pool.id) or until <= now)
+
     for page, revision in _wanted(core, takes):
         limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
         room = max(_LEAST_ROOM, min(page.tokens // 2, limit // 24, _MOST_ROOM))
-        request = Request(
+        yield Request(
             session_id=core.session_id,
             page=page.index,
             revision=revision,
@@ -40,7 +75,6 @@ def ask(core: Core) -> None:
             max_tokens=room,
             messages=tuple(node.message for node in page.nodes()),
         )
-        core.pool.ask(request)
 
 
 def _wanted(core: Core, takes: Callable[[str], bool]) -> Iterator[tuple[Page, int]]:

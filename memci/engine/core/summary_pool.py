@@ -1,6 +1,7 @@
 """Threads that ask a summariser of pages, ahead of the folds that publish what it writes. Nobody waits for them."""
 
 import threading
+import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from weakref import WeakSet
@@ -11,6 +12,8 @@ from memci.archive.summarizers.summary import Summarizer, Summary, name_of
 from memci.engine.core.monitor import logger
 from memci.errors import SummaryError
 from memci.messages.message import Message
+
+LEASE_MARGIN_S = 60.0  # for which a page is claimed beyond the time that its summary may take
 
 summary_pools: "WeakSet[SummaryPool]" = WeakSet()
 """All there are, to be told of a fork of the process."""
@@ -55,10 +58,12 @@ class SummaryPool:
     def __init__(self, summarizer: Summarizer, done: Callable[[Outcome], None], timeout_s: float) -> None:
         self.name = name_of(summarizer)
         self._summarizer, self._done, self._timeout_s = summarizer, done, timeout_s
+        self.lease_s = (1 + len(self.pauses_s)) * timeout_s + sum(self.pauses_s) + LEASE_MARGIN_S
         self._begin_empty()
         summary_pools.add(self)
 
     def _begin_empty(self) -> None:
+        self.id = uuid.uuid4().hex  # tells it from all others in claims
         self._changed = threading.Condition()  # protects what follows, for moments
         self._waiting: deque[Request] = deque()
         self._asked: set[tuple[str, str]] = set()  # session and page of these, and of those under way
@@ -85,18 +90,20 @@ class SummaryPool:
                 self._threads.add(thread)
                 thread.start()
 
-    def finish(self, timeout_s: float) -> bool:
-        """Wait until nothing is left to do, for so long at most; return whether that is so."""
+    def finish(self, timeout_s: float | None, session_id: str | None = None) -> bool:
+        """Wait until nothing is left to do, or nothing of a session, for so long at most; return whether that is so."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._asked, timeout_s)
+            return self._changed.wait_for(lambda: not any(session_id in (None, asked) for asked, _ in self._asked), timeout_s)
 
-    def close(self) -> None:
-        """Begin nothing more, and wait a while for what is under way. May be called twice."""
+    def close(self) -> list[Request]:
+        """Begin nothing more, wait a while for what is under way, and return what was not begun. May be called twice."""
         with self._changed:
             self._closing.set()
-            self._asked.difference_update((request.session_id, request.page) for request in self._waiting)
+            left = list(self._waiting)
+            self._asked.difference_update((request.session_id, request.page) for request in left)
             self._waiting.clear()
         self.finish(self.patience_s)
+        return left
 
     def rest(self) -> None:
         """Tell no outcome until ``go_on``: the process forks. One that is told just now is waited for, for a while."""

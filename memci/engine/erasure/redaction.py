@@ -31,7 +31,7 @@ _TEXTS = ("summary", "outcome")
 
 _NOTHING_OF_PAGES = (
     *("answer_noted", "mentioned", "trimmed", "faded", "evicted", "pinned", "erased"),
-    *("settled", "usage", "fork_made", "forked"),
+    *("settled", "usage", "fork_made", "forked", "summaries_claimed"),
 )
 
 

@@ -27,8 +27,11 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.answers = (*state.answers, event.sha256)[-MOST_ANSWERS:]
         case events.PagesFolded():
             _fold(state, event)
+        case events.SummariesClaimed():
+            state.claims |= dict.fromkeys(event.pages, (event.by, event.until))
         case events.SummaryPrepared():
             state.summaries[event.page] = event
+            state.claims.pop(event.page, None)
         case events.ResultsTrimmed():
             _trim(state, event)
         case events.WindowSettled():
@@ -302,6 +305,7 @@ def _fold(state: State, event: events.PagesFolded) -> None:
     published = {index: each for index, each in state.summaries.items() if index not in state.active}
     state.last_fold = LastFold(tuple(event.folded), before, state.working, published)
     state.summaries = {index: each for index, each in state.summaries.items() if index in state.active}
+    state.claims = {index: each for index, each in state.claims.items() if index in state.active or index in event.folded}
     state.recalled.keep_quotes(state.open_seqs().__contains__)
     for index, block_tokens in event.revised.items():
         _take_in_late(state, index, block_tokens)
@@ -464,6 +468,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
     state.summaries = {index: each for index, each in state.summaries.items() if page_number(index) < number}
+    state.claims = {index: each for index, each in state.claims.items() if page_number(index) < number}
     state.working = state.working.without(lambda index: page_number(index) >= number)
     state.turn_page = event.opening_page
     state.opening = None if event.opening is None else page_from_value(event.opening, state.wire.facts)

@@ -132,6 +132,15 @@ class SummaryPrepared(_Kind, kind="summary_prepared"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
+class SummariesClaimed(_Kind, kind="summaries_claimed"):
+    """A summariser is asked of pages, and nobody else asks one of them until a time."""
+
+    pages: list[str]
+    by: str = ""  # tells the engine that asks from all others; empty where the pages are free again
+    until: str = ""  # in UTC, as ISO 8601
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ResultsTrimmed(_Kind, kind="trimmed"):
     """Of long results of tools, only stretches of the text are shown until their pages fold."""
 
@@ -309,7 +318,7 @@ class Forked(_Kind, kind="forked"):
 
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, WindowSettled, UsageReported),
-    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummaryPrepared),
+    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -320,6 +329,7 @@ Event: TypeAlias = (
     | SystemSet
     | PageBegan
     | PagesFolded
+    | SummariesClaimed
     | SummaryPrepared
     | ResultsTrimmed
     | FoldUndone
@@ -372,8 +382,8 @@ def from_record(record: Record) -> Event:
 
 
 def only_summaries(records: Iterable[Record]) -> bool:
-    """Return whether all that others wrote are summaries, which change nothing until a fold publishes them."""
-    return all(record.kind == SummaryPrepared.kind for record in records)
+    """Return whether all that others wrote is of summaries, which change nothing until a fold publishes them."""
+    return all(record.kind in (SummariesClaimed.kind, SummaryPrepared.kind) for record in records)
 
 
 def known_fields(kind: type[Event], value: Mapping[str, Any]) -> dict[str, Any]:

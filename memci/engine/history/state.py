@@ -81,6 +81,7 @@ class State:
     pinned: set[str] = attrs.field(factory=set)
     recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)  # of active pages that were archived: count, last turn
     summaries: dict[str, SummaryPrepared] = attrs.field(factory=dict)  # by page, for the next fold; those that failed, too
+    claims: dict[str, tuple[str, str]] = attrs.field(factory=dict)  # by page that is summarised: who asks, until when
     late: dict[str, list[LateResult]] = attrs.field(factory=dict)  # by archived page
     last_fold: LastFold | None = None  # None when there is none to undo
     settled: WindowSettled | None = None  # None before the first window

@@ -74,6 +74,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         "pinned": sorted(state.pinned),
         "recalls": dict(sorted(state.recalls.items())),
         "summaries": _summary_values(state.summaries),
+        "claims": state.claims,
         "late": {index: [late(index, each) for each in results] for index, results in state.late.items()},
         "working": _working_value(state.working),
         "last_fold": (last := state.last_fold)
@@ -133,6 +134,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
     state.summaries = _summaries(value)
+    state.claims = {index: (by, until) for index, (by, until) in value.get("claims", {}).items()}
     state.opening = value["opening"] and page(value["opening"])
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]

@@ -138,6 +138,7 @@ def full_state() -> State:
             "usr-5": [LateResult(5, node(RESPONSES.result(each, "later"), 6)) for each in ("b", "c")],
         },
         working=working(12),
+        claims={"usr-11": ("0123abcd", "2023-05-09T00:00:00+00:00")},
         summaries={"usr-10": summary("usr-10"), "usr-8": summary("usr-8")},
         last_fold=LastFold(("usr-7", "usr-8"), (directory(1, 5), entry(6)), working(9), {"usr-8": summary("usr-8")}),
         settled=WindowSettled(
