@@ -62,10 +62,15 @@ RECALL_SHARE = 0.25
 class Asked:
     """What pages a summariser is asked of."""
 
-    name = "asked"
+    name = id = "asked"
+    lease_s = 60.0
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+
+    def takes(self, _session_id: str, _page: str) -> bool:
+        """Take any."""
+        return True
 
     def ask(self, request: Request) -> None:
         """Take a request."""
