@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, Self
 
 import attrs
@@ -32,7 +32,6 @@ from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDenie
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 
-_session_of = attrgetter("session_id")
 utc_now = functools.partial(datetime.now, UTC)
 
 _INSTRUCTIONS = (
@@ -112,7 +111,7 @@ class Engine(AbstractContextManager["Engine"]):
         summarizer, self._planner = self._named(summarizer, planner)
         self._pool: SummaryPool | None = None
         if summarizer is not None and not read_only:
-            self._pool = SummaryPool(summarizer, self._note, self._config.summary.timeout_s)
+            self._pool = SummaryPool(summarizer, self._note, self._config.summary.timeout_s, self._ask)
         if not callable(clock):
             raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
@@ -243,9 +242,9 @@ class Engine(AbstractContextManager["Engine"]):
     def close(self) -> None:
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""
         if self._pool is not None:
-            for session_id, requests in groupby(sorted(self._pool.close(), key=_session_of), key=_session_of):
+            for session_id, keys in groupby(sorted(self._pool.close()), key=itemgetter(0)):
                 with suppress(MemciError), self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
-                    summarizing.free(core, [request.page for request in requests])
+                    summarizing.free(core, [page for _, page in keys if page])
         with self._lock:
             if self._closed:
                 return
@@ -291,15 +290,19 @@ class Engine(AbstractContextManager["Engine"]):
 
     def _note(self, outcome: Outcome) -> None:
         """Note what a summariser wrote of a page; a session that was closed is opened for that."""
+        event = summarizing.checked(outcome, self._counter, self._clock().isoformat())
         with self.session(outcome.request.session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
-            summarizing.note(core, outcome)
+            summarizing.note(core, event)
+
+    def _ask(self, session_id: str) -> None:
+        with self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+            summarizing.ask(core)
 
     def _release(self, handle: Session, core: Core) -> None:
         with self._lock:
             self._sessions.discard(handle)
-        if core.handles == 1 and not core.closed and not core.lost:
-            with suppress(MemciError):  # while it is open: the engine's thread may not have come to it
-                summarizing.ask(core)
+        if self._pool is not None and core.handles == 1 and not core.closed and not core.lost and summarizing.is_due(core):
+            self._pool.look_at(core.session_id)  # the engine's thread may not have come to it
         self._open.release(core)
 
     def _check(self, verb: str, session_id: str) -> None:

@@ -16,7 +16,7 @@ from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, folding, recalling, rewinding, summarizing
 from memci.engine.commands.calibrating import Calibration
 from memci.engine.commands.explain import Explanation, explain
-from memci.engine.commands.window import Window, make_window, render_at
+from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
@@ -25,7 +25,7 @@ from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
 from memci.engine.upkeep.verify import Report, verify
-from memci.errors import ArgumentError, ConfigError, SessionClosedError, shown
+from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, shown
 from memci.messages.codec import MessageLike, as_list
 
 if TYPE_CHECKING:
@@ -145,7 +145,10 @@ class Session(AbstractContextManager["Session"]):
         recalled pages fade, and large entries are shown as stubs; then ``BudgetError`` has the tokens by part, and the session
         goes on.
         """
-        return self._run(lambda core: make_window(core, budget, tools))
+        try:
+            return self._run(lambda core: make_window(core, budget, tools))
+        except PermissionDeniedError as error:  # an engine that only reads
+            raise not_made(self.id) from error
 
     def render(self, at: int) -> Window:
         """Return the window as it was after event *at*, byte for byte; ``ConfigError`` for none. O(events since a snapshot)."""

@@ -354,7 +354,8 @@ class Driver(Driven):
             answer = self.chance.choice([" ".join(said)[:80], said[-1][:40] if said else "", "It cost 99,999,999 dollars.", None])
             summary = None if answer is None else as_summary(answer)
             problem = "" if summary else "no summary today"
-            summarizing.note(core, Outcome(request=request, by="asked", summary=summary, problem=problem))
+            outcome = Outcome(request=request, by="asked", summary=summary, problem=problem)
+            summarizing.note(core, summarizing.checked(outcome, core.counter, core.now()))
 
     # Windows
 

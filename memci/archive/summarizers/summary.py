@@ -47,7 +47,8 @@ class Summarizer(Protocol):
         """Summarise the messages of one page, oldest first, in one line or two; of a text the first line is the title.
 
         *max_tokens* is the room for all of it. What it writes is checked against the page and dropped where that does not say
-        it; after an exception it is asked again, and then extracts stand in its place.
+        it; after an exception it is asked again, and then extracts stand in its place. Of a ``Summary`` title, summary, lines,
+        outcome and usage are taken.
         """
         ...
 

@@ -1,23 +1,23 @@
 """Summaries that a summariser writes: which pages it is asked of, what of its answers is believed, and how folds publish it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, timedelta
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
-from memci.archive.summarizers.summary import Summary
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import SummaryFailed
-from memci.engine.core.summary_pool import Outcome, Request
+from memci.engine.core.summary_pool import Outcome, Request, SummaryPool
 from memci.engine.history.events import SummariesClaimed, SummaryPrepared
 from memci.engine.reading import pages
 from memci.engine.view import planner
 from memci.errors import ConflictError, CorruptError, PageNotFoundError, SummaryError
+from memci.messages.tokens.counter import TokenCounter
 
 NAME_WORTH = 20.0  # of that name in a row: more than all other words there
 LEAST_TOKENS = 40  # of a page that is worth a request; of smaller ones extracts say as much
@@ -51,42 +51,43 @@ def _claimed(core: Core) -> list[Request]:
 
 def free(core: Core, indexes: list[str]) -> None:
     """Let others ask of pages that were claimed, and are not asked of after all."""
-    with suppress(ConflictError):
-        core.run(lambda core: core.commit([SummariesClaimed(pages=indexes)]), "raise")
+    if indexes:
+        with suppress(ConflictError):
+            core.run(lambda core: core.commit([SummariesClaimed(pages=indexes)]), "raise")
+
+
+def is_due(core: Core) -> bool:
+    """Return whether there is a page to be asked for. O(pages that fold next)."""
+    return core.pool is not None and any(True for _ in _wanted(core, core.pool))
 
 
 def _requests(core: Core) -> Iterator[Request]:
     assert core.pool is not None
-    pool, now = core.pool, core.clock().astimezone(UTC).isoformat()
-
-    def takes(index: str) -> bool:
-        by, until = core.state.claims.get(index, ("", ""))
-        return pool.takes(core.session_id, index) and (by in ("", pool.id) or until <= now)
-
-    for page, revision in _wanted(core, takes):
-        limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
-        room = max(_LEAST_ROOM, min(page.tokens // 2, limit // 24, _MOST_ROOM))
-        yield Request(
-            session_id=core.session_id,
-            page=page.index,
-            revision=revision,
-            sha256=content_sha256(page),
-            tokens=page.tokens,
-            max_tokens=room,
-            messages=tuple(node.message for node in page.nodes()),
-        )
+    limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
+    for index in _wanted(core, core.pool):
+        page = pages.load(core, index)
+        if page.tokens >= LEAST_TOKENS:
+            yield Request(
+                session_id=core.session_id,
+                page=index,
+                revision=0 if index in core.state.active else pages.get_facts(core, index).revision,
+                sha256=content_sha256(page),
+                tokens=page.tokens,
+                max_tokens=max(_LEAST_ROOM, min(page.tokens // 2, limit // 24, _MOST_ROOM)),
+                messages=tuple(node.message for node in page.nodes()),
+            )
 
 
-def _wanted(core: Core, takes: Callable[[str], bool]) -> Iterator[tuple[Page, int]]:
-    state = core.state
-    for page in planner.next_folded(state, core.config):
-        if page.index not in state.summaries and page.tokens >= LEAST_TOKENS and takes(page.index):
-            yield page, 0
-    for index in state.last_fold.folded if state.last_fold is not None else ():
-        if state.find_summary(index) is None and index not in state.active and takes(index):
-            facts = pages.get_facts(core, index)
-            if facts.tokens >= LEAST_TOKENS:
-                yield pages.load(core, index), facts.revision
+def _wanted(core: Core, pool: SummaryPool) -> Iterator[str]:
+    """Yield pages without a summary: those that fold next, and those of the last fold. Nobody is asked of them now."""
+    state, now = core.state, core.clock().astimezone(UTC).isoformat()
+    near = (page.index for page in planner.next_folded(state, core.config) if page.tokens >= LEAST_TOKENS)
+    last = state.last_fold.folded if state.last_fold is not None else ()
+    for index in dict.fromkeys((*near, *last)):
+        by, until = state.claims.get(index, ("", ""))
+        is_free = by in ("", pool.id) or until <= now
+        if is_free and state.find_summary(index) is None and pool.takes(core.session_id, index):
+            yield index
 
 
 def content_sha256(page: Page) -> str:
@@ -97,9 +98,38 @@ def content_sha256(page: Page) -> str:
     return digest.hexdigest()
 
 
-def note(core: Core, outcome: Outcome) -> None:
+def checked(outcome: Outcome, counter: TokenCounter, at: str) -> SummaryPrepared:
+    """Return the event of what came of a request, its text compared with the page. O(size of the page); needs no session."""
+    request, summary = outcome.request, outcome.summary
+    event = SummaryPrepared(
+        page=request.page, revision=request.revision, sha256=request.sha256, by=outcome.by, at=at, reason=outcome.problem
+    )
+    if summary is None:
+        return event
+    from memci.archive.summarizers.external.checking import lacking, problem, written  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.summarizers.external.transcript import transcript  # noqa: PLC0415 (as above)
+    from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (as above)
+
+    said = [text for _, text in transcript(request.messages)]
+    sizes = {"page_tokens": request.tokens, "max_tokens": request.max_tokens}
+    if reason := problem(summary, said, **sizes, count=counter.count):
+        return attrs.evolve(event, reason=reason, usage=dict(summary.usage))
+    extracts = ExtractiveSummarizer().summarize(request.messages, max_tokens=request.max_tokens)
+    return attrs.evolve(
+        event,
+        title=summary.title,
+        summary=summary.summary,
+        outcome=summary.outcome,
+        lines=list(summary.lines),
+        words=[list(word) for word in summary.words],
+        usage=dict(summary.usage),
+        lacks=list(lacking(written(summary), extracts.entities)),
+    )
+
+
+def note(core: Core, event: SummaryPrepared) -> None:
     """Commit what came of a request, where the page still is what it was; other writers come first."""
-    core.prepared.outcomes[outcome.request.page] = outcome
+    core.prepared.outcomes[event.page] = event
     note_outcomes(core)
 
 
@@ -115,8 +145,7 @@ def note_outcomes(core: Core) -> bool:
 
 
 def _note(core: Core) -> None:
-    outcomes = list(core.prepared.outcomes.values())
-    events = [event for outcome in outcomes if (event := _event(core, outcome)) is not None]
+    events = [event for event in core.prepared.outcomes.values() if _is_of_now(core, event)]
     if events:
         core.commit(events)
     core.prepared.outcomes.clear()
@@ -125,50 +154,14 @@ def _note(core: Core) -> None:
             core.monitor.tell(SummaryFailed(page=event.page, error=SummaryError(event.reason)))
 
 
-def _event(core: Core, outcome: Outcome) -> SummaryPrepared | None:
-    """Return the event of an outcome; ``None`` where the page is gone, is another one now, or has a summary."""
-    request, state = outcome.request, core.state
+def _is_of_now(core: Core, event: SummaryPrepared) -> bool:
+    """Return whether a page is what it was when it was asked of, folds or folded, and has no summary."""
     try:
-        page = pages.load(core, request.page)
+        page = pages.load(core, event.page)
     except (PageNotFoundError, CorruptError):
-        return None
-    if state.find_summary(request.page) is not None or content_sha256(page) != request.sha256 or page is state.active.open_page:
-        return None
-    event = SummaryPrepared(
-        page=page.index,
-        revision=request.revision,
-        sha256=request.sha256,
-        by=outcome.by,
-        at=core.now(),
-        reason=outcome.problem,
-    )
-    if outcome.summary is None:
-        return event
-    from memci.archive.summarizers.external.checking import problem  # noqa: PLC0415 (compiles many patterns)
-    from memci.archive.summarizers.external.transcript import transcript  # noqa: PLC0415 (as above)
-
-    said = [text for _, text in transcript(request.messages)]
-    reason = problem(outcome.summary, said, page_tokens=request.tokens, max_tokens=request.max_tokens, count=core.counter.count)
-    if reason:
-        return attrs.evolve(event, reason=reason)
-    return _believed(event, outcome.summary, request)
-
-
-def _believed(event: SummaryPrepared, summary: Summary, request: Request) -> SummaryPrepared:
-    from memci.archive.summarizers.external.checking import lacking, written  # noqa: PLC0415 (as above)
-    from memci.archive.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415 (as above)
-
-    extracts = ExtractiveSummarizer().summarize(request.messages, max_tokens=request.max_tokens)
-    return attrs.evolve(
-        event,
-        title=summary.title,
-        summary=summary.summary,
-        outcome=summary.outcome,
-        lines=list(summary.lines),
-        words=[list(word) for word in summary.words],
-        usage=dict(summary.usage),
-        lacks=list(lacking(written(summary), extracts.entities)),
-    )
+        return False
+    is_open = page is core.state.active.open_page
+    return not is_open and core.state.find_summary(event.page) is None and content_sha256(page) == event.sha256
 
 
 def summarized(core: Core, entry: ContentsEntry) -> ContentsEntry:

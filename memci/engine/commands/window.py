@@ -46,19 +46,17 @@ class Window:
         return b"[%b]" % b",".join(self._raws)
 
 
+def not_made(session_id: str) -> PermissionDeniedError:
+    """Return the error of a window that cannot be made, as nothing may be written."""
+    message = (
+        f"session {shown(session_id)}: by its config, budget or tools this window is not the one that was made last, and its "
+        "making would be written down, which an engine that only reads does not do: render(session.seq) is the last"
+    )
+    return PermissionDeniedError(message)
+
+
 def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
     """Return a window that fits, taking the steps that it needs; their events are committed first."""
-    try:
-        return _made(core, budget, tools)
-    except PermissionDeniedError as error:  # an engine that only reads
-        message = (
-            f"session {shown(core.session_id)}: by its config, budget or tools this window is not the one that was made last, "
-            "and its making would be written down, which an engine that only reads does not do: render(session.seq) is the last"
-        )
-        raise PermissionDeniedError(message) from error
-
-
-def _made(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
     core.configure()
     budget = core.config.budget.tokens if budget is None else budget
     if type(budget) is not int or not 0 < budget <= MOST:

@@ -1,16 +1,14 @@
 """What of a session lasts when it is closed and opened again in one process: its state, and what is prepared for its folds."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.contents.working_set import Note
 from memci.chapters.page import Page
+from memci.engine.history.events import SummaryPrepared
 from memci.engine.history.state import State
-
-if TYPE_CHECKING:
-    from memci.engine.core.summary_pool import Outcome
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -39,7 +37,7 @@ class Prepared:
     """The prepared pages of a session, by index. Others may put one in at any time."""
 
     pages: dict[str, PreparedPage] = attrs.field(factory=dict)
-    outcomes: "dict[str, Outcome]" = attrs.field(factory=dict)  # of summaries, by page, that wait to be noted
+    outcomes: dict[str, SummaryPrepared] = attrs.field(factory=dict)  # summaries that wait to be noted, by page
     missing: int = 0  # pages that were opened since anything was prepared
 
 

@@ -135,7 +135,7 @@ def test_what_comes_late_is_published_by_the_next_fold(store: Store) -> None:
     ("answer", "reason"),
     [
         (lambda _number: ValueError("no model today"), "no model today"),
-        (lambda _number: SystemExit(3), "SystemExit(3)"),
+        (lambda _number: SystemExit(3), "SystemExit"),
         (lambda _number: None, "a Summary or a str"),
         (lambda _number: "", "it is empty"),
         (lambda number: f"question{number} cost 4,711 euros", "'4,711 euros'"),

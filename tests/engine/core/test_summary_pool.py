@@ -121,3 +121,26 @@ def test_a_fork_leaves_what_is_under_way_to_the_parent(pool: SummaryPool, held: 
     held.released.set()
     assert pool.finish(SECONDS)
     assert ["usr-1"] == [each.request.page for each in outcomes]
+
+
+def test_what_an_exception_says_is_bounded(outcomes: list[Outcome]) -> None:
+    """However long it is, and where it says nothing at all."""
+
+    class Mute(Exception):  # noqa: N818 (a name is all that it has)
+        def __str__(self) -> str:
+            raise self
+
+    errors = iter([ValueError("k" * 5_000_000), Mute()])
+
+    class Fails:
+        def summarize(self, _messages: Sequence[Message], *, max_tokens: int) -> str:
+            assert max_tokens
+            raise next(errors)
+
+    pool = SummaryPool(Fails(), outcomes.append, SECONDS)
+    pool.pauses_s, pool.most_threads = (), 1
+    pool.ask(request(1))
+    pool.ask(request(2))
+    assert pool.finish(SECONDS)
+    assert len(outcomes[0].problem) < 400
+    assert "Mute" == outcomes[1].problem

@@ -26,7 +26,7 @@ _ANSWERS = re.compile(  # as models begin one that is no summary
     r"|bien sûr|voici|désolé|claro|por supuesto|lo siento|aquí|好的|当然|抱歉|对不起|很抱歉|以下是|您好|你好)",
     re.IGNORECASE,
 )
-_CAPITALISED = re.compile(r"(?<![\w.'’-])[^\W\d_a-zß-öø-ÿ][^\W\d_]+")  # and words of scripts without capitals
+_CAPITALISED = re.compile(r"(?<![\w.'’-])[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?!\w)")  # and words of scripts without capitals
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;…—–\"“(\n]\s*|^\W+)$")
 _NUMBERS = re.compile(r"[0-9]+(?:[.,'][0-9]+)*")
 _GROUPING = re.compile(r"(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))")

@@ -2,9 +2,12 @@
 
 import os
 import signal
+import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any
 
 from memci.archive.summarizers.summary import Summary
 from memci.errors import ArgumentError, SummaryError
@@ -34,37 +37,56 @@ class CommandSummarizer:
 
     def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary | str:
         """Return what the program writes of a page; ``SummaryError`` where it fails."""
+        given = codec.encode({"messages": [message.value() for message in messages], "max_tokens": max_tokens})
+        with TemporaryFile() as file:
+            file.write(given)
+            file.seek(0)
+            return _read(self._written(file))
+
+    def _written(self, given: IO[bytes]) -> bytes:
+        """Run the program, and return what it writes."""
         import subprocess  # noqa: PLC0415 (for those who use it)
 
-        given = codec.encode({"messages": [message.value() for message in messages], "max_tokens": max_tokens})
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)  # noqa: S603 (the user's own)
+            process = subprocess.Popen(self._command, stdin=given, stdout=pipe, stderr=pipe, start_new_session=True)  # noqa: S603 (the user's own)
         except OSError as error:
             message = f"{self.name} cannot be run: {error}"
             raise SummaryError(message) from error
+        late = threading.Timer(self._timeout_s, _kill, [process])
+        late.start()
         try:
-            written, said = process.communicate(given, self._timeout_s)
-        except subprocess.TimeoutExpired:
-            message = f"{self.name} was not done within {self._timeout_s:g} s"
-            raise SummaryError(message) from None
+            with ThreadPoolExecutor(2) as threads:  # more than they read, a program cannot write
+                written, said = threads.map(_read_some, (process.stdout, process.stderr))
+            code = process.wait() if len(written) <= _MOST_BYTES else 0
         finally:
+            in_time = late.is_alive()
+            late.cancel()
             _kill(process)
-        if process.returncode:
-            message = f"{self.name} ended with {process.returncode}: {said.decode('utf-8', 'replace').strip()[-_MOST_SAID:]}"
+            process.wait()
+        problem = ""
+        if not in_time:
+            problem = f"was not done within {self._timeout_s:g} s"
+        elif len(written) > _MOST_BYTES:
+            problem = f"wrote more than {_MOST_BYTES} bytes"
+        elif code:
+            problem = f"ended with {code}: {said.decode('utf-8', 'replace').strip()[-_MOST_SAID:]}"
+        if problem:
+            message = f"{self.name} {problem}"
             raise SummaryError(message)
-        return _read(written[:_MOST_BYTES])
+        return written
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a program with all that it began, and close its pipes."""
+    """End a program with all that it began."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
-    process.wait()
+
+
+def _read_some(pipe: IO[bytes] | None) -> bytes:
+    assert pipe is not None
+    with pipe:
+        return pipe.read(_MOST_BYTES + 1)
 
 
 def _read(written: bytes) -> Summary | str:
@@ -75,6 +97,6 @@ def _read(written: bytes) -> Summary | str:
     if not isinstance(value, Mapping):
         return value if isinstance(value, str) else text
     title, summary, outcome = (str(value.get(name) or "") for name in ("title", "summary", "outcome"))
-    lines, usage = value.get("lines") or (), value.get("usage")
-    lines = tuple(map(str, lines)) if isinstance(lines, list) else ()
-    return Summary(title=title, summary=summary, outcome=outcome, lines=lines, usage=usage if isinstance(usage, dict) else {})
+    lines, usage = value.get("lines"), value.get("usage")
+    several = tuple(map(str, lines)) if isinstance(lines, list) else ()
+    return Summary(title=title, summary=summary, outcome=outcome, lines=several, usage=usage if isinstance(usage, dict) else {})

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -28,16 +29,29 @@ def test_its_row_is_made_of_its_words() -> None:
     assert 1 < len(as_summary("推荐王府井大饭店").words)
 
 
-def test_a_summary_keeps_its_own_words() -> None:
-    """One that says what its row is made of is asked of nothing else."""
-    summary = Summary(title="a\nb", lines=("", "c"), words=(("w", 1.0, ""),))
-    assert Summary(title="a b", lines=("c",), words=(("w", 1.0, ""),)) == as_summary(summary)
+def test_of_a_summary_only_what_is_checked_is_taken() -> None:
+    """Its row is made of its texts, whatever words it brings; of its usage numbers are taken that are known and can be."""
+    usage: Any = {"prompt_tokens": 7, "price": 0.5, "completion_tokens": float("nan"), "note": 1, "v": "secret"}
+    summary = Summary(
+        title="a\nb", lines=("", "c"), words=(("REFUND-99999", 9.0, ""),), keywords=("k",), importance=2.0, usage=usage
+    )
+    shown = as_summary(summary)
+    assert ("a b", ("c",), (), 0.0) == (shown.title, shown.lines, shown.keywords, shown.importance)
+    assert ["a", "b", "c"] == [text for text, *_ in shown.words]
+    assert {"prompt_tokens": 7, "price": 0.5} == shown.usage
 
 
-@pytest.mark.parametrize("answer", [None, 3, ["text"], b"text"])
+WRONG: Any = (
+    Summary(title=cast("Any", 5)),
+    Summary(title="a", lines=cast("Any", "abc")),
+    Summary(title="a", lines=cast("Any", (3,))),
+)
+
+
+@pytest.mark.parametrize("answer", [None, 3, ["text"], b"text", "x" * 20_001, *WRONG])
 def test_anything_else_is_none(answer: object) -> None:
     """It says what was to be returned."""
-    with pytest.raises(SummaryError, match="a Summary or a str"):
+    with pytest.raises(SummaryError, match=r"a Summary or a str|texts, and lines|characters"):
         as_summary(answer)
 
 

@@ -10,6 +10,10 @@ ENGLISH = (
     "I want to cancel order #W5442520 because my sister Alice moved to Berlin. It was 3 chairs for $1,129.50.",
     "I have cancelled it; the refund of $1,129.50 goes to your credit card in 5 to 7 days. The log is in /srv/orders/log.txt",
 )
+CODES = (
+    "Please book flight HAT136 and seat ZZ0QX in src/Foo2Bar.py with GPT4 or the Utf8Decoder of MP3 files.",
+    "Done, all of it.",
+)
 GERMAN = (
     "Ich möchte meinen Vertrag zum 31.12. kündigen, Kundennummer 12-3344.",
     "Ihre Kündigung für Vertrag 12-3344 ist eingegangen, die Bestätigung kommt per Post.",
@@ -36,6 +40,8 @@ def problem_of(text: str, said: tuple[str, ...], *, page_tokens: int = 70, max_t
         (ENGLISH, "Cancelled 3 chairs; refund goes to the card."),
         (GERMAN, "Kündigung des Vertrags 12-3344 zum 31.12., Bestätigung per Post"),
         (CHINESE, "用户找故宫附近4.5分以上的酒店，推荐王府井大饭店"),
+        (CODES, "book flight HAT136, seat ZZ0QX"),
+        (CODES, "GPT4, Utf8Decoder, MP3 in src/Foo2Bar.py"),
     ],
 )
 def test_what_the_page_says_is_believed(said: tuple[str, ...], text: str) -> None:

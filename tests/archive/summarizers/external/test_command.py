@@ -48,6 +48,14 @@ def test_one_that_fails_says_why() -> None:
         summarize(CommandSummarizer(["/no/such/program"]), PAGE, 24, SECONDS)
 
 
+def test_one_that_writes_without_end_is_ended() -> None:
+    """No more than a bounded part is read of what it writes, to either output."""
+    with pytest.raises(SummaryError, match="wrote more than 1048576 bytes"):
+        said("while True: print('kettle ' * 1000)")
+    with pytest.raises(SummaryError, match="ended with"):
+        said("import sys\nwhile True: sys.stderr.write('kettle ' * 1000)")
+
+
 def test_one_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
     """Nothing of it is left, whatever it began."""
     note = tmp_path / "child"
