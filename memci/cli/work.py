@@ -46,7 +46,7 @@ def work(
                         seq, known = session.seq, session.config
                     if seen.get(session_id) == seq:
                         continue
-                    wanted = attrs.evolve(known, summarizer=settings.summarizer, summary=settings.summary)
+                    wanted = attrs.evolve(known, summarizer=settings.summarizer, summary=settings.summary, on_conflict="retry")
                     key = codec.encode(wanted.to_mapping())
                     if key not in engines:  # one for sessions of other settings, which it must not change
                         engines[key] = opened.enter_context(place.engine(wanted, write=True))

@@ -31,8 +31,9 @@ def ask(core: Core) -> None:
     """
     if core.pool is None:
         return
+    note_outcomes(core)
     try:
-        requests = core.run(_claimed, "raise")
+        requests = core.run(_claimed, core.config.on_conflict)
     except ConflictError:
         return
     for request in requests:
@@ -86,7 +87,8 @@ def _wanted(core: Core, pool: SummaryPool) -> Iterator[str]:
     for index in dict.fromkeys((*near, *last)):
         by, until = state.claims.get(index, ("", ""))
         is_free = by in ("", pool.id) or until <= now
-        if is_free and state.find_summary(index) is None and pool.takes(core.session_id, index):
+        is_known = index in core.prepared.outcomes or state.find_summary(index) is not None
+        if is_free and not is_known and pool.takes(core.session_id, index):
             yield index
 
 
@@ -138,7 +140,7 @@ def note_outcomes(core: Core) -> bool:
     if not core.prepared.outcomes:
         return False
     try:
-        core.run(_note, "raise")
+        core.run(_note, core.config.on_conflict)
     except ConflictError:
         return False
     return True

@@ -297,3 +297,23 @@ def test_an_engine_that_reads_only_asks_nothing(store: Store) -> None:
     with Engine(store, config_of(), summarizer=summarizer, read_only=True) as engine, engine.session("chat") as session:
         prepare(session)
         assert [] == summarizer.calls
+
+
+def test_what_cannot_be_noted_yet_is_not_asked_for_again(store: Store) -> None:
+    """Where others wrote, which the settings say the session has to be told of first, a summary waits for that."""
+    released = threading.Event()
+    summarizer = Says(lambda number: released.wait(60) and f"question{number} was asked")
+    with engine_on(store, summarizer) as engine, engine_on(store, None) as other:
+        session, writer = engine.session("chat"), other.session("chat")
+        talk(session, 4, words=20)
+        prepare(session)
+        writer.refresh()
+        writer.append(user("meanwhile"))
+        released.set()
+        assert pool(engine).finish(60)
+        summarised(engine, session)
+        assert [] == events(session)
+        session.refresh()
+        summarised(engine, session)
+        assert ["1", "2", "3", "4"] == sorted(summarizer.calls)
+        assert 4 == len(events(session))
