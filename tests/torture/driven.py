@@ -161,7 +161,7 @@ class Driven:
         self.look_for_stubs(window)
 
     def look_for_stubs(self, window: Window) -> None:
-        """Nothing is hidden while there is room; what was hidden once may stay so until its page folds."""
+        """Nothing is hidden while there is room; what was hidden once, or trimmed, may stay so until its page folds."""
         shown = "\0".join(text for value in (*(window.system or ()), *window.messages) for text in said_by(value))
         state = self.session._core.state
         hidden: dict[str, float] = {}
@@ -170,7 +170,7 @@ class Driven:
             for node, value in zip(page.nodes(), self.model.find(page.index).messages, strict=True):
                 for text in map(str.strip, said_by(value)):
                     visible.add(text)
-                    if text not in shown and node.seq not in self.earlier:
+                    if text not in shown and node.seq not in self.earlier and not node.trimmed:
                         hidden[text] = state.scale * count_message(value, self.session._core.counter)
         assert window.tokens + 10 + sum(hidden.values()) > window.budget or not hidden.keys() - self.stubs, (
             f"{len(hidden)} entries are hidden in a window of {window.tokens} tokens with room for {window.budget}, "

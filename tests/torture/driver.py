@@ -345,8 +345,8 @@ class Driver(Driven):
     def summarise(self) -> None:
         """Ask a summariser, which says something of the page, or lies, or fails."""
         core, asked = self.session._core, Asked()
-        core.pool = cast("SummaryPool", asked)
-        with suppress(MemciError):
+        with core.lock, suppress(MemciError):
+            core.pool = cast("SummaryPool", asked)
             summarizing.ask(core)
         core.pool = None
         for request in asked.requests:
@@ -355,7 +355,8 @@ class Driver(Driven):
             summary = None if answer is None else as_summary(answer)
             problem = "" if summary else "no summary today"
             outcome = Outcome(request=request, by="asked", summary=summary, problem=problem)
-            summarizing.note(core, summarizing.checked(outcome, core.counter, core.now()))
+            with core.lock:
+                summarizing.note(core, summarizing.checked(outcome, core.counter, core.now()))
 
     # Windows
 
