@@ -10,7 +10,6 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
-from memci.engine.commands import summarizing
 from memci.engine.engine import Engine
 from memci.engine.settings.config import Budget, Config
 from memci.messages import codec
@@ -54,9 +53,8 @@ def play(conversation: Conversation, budget: int, *, perfect: bool) -> Evidence:
         played = MemciEngine(session)
         for value, at in zip(conversation.messages, conversation.times, strict=True):
             played.add(value, at)
-            if value["role"] == "assistant" and engine._pool is not None:
-                summarizing.ask(session._core)
-                engine._pool.finish(_PATIENCE_S)
+            if value["role"] == "assistant":
+                session.summarize(_PATIENCE_S)
         return find_evidence(conversation, played.window(), played.pages())
 
 

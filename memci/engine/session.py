@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -189,7 +189,12 @@ class Session(AbstractContextManager["Session"]):
 
         O(events), read as they are asked for. ``ConfigError`` for a kind that there is not.
         """
-        yield from self._run(lambda core: events_of(core, kind, after))
+        last, until = after, self.seq
+        while True:  # some at a time: the store is for one thread at once
+            events, last = self._run(partial(events_of, kind=kind, after=last, until=until))
+            yield from events
+            if last >= until:
+                return
 
     def search(  # noqa: PLR0913 (each narrows it in another way)
         self,

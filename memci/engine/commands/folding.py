@@ -1,12 +1,12 @@
 """Folding: summarise each page, write its file durably, commit one event; only then do the pages leave the window."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item, within
-from memci.archive.contents.shrink import Shrinkage, shrink
+from memci.archive.contents.shrink import shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
 from memci.chapters.address import page_number
 from memci.engine.commands import preparing, summarizing, trimming
@@ -107,7 +107,8 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         for made in taken:
             made.file = None
     said = state.archive.said
-    directories = list(_changed(shrinkage, better))
+    changes = {each.index for each in shrinkage.directories} | better.keys()
+    directories = [each for each in shrinkage.entries if isinstance(each, Directory) and each.index in changes]
     at_once = within((page.index for page in folded), directories)
     event = PagesFolded(
         reason=plan.reason,
@@ -189,15 +190,6 @@ def _archived(core: Core, made: PreparedPage, revision: int = 0) -> ContentsEntr
             "pinned": index in state.pinned,
         }
     return attrs.evolve(made.entry, revision=revision, **kept)
-
-
-def _changed(shrinkage: Shrinkage, better: Mapping[str, Item]) -> Iterator[Directory]:
-    """Yield the directories that are other ones now than the state has."""
-    yield from shrinkage.directories
-    known = {each.index for each in shrinkage.directories}
-    for entry in shrinkage.entries:
-        if isinstance(entry, Directory) and entry.index in better and entry.index not in known:
-            yield entry
 
 
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:

@@ -198,7 +198,7 @@ def improved(core: Core, items: Iterable[Item]) -> Iterator[Item]:
         elif any(map(item.holds, came)):
             spans = list(_spans(item, came))
             if (made := attrs.evolve(item, spans=tuple(spans), unlisted=not spans)).spans != item.spans:
-                yield attrs.evolve(made, shown_tokens=core.counter.count(made.render()) + 1)
+                yield made.counted(core.counter.count)
 
 
 def _spans(directory: Directory, came: dict[int, SummaryPrepared]) -> Iterator[Span]:

@@ -100,11 +100,10 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
         if newest.opened_by is Opening.TURN or only_user or not state.turn_page:  # the newest part of what the user says
             state.turn_page = event.page
     found = newest if newest is not None and newest.index == event.page else state.active.find_page(event.page)
+    state.summaries.pop(event.page, None)  # what was written of it is of another page now
     if found is None:
         state.late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
-        state.summaries.pop(event.page, None)
         return
-    state.summaries.pop(event.page, None)
     found.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers] if event.answers else ())
 
 

@@ -1,6 +1,6 @@
 """The journal of a session as data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -9,6 +9,8 @@ from memci.engine.core.core import Core
 from memci.engine.history.events import KINDS, as_value, from_record
 from memci.engine.settings.config import MOST, refusal
 from memci.errors import ArgumentError
+
+_BATCH = 256  # records that are read with the session's lock at once
 
 
 @attrs.frozen(kw_only=True)
@@ -20,15 +22,12 @@ class SessionEvent:
     data: Mapping[str, Any]
 
 
-def events_of(core: Core, kind: str | None, after: int) -> Iterator[SessionEvent]:
-    """Return what happened after an event, up to now; see ``Session.events``."""
+def events_of(core: Core, kind: str | None, after: int, until: int) -> tuple[list[SessionEvent], int]:
+    """Return some of what happened after an event, *until* another, and up to which that is; see ``Session.events``."""
     if kind is not None and kind not in KINDS:
         raise refusal(path="kind", value=kind, allowed=f"one of {', '.join(KINDS)}")
     if type(after) is not int or not 0 <= after <= MOST:
         raise ArgumentError(argument="after", value=after, wanted="a whole number from 0")
-    records = core.store.journal.read(after, core.state.seq)
-    return (
-        SessionEvent(seq=record.seq, kind=record.kind, data=as_value(from_record(record)))
-        for record in records
-        if kind in (None, record.kind)
-    )
+    last = min(after + _BATCH, until)
+    records = (record for record in core.store.journal.read(after, last) if kind in (None, record.kind))
+    return [SessionEvent(seq=record.seq, kind=record.kind, data=as_value(from_record(record))) for record in records], last

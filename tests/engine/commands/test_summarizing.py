@@ -317,3 +317,17 @@ def test_what_cannot_be_noted_yet_is_not_asked_for_again(store: Store) -> None:
         summarised(engine, session)
         assert ["1", "2", "3", "4"] == sorted(summarizer.calls)
         assert 4 == len(events(session))
+
+
+def test_events_are_read_some_at_a_time(store: Store) -> None:
+    """All that there was when the reading began, in order, and nothing that is written while it goes on."""
+    with engine_on(store, None) as engine, engine.session("chat") as session:
+        talk(session, 150)
+        until, seen = session.seq, []
+        for event in session.events():
+            seen.append(event.seq)
+            if event.seq % 100 == 0:
+                session.append(user(f"meanwhile {event.seq}"))
+        assert until > 256
+        assert list(range(1, until + 1)) == seen
+        assert [] == list(session.events("folded", after=session.seq))
