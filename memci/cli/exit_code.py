@@ -31,7 +31,7 @@ class ExitCode(IntEnum):
     OK = 0, "all went well"
     FAILED = (
         1,
-        "a check failed: verify found a problem, a promise was broken (replay, bench), no window fits, or a model gave no reply",
+        "a check failed: verify found a problem, a promise was broken (replay, simulate, bench), no window fits, no reply came",
     )
     USAGE = 2, "wrong usage, a configuration or a conversation that cannot be used"
     NOT_FOUND = 3, "there is no such store, session, page, entry or checkpoint"

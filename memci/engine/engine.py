@@ -16,7 +16,7 @@ from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
 from memci.archive.summarizers.summary import Summarizer
-from memci.engine.commands import preparing, summarizing
+from memci.engine.commands import preparing
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
 from memci.engine.core.open_sessions import OpenCores
@@ -25,11 +25,12 @@ from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
+from memci.engine.summaries import summarizing
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
 from memci.engine.view.planner import Planner
 from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDeniedError, SessionClosedError
-from memci.messages.tokens.counter import TokenCounter, get_counter
+from memci.messages.tokens.counter import TokenCounter, checked_counter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 
 utc_now = functools.partial(datetime.now, UTC)
@@ -39,16 +40,24 @@ _INSTRUCTIONS = (
     "[usr-20..51], by number. When you need one in full, call the tool recall_page with its index (a range gives a list of its "
     "pages); search_pages finds pages by words."
 )
+_INSTRUCTIONS_UNLISTED = (
+    "Earlier pages of this conversation are kept, and no list of them stands here. The tool search_pages finds them by words; "
+    "when you need one in full, call recall_page with its index, such as usr-12."
+)
 
 
-@functools.cache
-def _instructions(protocol: str) -> str:
+def _instructions(config: Config) -> str:
     """Return how the system part tells the model to recall; empty for the protocol ``none``, with all of ATTP for ``attp``."""
+    protocol, said = config.recall.protocol, _INSTRUCTIONS if config.contents.listed else _INSTRUCTIONS_UNLISTED
     if protocol == "attp":
         from memci.engine.tools.recall_tools import attp_prompt  # noqa: PLC0415 (for those who speak ATTP)
 
-        return f"{_INSTRUCTIONS}\n\n{attp_prompt()}"
-    return _INSTRUCTIONS if protocol == "native" else ""
+        return f"{said}\n\n{attp_prompt()}"
+    return said if protocol == "native" else ""
+
+
+_AT_CLOSING = 1 / 4  # of the events between two snapshots, after which one is kept when the engine is closed
+_MOST_AT_CLOSING = 32  # of them
 
 
 class Engine(AbstractContextManager["Engine"]):
@@ -86,11 +95,12 @@ class Engine(AbstractContextManager["Engine"]):
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
         if on_conflict is not None:
             self._config = attrs.evolve(self._config, on_conflict=on_conflict)
-        objects = {"summarizer": (summarizer, "summarize"), "counter": (counter, "margin"), "planner": (planner, "plan")}
+        objects = {"summarizer": (summarizer, "summarize"), "planner": (planner, "plan")}
         for name, (given, needed) in objects.items():
-            if given is not None and not hasattr(given, needed):
+            if given is not None and (isinstance(given, type) or not callable(getattr(given, needed, None))):
                 raise ArgumentError(argument=name, value=given, wanted=f"an object with {needed}")
         if counter is not None:
+            counter = checked_counter(counter)
             self._config = attrs.evolve(self._config, counter=counter.name)
         self._counter = get_counter(self._config.counter) if counter is None else counter
         if self._config.search.vectors:
@@ -134,8 +144,10 @@ class Engine(AbstractContextManager["Engine"]):
         """Make an engine of a YAML file (``memci config`` prints one); ``ConfigError`` names the place that cannot be used."""
         return cls(config=Config.from_file(path))
 
-    def __exit__(self, *_error: object) -> None:
-        """Close the engine."""
+    def __exit__(self, kind: type[BaseException] | None = None, *_error: object) -> None:
+        """Close the engine; where something interrupts the program, without waiting for summarisers."""
+        if self._pool is not None and kind is not None and not issubclass(kind, Exception):
+            self._pool.patience_s = 0.0
         self.close()
 
     @property
@@ -243,8 +255,10 @@ class Engine(AbstractContextManager["Engine"]):
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""
         if self._pool is not None:
             for session_id, keys in groupby(sorted(self._pool.close()), key=itemgetter(0)):
-                with suppress(MemciError), self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
-                    summarizing.free(core, [page for _, page in keys if page])
+                pages = [page for _, page in keys]
+                with suppress(MemciError):
+                    self._beside(session_id, lambda core, pages=pages: summarizing.free(core, pages))  # type: ignore[misc]
+        self._keep_snapshots()
         with self._lock:
             if self._closed:
                 return
@@ -255,6 +269,14 @@ class Engine(AbstractContextManager["Engine"]):
             session.close()
         self._open.forget()
         self._store.close()
+
+    def _keep_snapshots(self) -> None:
+        """Keep the states of those sessions as snapshots that were used last and are far from their last one."""
+        least = _AT_CLOSING * self._config.snapshot_every
+        behind = [session_id for session_id, tail in self._open.tails().items() if tail >= least and not self._read_only]
+        for session_id in behind[-_MOST_AT_CLOSING:]:
+            with suppress(MemciError), self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+                core.keep_snapshot(_AT_CLOSING)
 
     def _next_step(self, core: Core) -> Callable[[], object] | None:
         if core.idle is None and not core.closed:  # its files are opened again
@@ -269,13 +291,13 @@ class Engine(AbstractContextManager["Engine"]):
         core = Core(
             session_id=session_id,
             tenant=self._tenant,
-            config=self._config,
+            given=self._config,
             store=opened,
             reopen=open_stored,
             counter=self._counter,
             pool=self._pool,
             planner=self._planner,
-            instructions=_instructions(self._config.recall.protocol),
+            tell=_instructions,
             offer=self._worker.offer,
             forget_erased=forget_erased,
             clock=self._clock,
@@ -290,9 +312,19 @@ class Engine(AbstractContextManager["Engine"]):
 
     def _note(self, outcome: Outcome) -> None:
         """Note what a summariser wrote of a page; a session that was closed is opened for that."""
-        event = summarizing.checked(outcome, self._counter, self._clock().isoformat())
-        with self.session(outcome.request.session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
-            summarizing.note(core, event)
+        event, session_id = summarizing.checked(outcome, self._counter, self._clock()), outcome.request.session_id
+        with self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+            is_noted = summarizing.note(core, event)
+        if not is_noted:
+            self._beside(session_id, lambda core: summarizing.note(core, event))
+
+    def _beside(self, session_id: str, write: Callable[[Core], object]) -> None:
+        """Write what no command has to know of first: to a state of its own, so that handles learn of others by ``refresh``."""
+        core = self._load(session_id, None)
+        try:
+            core.run(write, "retry")
+        finally:
+            core.store.close()
 
     def _ask(self, session_id: str) -> None:
         with self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)

@@ -13,7 +13,7 @@ from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageF
 from memci.archive.contents.contents_page import ContentsPage
 from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
-from memci.engine.commands import appending, calibrating, checkpointing, folding, recalling, rewinding, summarizing
+from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
 from memci.engine.commands.explain import Explanation, explain
 from memci.engine.commands.window import Window, make_window, not_made, render_at
@@ -24,9 +24,12 @@ from memci.engine.reading import pages
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
+from memci.engine.settings.presets import Preset
+from memci.engine.summaries import summarizing
 from memci.engine.upkeep.verify import Report, verify
-from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, shown
+from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
 from memci.messages.codec import MessageLike, as_list
+from memci.messages.headline import parted
 
 if TYPE_CHECKING:
     from memci.attp.runtime import Result, Runtime
@@ -88,7 +91,7 @@ class Session(AbstractContextManager["Session"]):
 
     @property
     def config(self) -> Config:
-        """The settings in force: those of the process that wrote last, without store and durability; at first this one's."""
+        """The settings in force, those of the last event, without store and durability; at first this engine's."""
         with self._open() as core:
             return core.state.config
 
@@ -107,6 +110,7 @@ class Session(AbstractContextManager["Session"]):
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
         with self._open() as core:
             core.refresh()
+            summarizing.note_outcomes(core)
 
     def observe(self, callback: Callable[[Notice], None]) -> None:
         """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock."""
@@ -271,18 +275,43 @@ class Session(AbstractContextManager["Session"]):
         """Let a page's entry, or those of a range of pages, be evicted again."""
         self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=False))
 
-    def fold(self, pages: str | int | Collection[str | int] | None = None) -> Fold:
-        """Fold down to the low mark, ``"all"``: what is complete, or pages by index; after ``StoreError`` nothing was folded."""
-        return self._run(lambda core: folding.fold_command(core, pages))
+    def fold(
+        self,
+        pages: str | int | Collection[str | int] | None = None,
+        *,
+        to: Literal["light", "medium", "heavy"] | int | None = None,
+    ) -> Fold:
+        """Fold down to the low mark, ``"all"``: what is complete, or pages by index; after ``StoreError`` nothing was folded.
+
+        Or fold *to* a size, as far as complete pages go: ``light``, ``medium`` and ``heavy`` make the window smaller by 20, 40
+        and 60%, a number is one of tokens. ``ConfigError`` for both, or another word.
+        """
+        return self._run(lambda core: folding.fold_command(core, pages, to))
+
+    def close_topic(self, title: str) -> Fold:
+        """Fold what is complete since the last topic was closed, or since the beginning, under a title.
+
+        Several pages become a directory of that title with a row for each; of those that folded before, the newest come in that
+        are listed for themselves, side by side. One page is listed under the title. ``ArgumentError`` for a title that is not a
+        line of 1 to 120 characters, or holds marks or indexes of memci's; ``MemciError`` where nothing is complete;
+        ``ConflictError`` also where somebody else closed a topic meanwhile.
+        """
+        with self._open() as core:
+            last = core.state.topic
+            return self._run(lambda core: closing.close_topic(core, title, last))
 
     def summarize(self, timeout_s: float | None = None) -> int:
         """Have the pages summarised that the next fold takes, wait for it, at most so long, and return how many are now.
 
-        A summariser is asked without it too, ahead of folds; this is for who wants to wait, as workers do. 0 without one.
+        A summariser is asked without it too, ahead of folds; this is for who wants to wait, as workers do. 0 without one. A
+        continuation counts as a page.
+        ``ArgumentError`` for no number of seconds from 0.
         """
+        if timeout_s is not None and not (is_span(timeout_s) or (timeout_s == 0 and timeout_s is not False)):
+            raise ArgumentError(argument="timeout_s", value=timeout_s, wanted="a number of seconds from 0, or None")
         with self._open() as core:
             before, pool = core.state.seq, core.pool
-            summarizing.ask(core)
+            summarizing.ask(core, early=True)
         if pool is None:
             return 0
         pool.finish(timeout_s, self.id)
@@ -314,6 +343,17 @@ class Session(AbstractContextManager["Session"]):
         """Go on from a checkpoint, or raise ``InvalidIdError``; return one made just before, to take this back. O(history)."""
         return self._run(lambda core: checkpointing.restore_checkpoint(core, checkpoint_id))
 
+    def configure(self, /, preset: Preset | None = None, **config: Mapping[str, object]) -> None:
+        """Choose settings for this session, which win over those of whatever engine opens it, from now on.
+
+        *config* are sections as a YAML file has them, such as ``active={"max_pages": 8}``, over what was chosen before, after
+        which a *preset* begins anew. It is an event: earlier windows render as they were, a fork takes it along, and
+        ``restore_checkpoint`` goes back to what was chosen then. The window changes at once, folds come as ever. ``ConfigError``
+        names what cannot be, and keys that a session has of its engine, such as format, counter and store.
+        """
+        given: dict[str, object] = {**config} if preset is None else {"preset": preset, **config}
+        self._run(lambda core: core.choose(given))
+
     def set_system(self, messages: Sequence[MessageLike]) -> None:
         """Replace the system part by these system or developer messages."""
         several = as_list(messages)
@@ -328,7 +368,7 @@ class Session(AbstractContextManager["Session"]):
         """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
         from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
 
-        return RecallToolbox(self._open, self._core)
+        return RecallToolbox(self._open, self._core, read_only=self._core.read_only)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
@@ -346,7 +386,8 @@ class Session(AbstractContextManager["Session"]):
     def attp(self, text: str, call_id: str | None = None, *, calls_left: int | None = None) -> "Result":
         """Carry out a model's reply in ATTP, given whole; whatever the model did wrong is in the result.
 
-        ``result.message()`` is the message to append, unless ``result.answer`` is what the model says to the user. The journal
+        ``result.message()`` is the message to append, unless ``result.answer`` is what the model says to the user, without a
+        headline; append the reply itself as it came. The journal
         notes it: a user's message is taken for an answer of ATTP only if it is one of the latest that this gave. The same reply
         under the same *call_id* runs once; a retry gets the stored result. *calls_left*, this one included, are the replies of
         this turn that may call tools: at 1 the answer says that it was the last, at 0 nothing is run and it says why.
@@ -363,6 +404,8 @@ class Session(AbstractContextManager["Session"]):
             result = attrs.evolve(result, last=calls_left == 1)
             with self._open() as core:
                 appending.note_answer(core, result.message())
+        elif result.reply is not None:
+            result = attrs.evolve(result, reply=attrs.evolve(result.reply, answer=parted(result.reply.answer)[0]))
         return result
 
     def report_usage(self, usage: object = None, *, prompt_tokens: int | None = None) -> Calibration:

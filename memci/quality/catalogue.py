@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from memci.archive.catalogue.page_facts import PageState
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.engine.settings.config import Budget, Config
@@ -16,7 +15,7 @@ from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.quality.baselines import AppendedLeads, RewrittenLeads, SlidingMessages, SlidingPages, WholeHistory
 from memci.quality.conversation import Conversation
-from memci.quality.engines import ContextEngine, EngineSpec, FoundPage, HeldPage
+from memci.quality.engines import ContextEngine, EngineSpec, FoundPage, HeldPage, pages_of
 from memci.quality.playing import COUNTER
 
 MEMCI = "memci"  # its name among the engines
@@ -28,7 +27,6 @@ _CODE = (
 _BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words.*", "archive/catalogue/search.py")
 _SESSION = "quality"
 _SOME_TIME = "2000-01-01T00:00:00+00:00"
-_VISIBLE = (PageState.OPEN, PageState.ACTIVE)
 _BASELINES: dict[str, Callable[[int, TokenCounter], ContextEngine]] = {
     "whole": WholeHistory,
     "sliding-messages": SlidingMessages,
@@ -83,14 +81,7 @@ class MemciEngine:
 
     def pages(self) -> list[HeldPage]:
         """Return all pages of the session. Reads each of them."""
-        return [
-            HeldPage(
-                page=facts.index,
-                messages=tuple(self._numbers[node.seq] for node in self._session.page(facts.index).nodes()),
-                verbatim=facts.state in _VISIBLE,
-            )
-            for facts in self._session.pages()
-        ]
+        return pages_of(self._session, self._numbers)
 
     def search(self, query: str, limit: int) -> list[FoundPage]:
         """Return the session's hits; the text is what the tool ``search_pages`` answers for each."""

@@ -6,7 +6,11 @@ from typing import Any, Protocol
 
 import attrs
 
+from memci.archive.catalogue.page_facts import PageState
+from memci.engine.session import Session
 from memci.quality.conversation import Conversation
+
+_VISIBLE = (PageState.OPEN, PageState.ACTIVE)
 
 
 @attrs.frozen(kw_only=True)
@@ -16,6 +20,18 @@ class HeldPage:
     page: str  # the engine's name for it, such as usr-12, by which a contents page in its windows lists it
     messages: tuple[int, ...]  # those it holds, in its order, counted from 0 in the order in which they were added
     verbatim: bool  # whether all of them stand in the window now, word for word
+
+
+def pages_of(session: Session, numbers: Mapping[int, int]) -> list[HeldPage]:
+    """Return all pages of a session, with the *numbers* of its messages by their sequence numbers. Reads each page."""
+    return [
+        HeldPage(
+            page=facts.index,
+            messages=tuple(numbers[node.seq] for node in session.page(facts.index).nodes()),
+            verbatim=facts.state in _VISIBLE,
+        )
+        for facts in session.pages()
+    ]
 
 
 @attrs.frozen(kw_only=True)

@@ -11,6 +11,9 @@ from memci.engine.settings.config import Prices
 
 _Sums = TypeVar("_Sums", bound="Sums")
 
+ANSWER_TOKENS = 60  # of a page's summary, its index included
+ANSWER_PRICE = 5.0  # of a token of it, relative to plain input
+
 
 @attrs.frozen
 class Sums:
@@ -61,6 +64,29 @@ class Calls(Sums):
     def cost_per_call(self, prices: Prices) -> float:
         """Return the mean cost of a call in tokens of plain input: what is reused costs a cache read, the rest a cache write."""
         return self.tokens_per_call * (self.prefix_reuse * prices.read + (1 - self.prefix_reuse) * prices.write)
+
+
+@attrs.frozen
+class Summaries(Sums):
+    """Requests for summaries of the pages that folded or were trimmed, in tokens."""
+
+    pages: int = 0  # that are asked for
+    alone: int = 0  # tokens of requests of their own, of each page
+    cached: int = 0  # of requests that extend the last window: what the cache holds
+    new: int = 0  # and what it does not, with the requests of their own for pages that the last window did not show whole
+
+    @property
+    def own_cost(self) -> float:
+        """What requests of their own cost, in tokens of plain input: none of them is in a cache."""
+        return self.alone + self._answered
+
+    def window_cost(self, prices: Prices) -> float:
+        """Return what requests that extend the last window cost, in tokens of plain input."""
+        return self.cached * prices.read + self.new + self._answered
+
+    @property
+    def _answered(self) -> float:
+        return self.pages * ANSWER_TOKENS * ANSWER_PRICE
 
 
 @attrs.frozen

@@ -14,10 +14,10 @@ from contextlib import suppress
 
 import pytest
 
-from memci.archive.summarizers.external.calling import summarize
-from memci.archive.summarizers.external.checking import problem
+from memci.archive.summarizers.external.calling import continuation, summarize
+from memci.archive.summarizers.external.checking import believed, problem
 from memci.archive.summarizers.external.transcript import transcript
-from memci.archive.summarizers.summary import Summarizer, Summary, name_of
+from memci.archive.summarizers.summary import Continuer, GivenPage, Summarizer, Summary, name_of
 from memci.messages.formats import format as formats
 from memci.messages.message import Message
 from memci.messages.tokens.counter import get_counter
@@ -81,6 +81,20 @@ class SummarizerSuite:
         with suppress(Exception):
             summarize(summarizer, HOSTILE[place], ROOM, TIMEOUT_S)
         assert "" == _problem(PAGES["English"], summarize(summarizer, PAGES["English"], ROOM, TIMEOUT_S))
+
+    @pytest.mark.parametrize("language", PAGES)
+    def test_what_it_continues_is_believed(self, summarizer: Summarizer, language: str) -> None:
+        """Where it writes continuations, one of a plain page, and one of that and another page, has a line that is believed."""
+        if not isinstance(summarizer, Continuer):
+            pytest.skip("it writes none")
+        previous = ""
+        for number in (1, 2):
+            given = GivenPage(index=f"usr-{number}", messages=tuple(PAGES[language]))
+            summary = continuation(summarizer, previous, [given], ROOM, TIMEOUT_S)
+            said = [previous, given.index, *(text for _, text in transcript(given.messages))]
+            found = believed(summary, said, most_tokens=2 * ROOM, count=get_counter("approximate").count)
+            assert "" == found.reason
+            previous = "\n".join(found.lines)
 
     def test_calls_do_not_meet(self, summarizer: Summarizer) -> None:
         """Several at once are each answered of their own page."""

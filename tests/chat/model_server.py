@@ -21,6 +21,7 @@ class Said:
     message: Message
     finish_reason: str | None = None
     prompt_tokens: object = None
+    cached_tokens: int | None = None
 
 
 @attrs.frozen
@@ -31,6 +32,7 @@ class Http:
     body: bytes = b'{"error": {"message": "out of order"}}'
     location: str = ""
     encoding: str = ""
+    retry_after: str = ""
 
 
 class Hold:
@@ -210,9 +212,11 @@ def _message_problems(message: Message) -> Iterator[str]:
 def _completion(said: Said, model: str) -> bytes:
     reason = said.finish_reason or ("tool_calls" if said.message.get("tool_calls") else "stop")
     choice = {"index": 0, "message": said.message, "finish_reason": reason, "logprobs": None}
-    body = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": model, "choices": [choice]}
+    body: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": model, "choices": [choice]}
     if said.prompt_tokens is not None:
         body["usage"] = {"prompt_tokens": said.prompt_tokens, "completion_tokens": 1, "total_tokens": 0}
+    if said.cached_tokens is not None:
+        body["usage"]["prompt_tokens_details"] = {"cached_tokens": said.cached_tokens, "audio_tokens": None}
     return json.dumps(body).encode()
 
 
@@ -223,6 +227,8 @@ def _send(handler: BaseHTTPRequestHandler, answer: Http) -> None:
     handler.send_header("Retry-After-Ms", "1")
     if answer.location:
         handler.send_header("Location", answer.location)
+    if answer.retry_after:
+        handler.send_header("Retry-After", answer.retry_after)
     if answer.encoding:
         handler.send_header("Content-Encoding", answer.encoding)
     handler.end_headers()

@@ -79,6 +79,19 @@ def test_failed_turn_is_resumed(status: int) -> None:
         assert chat.resume() is None
 
 
+@pytest.mark.parametrize(
+    ("header", "least_s", "most_s"),
+    [("7", 7, 7), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 1e13), ("soon", None, None)],
+)
+def test_for_how_long_not_to_ask_is_told(header: str, least_s: float | None, most_s: float | None) -> None:
+    """Seconds as they stand, and those up to a date."""
+    with serving(lambda _: Http(429, retry_after=header)) as server, talking(server, max_retries=0) as (chat, _):
+        with pytest.raises(ModelError) as raised:
+            chat.say("Hello")
+        told_s = raised.value.retry_after_s
+        assert told_s is least_s if least_s is None or told_s is None or most_s is None else least_s <= told_s <= most_s
+
+
 def test_silent_endpoint_times_out() -> None:
     """An endpoint that does not answer in time is an error, and the turn can go on."""
     with serving(lambda _: Hold()) as server, talking(server, timeout_s=0.1) as (chat, session):

@@ -19,6 +19,18 @@ def test_text_is_the_answer() -> None:
         assert "Bearer sk-test-key" == server.keys[0]
 
 
+@pytest.mark.parametrize("protocol", ["native", "attp", "none"])
+def test_a_headline_is_not_shown(protocol: str) -> None:
+    """The answer lacks the line at its end, which the session keeps."""
+    reply = said("It is noon.\n[memci:title] Noon")
+    settings = config(protocol, summary={"headlines": True})
+    with serving(lambda _: reply) as server, talking(server, settings) as (chat, session):
+        answer = chat.say("What time is it?")
+        assert ("It is noon.", Ending.ANSWERED) == (answer.text, answer.ending)
+        assert reply == list(session.messages())[1]
+        assert "[memci:title]" in server.requests[0]["messages"][0]["content"]
+
+
 def test_message_with_parts_is_said() -> None:
     """A user's message may be a dict with parts."""
     message = {"role": "user", "content": [{"type": "text", "text": "Look"}]}

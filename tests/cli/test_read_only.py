@@ -24,6 +24,7 @@ LOOKING = (
     ("explain", "usr-2"),
     ("verify",),
     ("export",),
+    ("simulate", "--preset", "truncate"),
 )
 
 WRITER = """

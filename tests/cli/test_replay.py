@@ -248,3 +248,13 @@ def test_conversations_of_other_formats_are_replayed(name: str, tmp_path: Path, 
     found = ran.json()
     assert (ExitCode.OK, True) == (ran.code, found["ok"])
     assert (measured(chat(40)).calls, 0) == (found["calls"], found["broken_pairs"])
+
+
+def test_summaries_are_priced(run: Run, file: Path, settings: Path) -> None:
+    """Both ways of asking a model stand in table and document; where reading a cache costs as much, alone is cheaper."""
+    found = run("replay", file, *BUDGET, "--config", settings, "--json").json()
+    assert found["summarised_pages"] > 0 < found["window_summaries_cost"]
+    settings.write_text(SETTINGS + "prices: {read: 1.0, write: 1.0}\n", encoding="utf-8")
+    dear = run("replay", file, *BUDGET, "--config", settings, "--json").json()
+    assert dear["window_summaries_cost"] > dear["summaries_cost"]
+    assert "summaries, cost a call: each alone" in run("replay", file, *BUDGET, "--config", settings).out

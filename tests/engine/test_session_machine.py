@@ -5,8 +5,9 @@ import json
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
 import pytest
@@ -16,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.contents_page import ContentsEntry, Directory
+from memci.archive.contents.working_set import render
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
@@ -29,6 +31,7 @@ from memci.engine.history.events import PagesFolded, from_record
 from memci.engine.history.state import State
 from memci.engine.reading.mentions import values as literal_values
 from memci.engine.settings.config import Config
+from memci.engine.settings.presets import Preset
 from memci.engine.view.layout import lay_out
 from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from memci.messages import codec
@@ -69,6 +72,12 @@ CONFIGS = (
     },
     {"counter": "approximate", "contents": {"max_tokens": 120, "low_share": 0.5}, "active": {"min_pages": 1, "page_tokens": 200}},
     {"active": {"min_pages": 1, "max_pages": 2}, "contents": {"max_tokens": 110}, "recall": {"protocol": "attp"}},
+    {"preset": "threshold", "active": {"max_messages": 8, "keep_messages": 4, "least_tokens": 9}, "contents": {"max_tokens": 90}},
+    {
+        "active": {"min_pages": 1, "max_messages": 14, "max_calls": 5},
+        "levels": {"trimmed": 1, "lines": 3, "directory": 5, "gone": 8},
+    },
+    {"active": {"min_pages": 1, "max_pages": 3}, "contents": {"max_tokens": 120}, "summary": {"continuation": True}},
 )
 EVICTION = {"zero_recall_turns": 7, "stale_turns": 10}
 RECALL_TURNS = 2
@@ -335,6 +344,13 @@ class SessionMachine(RuleBasedStateMachine):
             raise AssertionError(message)
         self.session.undo_fold()
 
+    @rule()
+    def close_topic(self) -> None:
+        last = self.session._core.state.topic
+        with suppress(MemciError):  # nothing is complete
+            self.session.close_topic(f"topic {next(self.numbers)}")
+            assert last < self.session._core.state.topic < page_number(self.model.pages[-1].index)
+
     @precondition(lambda self: self.model.pages)
     @rule(data=st.data(), pages=st.sampled_from(["archived", "any"]))
     def recall(self, data: st.DataObject, pages: str) -> None:
@@ -450,6 +466,12 @@ class SessionMachine(RuleBasedStateMachine):
     def report_usage(self, share: float) -> None:
         self.session.report_usage(prompt_tokens=max(1, int(share * self.core.last_counted)))
 
+    @rule(preset=st.sampled_from(get_args(Preset)))
+    def configure(self, preset: Preset) -> None:
+        """Choose a strategy; settings that are opened later change no more of it than it leaves to them."""
+        self.session.configure(preset=preset)
+        assert preset == self.session.config.preset
+
     @rule(config=st.none() | st.integers(0, len(CONFIGS) - 1))
     def reopen(self, config: int | None) -> None:
         """Close and open again, sometimes with other settings, as another process would."""
@@ -533,6 +555,8 @@ class SessionMachine(RuleBasedStateMachine):
         if state.config.counter == self.config.counter:  # else the settings are in force from the next event on
             for node in (*state.archive.message_list, *state.active.message_list, *state.system.message_list):
                 assert self.core.count(node.message) <= node.tokens  # what is erased keeps its size
+            if text := render(state.working):
+                assert self.core.count(state.wire.block(text)) <= (state.working.continuation or state.working).tokens
             for attachment in state.recalled.attachments.values():
                 assert self.core.count(attachment.block) <= attachment.tokens
         for entry in self.core.state.archive.entries:

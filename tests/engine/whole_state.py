@@ -52,7 +52,8 @@ def _told(value: object, met: dict[int, int], kept: list[object]) -> object:
     if isinstance(value, _LINKED):
         met[id(value)] = len(met)
     kept.append(value)
-    return [type(value).__name__, *_fields(value, met, kept)]
+    name = type(value).__name__.removeprefix("Stored")  # whether it was read from a page file says nothing of the state
+    return [name, *_fields(value, met, kept)]
 
 
 def _fields(value: object, met: dict[int, int], kept: list[object]) -> Iterator[tuple[str, object]]:

@@ -11,6 +11,7 @@ import pytest
 from mcp import MCPError
 
 import memci
+from memci import Engine
 from memci.archive.catalogue.page_facts import PageState
 from tests.cli.stored import CONFIG, chat, store_chat
 from tests.engine.pictures import picture, png, shown
@@ -42,21 +43,29 @@ def whole(boiler: Served, address: str, limit: int) -> str:
     return text
 
 
-def test_tools_are_those_of_the_toolbox(boiler: Served, listed: list[types.Tool]) -> None:
+def test_tools_are_those_of_the_toolbox(listed: list[types.Tool]) -> None:
     """The server lists the session's tools with the toolbox's own descriptions and schemas."""
-    with boiler.stored() as session:
+    with Engine("memory:") as engine, engine.session("any") as session:
         expected = session.toolbox.mcp()
     assert expected == [{"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema} for tool in listed]
 
 
-def test_only_recalling_writes(listed: list[types.Tool]) -> None:
-    """A client learns which tool changes the session."""
-    assert ["recall_page"] == [tool.name for tool in listed if not (tool.annotations and tool.annotations.read_only_hint)]
+def test_a_session_that_is_only_read_has_no_topics_to_close(boiler: Served) -> None:
+    """Its tools are the others."""
+    with boiler.stored() as session:
+        assert ["recall_page", "read_page", "list_pages", "search_pages"] == list(session.toolbox.tools)
+
+
+def test_recalling_and_closing_write(listed: list[types.Tool]) -> None:
+    """A client learns which tools change the session."""
+    assert ["recall_page", "close_topic"] == [
+        tool.name for tool in listed if not (tool.annotations and tool.annotations.read_only_hint)
+    ]
 
 
 def test_results_have_schemas(listed: list[types.Tool]) -> None:
     """Every tool promises the form of its result, and it is an object."""
-    assert ["object"] * 4 == [(tool.output_schema or {}).get("type") for tool in listed]
+    assert ["object"] * 5 == [(tool.output_schema or {}).get("type") for tool in listed]
 
 
 def test_server_introduces_itself(boiler: Served) -> None:

@@ -1,8 +1,11 @@
 """The scripts beside the bench: longer histories, and the files of a working set."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.again import said_again
+from benchmarks.quality.continuation import VIEWS, play
 from benchmarks.quality.working_set import listed_files
 from tests.quality.small import MESSAGES, SYSTEM, assistant, conversation, user
 
@@ -43,3 +46,20 @@ def test_files_are_read_from_what_the_window_lists() -> None:
     said = user("files: mine.py")
     window = [SYSTEM, said, user("In use\nfiles: a.py\nfiles below …/: src/b.go\nurls: none")]
     assert ("a.py", "src/b.go") == listed_files(window, conversation(messages=[*MESSAGES, said]))
+
+
+def test_needs_are_looked_for_with_each_kind_of_continuation(tmp_path: Path) -> None:
+    """Needs are counted in every view, and one of them shows what a summariser has ready, as far as it is true."""
+    said = [
+        (user(f"do part{number}: {'word ' * 150}"), assistant(f"made src/part_{number}.py {'so ' * 150}")) for number in range(12)
+    ]
+    summary = "Notes\nSummary:\n1. Goal:\n   - do part0\n   - made src/none.py"
+    needs = [{"kind": "file", "text": "src/part_11.py"}]
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"messages": [each for pair in said for each in pair], "needs": needs, "summary": summary}))
+    seen = {view: play(path, 2_400, view) for view in VIEWS}
+    assert [(1, 1)] * 4 == [(each.needs["file"].asked, each.needs["file"].met) for each in seen.values()]
+    *extracts, ready = seen.values()
+    assert [0, 0, 0] == [each.written for each in extracts]
+    assert ready.written
+    assert (2, 1) == (ready.lines, ready.dropped)

@@ -46,8 +46,8 @@ class TestModel(SummarizerSuite):
     @pytest.fixture
     def summarizer(self) -> Summarizer:
         async def ask(prompt: Prompt) -> str:
-            said: str = prompt[-1]["content"]
-            return " ".join(said.split("\n")[1].removeprefix("user: ")[:60].split()[:5])
+            said: str = prompt[-1]["content"].partition("user: ")[2]
+            return " ".join(said.split("\n", maxsplit=1)[0][:60].split()[:5])
 
         return ModelSummarizer(ask, name="parrot")
 
@@ -71,6 +71,11 @@ def test_the_suites_fail_on_what_is_wrong() -> None:
         def summarize(self, _messages: Sequence[Message], *, max_tokens: int) -> str:
             return f"It cost {max_tokens + 4_711} euros"
 
+    class Null:
+        def summarize(self, _messages: Sequence[Message], *, max_tokens: int) -> str:
+            assert max_tokens
+            return "null"
+
     class Remembers:
         asked = 0
 
@@ -89,6 +94,8 @@ def test_the_suites_fail_on_what_is_wrong() -> None:
 
     with pytest.raises(AssertionError):
         SummarizerSuite().test_what_it_writes_is_believed(Lies(), "English")
+    with pytest.raises(AssertionError):
+        SummarizerSuite().test_what_it_writes_is_believed(Null(), "English")
     with pytest.raises(AssertionError):
         PlannerSuite().test_it_is_pure(Remembers())
     with pytest.raises(AssertionError):

@@ -26,9 +26,10 @@ from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.summarizers.external.answer import as_summary
 from memci.archive.summarizers.external.transcript import transcript
 from memci.chapters.page import Entry
-from memci.engine.commands import summarizing
 from memci.engine.core.summary_pool import Outcome, Request, SummaryPool
+from memci.engine.history.events import Event
 from memci.engine.session import Session
+from memci.engine.summaries import summarizing
 from memci.engine.view.layout import lay_out
 from memci.errors import (
     BudgetError,
@@ -63,7 +64,7 @@ class Asked:
     """What pages a summariser is asked of."""
 
     name = id = "asked"
-    lease_s = 60.0
+    extends, continues, lease_s = False, True, 60.0
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -72,9 +73,13 @@ class Asked:
         """Take any."""
         return True
 
-    def ask(self, request: Request) -> None:
+    def learn(self, _session_id: str, _event: Event) -> None:
+        """Know nothing."""
+
+    def ask(self, request: Request) -> bool:
         """Take a request."""
         self.requests.append(request)
+        return True
 
 
 class Driver(Driven):
@@ -350,13 +355,14 @@ class Driver(Driven):
             summarizing.ask(core)
         core.pool = None
         for request in asked.requests:
-            said = [text for _, text in transcript(request.messages)]
+            messages = [*request.messages, *(message for page in request.given for message in page.messages)]
+            said = [text for _, text in transcript(messages)]
             answer = self.chance.choice([" ".join(said)[:80], said[-1][:40] if said else "", "It cost 99,999,999 dollars.", None])
             summary = None if answer is None else as_summary(answer)
-            problem = "" if summary else "no summary today"
-            outcome = Outcome(request=request, by="asked", summary=summary, problem=problem)
+            problem, tries = ("", 0) if summary else ("no summary today", request.tries + self.chance.randrange(3))
+            outcome = Outcome(request=request, by="asked", summary=summary, problem=problem, tries=tries)
             with core.lock:
-                summarizing.note(core, summarizing.checked(outcome, core.counter, core.now()))
+                summarizing.note(core, summarizing.checked(outcome, core.counter, core.clock()))
 
     # Windows
 

@@ -3,7 +3,7 @@
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,11 +57,13 @@ CREATE TABLE checkpoint (
 ) STRICT;
 CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = '', tokenize = 'ascii');
 CREATE VIRTUAL TABLE term USING fts5vocab (search, instance);
+INSERT INTO search (search, rank) VALUES ('automerge', 8);  -- parts that are merged at once: more are written less often
 """
 FACTS = tuple(field.name for field in attrs.fields(PageFacts))
 COLUMNS = ", ".join(("name", *FACTS[1:]))
 PAGES = f"SELECT {COLUMNS}, page_sum FROM page"  # noqa: S608 names of columns
 _CACHE_KIB = 32  # of memory that an open index may keep; its statements and tables take twice as much beside
+_LOG_FLAG = 19  # place of the byte of the file that is 2 where a log belongs to it (SQLite's file format, 1.3.3)
 _LISTED = "(SELECT value FROM json_each(?))"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC"
 _PASSING = frozenset({"BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM"})  # kinds of SQLite's errors
@@ -116,6 +118,20 @@ class Database:
                 self.connection.rollback()
             raise
 
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Write what the block changes into the file, and not into the log before; by the log where others have the file open."""
+        try:
+            self.set_journal("TRUNCATE")
+            yield
+        finally:
+            self.set_journal("WAL")
+
+    def set_journal(self, mode: str) -> None:
+        """Choose where a transaction writes first; without effect while others have the file open."""
+        with suppress(sqlite3.OperationalError):  # others have it open
+            self.connection.execute(f"PRAGMA journal_mode = {mode}")
+
     def is_usable(self) -> bool:
         """Tell whether the tables are there, in this version."""
         return bool(self.one("PRAGMA user_version") == (SCHEMA_VERSION,) and self.one("SELECT count(*) FROM meta") == (1,))
@@ -156,15 +172,25 @@ def open_for_writing(path: str) -> Database:
 def open_for_reading(path: str) -> Database:
     """Open the index at *path* without writing a file; one that cannot be read is an empty one in memory. O(1)."""
     with suppress(CorruptError, UnavailableError), ExitStack() as on_failure, _mapped_errors():
-        # A process that writes keeps a log beside the file; without a log, the file alone is read, with no lock.
-        mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
+        # A process that writes keeps a log beside the file, or locks it; else the file alone is read, with no lock.
         disk.check_database(path)
+        with Path(path).open("rb") as file:
+            has_log = file.read(_LOG_FLAG + 1)[_LOG_FLAG:] == b"\2"
+        mode = "mode=ro&immutable=1" if has_log and not Path(f"{path}-wal").exists() else "mode=ro"
         database = Database(f"{Path(path).absolute().as_uri()}?{mode}", uri=True)
         on_failure.callback(database.close)
         if database.is_usable():
             on_failure.pop_all()
             return database
     return open_in_memory()
+
+
+def stored_seq(path: str) -> int:
+    """Return the last record that the index at *path* knows of; 0 where none can be read. Nothing is written. O(1)."""
+    with closing(open_for_reading(path)) as database, suppress(CorruptError, UnavailableError):
+        (seq,) = database.one("SELECT seq FROM meta")
+        return seq if type(seq) is int else 0
+    return 0
 
 
 def open_in_memory() -> Database:
@@ -226,8 +252,9 @@ def _opened(path: str) -> Database:
         on_failure.callback(database.close)
         database.run("PRAGMA synchronous = NORMAL")
         database.run(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        database.run("PRAGMA secure_delete = OFF")  # who erases makes the file anew
         database.run("PRAGMA cache_spill = OFF")  # what a transaction changes is written once, at its end
-        database.run("PRAGMA journal_mode = WAL")
+        database.set_journal("WAL")
         if not database.is_usable():
             with database.transaction():
                 if not database.is_usable():  # another process may have made them meanwhile

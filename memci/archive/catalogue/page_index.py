@@ -1,7 +1,7 @@
 """The derived index of one session: the facts of its pages, and full-text search over them."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,8 +55,7 @@ class PageIndex:
     """
 
     def __init__(self, path: str | None, *, read_only: bool = False) -> None:
-        self._path = path
-        self._read_only = read_only
+        self.path, self._read_only = path, read_only
         self._opened: Database | None = None
         self._db()
 
@@ -76,7 +75,7 @@ class PageIndex:
     @property
     def has_file(self) -> bool:
         """Tell whether it is stored; one in memory is lost when it is closed."""
-        return self._path is not None
+        return self.path is not None
 
     @property
     def seq(self) -> int:
@@ -94,11 +93,13 @@ class PageIndex:
         if self._read_only:
             message = "the index was opened to be read only"
             raise PermissionDeniedError(message)
-        database = self._db()
-        with database.transaction():
-            writer = IndexWriter(database)
-            yield writer
+        with self._db().transaction():
+            yield (writer := IndexWriter(self._db()))
             writer.finish()
+
+    def in_place(self) -> AbstractContextManager[None]:
+        """Let large transactions write half as much, while the block lasts."""
+        return self._db().in_place()
 
     def reset(self) -> None:
         """Empty the index, so that none of the old bytes is left in its file. O(its size).
@@ -113,8 +114,8 @@ class PageIndex:
         except CorruptError:
             self.close()
             self._opened = None  # where it cannot be made now, whoever asks next tries again
-            if self._path is not None:
-                index_file.remove(self._path)
+            if self.path is not None:
+                index_file.remove(self.path)
             self._db()
             return
         if is_read:
@@ -183,9 +184,9 @@ class PageIndex:
         return int(self._db().one("SELECT count(*) FROM page WHERE number BETWEEN ? AND ?", first, last)[0])
 
     def pages_holding(self, text: str, limit: int) -> list[str]:
-        """Return the indexes of at most *limit* complete pages that hold the words of a text one after the other."""
+        """Return the indexes of the newest *limit* complete pages that hold the words of a text one after the other."""
         phrase = term_line(text).strip()
-        sql = "SELECT name FROM search JOIN page ON page.id = search.rowid WHERE search MATCH ? LIMIT ?"
+        sql = "SELECT name FROM search JOIN page ON id = search.rowid WHERE search MATCH ? ORDER BY search.rowid DESC LIMIT ?"
         return [name for (name,) in self._db().run(sql, f'"{phrase}"', limit)] if phrase else []
 
     def find_key(self, key: str) -> list[int]:
@@ -250,11 +251,11 @@ class PageIndex:
 
     def _db(self) -> Database:
         """Return the open file; to who only reads, as it is now: others may begin to write at any time."""
-        if self._read_only and self._path is not None:
+        if self._read_only and self.path is not None:
             self.close()
-            self._opened = index_file.open_for_reading(self._path)
+            self._opened = index_file.open_for_reading(self.path)
         elif self._opened is None:
-            self._opened = index_file.open_in_memory() if self._path is None else index_file.open_for_writing(self._path)
+            self._opened = index_file.open_in_memory() if self.path is None else index_file.open_for_writing(self.path)
         return self._opened
 
     def _position(self) -> tuple[int, str]:
@@ -487,8 +488,7 @@ class IndexWriter:
         """Make what is stored of a page unsearchable, and return what it was, if the page's entries are still the same."""
         if page.former is None:
             return None
-        text = index_file.text_of(*page.former)
-        self._count(text, -1)
+        self._count(text := index_file.text_of(*page.former), -1)
         # FTS5 takes a row out only when it is told the very text that went in.
         remove = "INSERT INTO search (search, rowid, user, page, contents) VALUES ('delete', ?, ?, ?, ?)"
         self._db.run(remove, page.id, text.user, text.page, text.contents)

@@ -30,10 +30,10 @@ class ArchiveChapter(Chapter):
         """Its entries, oldest first. O(entries)."""
         return tuple(self._entries.values())
 
-    @property
-    def said(self) -> dict[int, list[Span]]:
-        """What directories say of their pages, and may say of the others, by number. O(words)."""
-        return {number: list(spans) for entry in self._entries.values() for number, spans in groupby(entry.spans, itemgetter(0))}
+    def said(self, since: int) -> dict[int, list[Span]]:
+        """Return what directories say of their pages, and may say of the others, by number, *since* one at least. O(words)."""
+        entries = (entry for entry in self._entries.values() if entry.covers[-1][1] >= since)
+        return {number: list(spans) for entry in entries for number, spans in groupby(entry.spans, itemgetter(0))}
 
     def preview(self, entries: Iterable[Item]) -> ContentsPage:
         """Return the contents page as it would be with these entries."""

@@ -78,12 +78,16 @@ class ContentsEntry:
     def spans(self) -> tuple[Span, ...]:
         """What a directory may say of it."""
         number = page_number(self.index)
-        return tuple([(number, *word) for word in self.words])
+        return tuple([(number, text, worth, lead) for text, worth, lead in self.words])
 
     @cached_property
     def said(self) -> tuple[frozenset[str], ...]:
         """By what it is known whether the page says a word. Found once."""
         return (_forms([word[0] for word in self.words]),)
+
+    def saying(self, other: "ContentsEntry") -> "ContentsEntry":
+        """Return the entry with what another one shows beside index, counts and dates."""
+        return attrs.evolve(self, **{name: getattr(other, name) for name in _SHOWN})
 
     def render(self, detail: Detail | None = None) -> str:
         """Return the entry as the model reads it, in any detail: a line that begins with the index, the others indented."""
@@ -126,6 +130,8 @@ CATALOGUED = (
 )
 """What the search index takes of an entry."""
 
+_SHOWN = ("title", "summary", "lines", "outcome", "words", "by", "detail", "shown_tokens")
+
 _ENTRY = {**codec.defaults(ContentsEntry), "words": None}  # always written: without them older entries have their keywords
 
 
@@ -141,6 +147,7 @@ class Directory:
     last_recall_turn: int | None = None  # the latest of its pages
     price: float = 0.0  # worth that a token of its rows has at least; 0 in older journals
     unlisted: bool = False  # it says that none of its pages has a row
+    titles: tuple[str, ...] = ()  # of the topics that were closed with it, oldest first
     first_at: str = ""  # the earliest time of its pages, in ISO 8601; empty in older journals
     last_at: str = ""  # the latest
     shown_tokens: int = 0  # size of render()
@@ -151,9 +158,9 @@ class Directory:
         """Size of what it shows."""
         return self.shown_tokens
 
-    @property
+    @cached_property
     def listed(self) -> tuple[int, ...]:
-        """The numbers of its pages that have a row, in order."""
+        """The numbers of its pages that have a row, in order. Found once."""
         return tuple(sorted({span[0] for span in self.spans}))
 
     @cached_property
@@ -194,7 +201,9 @@ class Directory:
 
     @cached_property
     def _text(self) -> str:
-        heading = f"[{self.index}] {self.pages} {'page' if self.pages == 1 else 'pages'}{_said(self.first_at, self.last_at)}"
+        title = f"{one_line('; '.join(self.titles))} · " if self.titles else ""
+        pages = f"{self.pages} {'page' if self.pages == 1 else 'pages'}"
+        heading = f"[{self.index}] {title}{pages}{_said(self.first_at, self.last_at)}"
         unlisted = " · not listed, search_pages finds them" if self.unlisted else ""
         return "\n".join([heading + unlisted, *(row(number, list(said)) for number, said in self._rows())])
 
@@ -215,7 +224,8 @@ class Directory:
     def from_mapping(cls, value: Mapping[str, Any], known: Said | None = None) -> "Directory":
         """Make a directory of what ``to_mapping`` gave."""
         spans = tuple(chain.from_iterable(_row(each, known or {}) for each in value["spans"]))
-        return cls(**{**value, "spans": spans, "covers": tuple((first, last) for first, last in value["covers"])})
+        covers, titles = tuple((first, last) for first, last in value["covers"]), tuple(value.get("titles", ()))
+        return cls(**{**value, "spans": spans, "covers": covers, "titles": titles})
 
 
 _DIRECTORY = codec.defaults(Directory)
@@ -228,12 +238,14 @@ def _row_value(number: int, row: Sequence[Span], known: Sequence[Span]) -> list[
     if row == known:
         return [number]
     places: list[Any] = [number]
-    others = enumerate(known)
-    for _, text, worth, lead in row:
-        found = next((place for place, each in others if each[1:3] == (text, worth)), None)
-        if found is None:
-            return [number, *chain.from_iterable(word[1:] for word in row)]
-        places += [found] if known[found][3] == lead else [found, lead]
+    place = 0
+    for word in row:
+        while place < len(known) and known[place] is not word and known[place][1:3] != word[1:3]:
+            place += 1
+        if place == len(known):
+            return [number, *chain.from_iterable(each[1:] for each in row)]
+        places += [place] if known[place][3] == word[3] else [place, word[3]]
+        place += 1
     return places
 
 
@@ -288,7 +300,7 @@ def _said(first_at: str, last_at: str) -> str:
 def row(number: int, spans: Sequence[Span]) -> str:
     """Return the row of a page in a directory: its number and these words, one at least."""
     first, *others = spans
-    said = "".join([first[1], *(lead + text for _, text, _, lead in others)])
+    said = "".join([first[1], *[lead + text for _, text, _, lead in others]])
     return one_line(f"{number}{OTHERS if first[3] == OTHERS else ' '}{said}")
 
 

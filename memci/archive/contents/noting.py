@@ -13,12 +13,15 @@ from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
 from memci.archive.summarizers.words import CJK, UNSPACED, compiled
 from memci.messages.base64_runs import described_value
+from memci.messages.formats.reading import ERASED
+from memci.messages.headline import unheaded
 from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
 
 _MOST_SCANNED = 20_000  # characters of one argument or text
 _TEXT_WEIGHT = 0.3  # of a name that stands in what is said, beside one that a call touched
 _SHORTEST_NAME, _LONGEST_NAME, _LONGEST_LINE = 4, 80, 160
+_MOST_SAID, _MOST_QUOTED = 2_000, 300  # characters of a text that are looked at for its beginning, and of that
 _SHORT_WAY = 3  # parts of an absolute way that is shown whole, the root among them
 _MOST_WORDS = 2  # before the last, of a relative way whose key does not tell that it is one
 _LONG_VALUE = 200  # characters of an argument: what is longer is a text or code, and what it names counts as said
@@ -86,12 +89,32 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
                 ending = _ending(COLOURS.sub("", described_value(part.text, "")))
                 found.append(Note(Kind.COMMAND, f"{running[1]} → {ending}", page, at))
             elif part.kind is PartKind.TEXT and message.speaker in ("user", "assistant"):
-                text = described_value(part.text, "")
+                text = described_value(unheaded(message, part.text), "")
                 names = dict.fromkeys(_said(text), _TEXT_WEIGHT) | names
                 asked = standing(text) if message.from_user else ()
                 found += [Note(Kind.RULE, line, page, at) for line in map(one_line, asked) if line]
         found += [Note(kind, text, page, at, weight) for (kind, text), weight in names.items()]
     return found
+
+
+def course_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
+    """Return of a page's messages, oldest first, what the user began it with, and what was said last. O(their size).
+
+    That is what the assistant said last, or anybody, where it said nothing; *clock* messages came before.
+    """
+    asked: list[Note] = []
+    ended: dict[bool, Note] = {}  # what anybody said, and what the assistant did
+    for at, (page, message) in enumerate(messages, start=clock + 1):
+        for part in parts(message.value()):
+            text = one_line(COLOURS.sub("", described_value(unheaded(message, part.text), "")[:_MOST_SAID]))
+            if part.kind not in (PartKind.TEXT, PartKind.RESULT) or text == ERASED or not any(map(str.isalnum, text)):
+                continue
+            line = _short(text, _MOST_QUOTED)
+            if message.from_user and not asked and not ended:
+                asked = [Note(kind, line, page, at) for kind in (Kind.GOAL, Kind.ASKED)]
+            else:
+                ended[message.speaker == "assistant"] = Note(Kind.OUTCOME, line, page, at)
+    return [*asked, *(ended[said] for said in sorted(ended)[-1:])]
 
 
 def latest_kinds(message: Message) -> frozenset[Kind]:
@@ -105,6 +128,15 @@ def latest_kinds(message: Message) -> frozenset[Kind]:
             elif _command(arguments):
                 found.add(Kind.COMMAND)
     return frozenset(found)
+
+
+def said_in(message: Message) -> Iterator[str]:
+    """Yield what a message says, and the texts in the arguments of its calls. O(its size)."""
+    for part in parts(message.value()):
+        if part.call is not None:
+            yield from (text for _, text in _texts(described_value(_read(part.call.arguments), "")))
+        elif part.kind is PartKind.TEXT:
+            yield str(described_value(part.text, ""))
 
 
 def _touched(arguments: Any) -> dict[tuple[Kind, str], float]:  # noqa: ANN401 (JSON)
@@ -309,5 +341,5 @@ def _ending(result: str) -> str:
     return _short(one_line(failed or (lines[-1] if lines else ""))) or "no output"
 
 
-def _short(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+def _short(line: str, most: int = _LONGEST_LINE) -> str:
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -2,10 +2,10 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, groupby
-from operator import itemgetter
+from operator import itemgetter, truediv
 from typing import TypeAlias, assert_never
 
 import attrs
@@ -27,10 +27,9 @@ ROOMY_SHARE = 0.2  # of the limit, which entries of short pages may take
 KEPT_SHARE = 0.25  # of the limit, which entries of pages that were recalled more than once may hold beside the rows
 _RECALLED_AGAIN = 2
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
+TITLES_CHARACTERS = 240  # of the titles of a directory; where several become one, the newest that fit are kept
 
 _estimate = lru_cache(maxsize=10_000)(estimate)  # of words of pages, many of which say the same
-
-_Weighed: TypeAlias = list[tuple[Span, float, float]]  # the words of a page, each with what it is worth among all, and its tokens
 
 
 @attrs.frozen(kw_only=True)
@@ -54,16 +53,24 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     count: Callable[[str], int],
     has_pages: Callable[[int, int], bool],
     evict: bool = True,
+    titled: tuple[str, Collection[str]] | None = None,
+    far: Collection[str] | None = None,
 ) -> Shrinkage:
     """Bring a contents page of over *limit* tokens, oldest first, down to *low_share* of it, as far as that goes. O(entries).
 
+    First, what is *titled* becomes a directory: a title, and the indexes of entries that are neighbours, pinned ones aside.
     Where there may be *directories*, all pages get rows there, and go on to get them once there is one. Only with *evict*
     entries may lose all but their title, all rows go, and entries be evicted in the end. *room* is what the page may have where
     *limit* is less for one window: entries stay while there is that. *count* gives the tokens of a text; *has_pages* tells
-    whether any page has a number from one to another.
+    whether any page has a number from one to another. Entries that are *far* share directories in any case, and then the others
+    only where the page is too large; ``None`` where it is not distance that decides.
     """
     page = Shrinking(entries, limit, count, has_pages)
-    if directories and page.is_crowded(max(limit, room)):
+    if titled is not None:
+        page.close_topic(*titled)
+    if far is not None:
+        page.group(far)
+    if directories and page.is_crowded(max(limit, room), by_distance=far is not None):
         page.group()
         if page.total > limit:
             page.reprice(max(low_share * limit, 0 if evict else FEWEST_TOKENS * sum(entry.pages for entry in entries)))
@@ -103,25 +110,48 @@ class Shrinking:
         """Size of what it shows."""
         return sum(entry.contents_tokens for entry in self.entries)
 
-    def is_crowded(self, room: int) -> bool:
-        """Return whether pages are to share directories: they do, or need more than there is, or, short ones, than a share."""
+    def is_crowded(self, room: int, *, by_distance: bool) -> bool:
+        """Return whether pages are to share directories: they do, or need more than there is, or, short ones, than a share.
+
+        Where distance decides, only that they need more.
+        """
+        if by_distance:
+            return self.total > self._limit
         own = [entry for entry in self.entries if isinstance(entry, ContentsEntry)]
         short = sum(SHORT_PAGE * entry.contents_tokens > entry.tokens for entry in own)
         most = self._limit if 2 * short < len(own) else min(self._limit, ROOMY_SHARE * room)
-        return len(own) < len(self.entries) or self.total > most
+        grouped = any(isinstance(entry, Directory) and not entry.titles for entry in self.entries)
+        return grouped or self.total > most
 
-    def group(self) -> None:
-        """Give each page a row in the directory of its neighbours, at the price in force; entries that are kept stay."""
-        kept = self._kept()
-        price = next((entry.price for entry in reversed(self.entries) if isinstance(entry, Directory)), 0.0) or LOWEST_PRICE
+    def close_topic(self, title: str, indexes: Collection[str]) -> None:
+        """Put entries together in a directory of their own that has a title."""
+        items, price = [entry for entry in self.entries if entry.index in indexes], self._price()
+        spans = [span for item in items for span in self._weighed(item.spans).priced(price)]
+        self._put_together(items, spans, price, title)
+
+    def _price(self) -> float:
+        """Return the price of a token in the rows that there are."""
+        return next((entry.price for entry in reversed(self.entries) if isinstance(entry, Directory)), 0.0) or LOWEST_PRICE
+
+    def group(self, far: Collection[str] | None = None) -> None:
+        """Give each page a row in the directory of its neighbours, at the price in force; entries that are kept stay.
+
+        With *far*, all others are, and of these only the pinned ones.
+        """
+        own = (each for each in self.entries if isinstance(each, ContentsEntry))
+        kept = self._kept() if far is None else {each.index for each in own if each.pinned or each.index not in far}
+        price = self._price()
         loose = [entry for entry in self.entries if entry.index not in kept]
-        priced = {each.index: _priced(self._weighed(each.spans), price) for each in loose if isinstance(each, ContentsEntry)}
+        priced = {each.index: self._weighed(each.spans).priced(price) for each in loose if isinstance(each, ContentsEntry)}
         spans = {each.index: each.spans for each in loose if isinstance(each, Directory)} | priced
         packs: list[list[Item]] = []
         rows, end = 0, 0
         for item in loose:
-            new = len({span[0] for span in spans[item.index]})
-            goes_on = packs and not isinstance(item, Directory) and rows + new <= self._most_rows
+            new = len(item.listed) if isinstance(item, Directory) else bool(spans[item.index])
+            is_topic = packs and any(isinstance(each, Directory) and each.titles for each in packs[-1])  # which was closed
+            goes_on = packs and not is_topic and not isinstance(item, Directory) and rows + new <= self._most_rows
+            if packs and far is not None and isinstance(item, Directory):  # a single entry before it would stay alone
+                goes_on = len(packs[-1]) < _FEWEST_PAGES and not isinstance(packs[-1][0], Directory) and not item.titles
             if packs and (goes_on or item.covers[0][0] < end):
                 packs[-1].append(item)
                 rows += new
@@ -151,15 +181,16 @@ class Shrinking:
 
         The oldest directories have the new price first: where pages are alike, it is not all of their rows that go at once.
         """
-        price = min((entry.price for entry in self._directories()), default=0.0)
+        price = min((entry.price for entry in self._directories()), default=0.0) or LOWEST_PRICE  # 0 is no price to raise
         while self.total > goal:
-            weighed = {entry.index: list(self._weighed(entry.spans)) for entry in self._directories()}
-            pages = [page for each in weighed.values() for page in each]
-            if not pages:
+            weighed = {entry.index: self._weighed(entry.spans) for entry in self._directories()}
+            costs = [cost for rows in weighed.values() for cost in rows.costs]
+            if not costs:
+                self._merge_oldest(goal)
                 return
-            most = sum([cost for page in pages for _, _, cost in page]) * goal / self.total
+            ends = [end for rows in weighed.values() for end in rows.ends()]
             steps = [price * PRICE_STEP**step for step in range(1, _MOST_STEPS)]
-            price = steps[bisect_right(steps, _highest(pages, most), hi=_MOST_STEPS - 2)]
+            price = steps[bisect_right(steps, _highest(ends, costs, sum(costs) * goal / self.total), hi=_MOST_STEPS - 2)]
             total = self.total
             for place, entry in enumerate(self.entries):
                 if isinstance(entry, Directory) and entry.price < price and total > goal:
@@ -170,27 +201,38 @@ class Shrinking:
     def _directories(self) -> list[Directory]:
         return [entry for entry in self.entries if isinstance(entry, Directory)]
 
-    def _weighed(self, spans: Iterable[Span]) -> Iterator[_Weighed]:
-        """Yield the words of each page with what they are worth and their tokens, as estimated."""
-        known = self._weights
-        for _, said in groupby(spans, itemgetter(0)):
-            page = [(span, span[2] / rarity, cost) for span in said for rarity, cost in (known[span[1]],)]
-            yield _tersely(page, self._terse) if self._terse else page
+    def _weighed(self, spans: Sequence[Span]) -> "_Rows":
+        return _Rows(spans, self._weights, self._terse)
 
-    def _at(self, price: float, directory: Directory, pages: Iterable[_Weighed]) -> Directory:
-        spans = _priced(pages, price)
+    def _at(self, price: float, directory: Directory, rows: "_Rows") -> Directory:
+        spans = rows.priced(price)
         return attrs.evolve(directory, spans=spans, price=price, unlisted=not spans).counted(self._count)
 
     def _merge(self) -> None:
-        """Put neighbouring directories together that have few rows."""
+        """Put neighbouring directories together that have few rows, those of topics as long as no title is lost."""
         pack: list[Directory] = []
+        rows = 0
         for directory in [*self._directories(), None]:
-            if directory is not None and sum(len(each.listed) for each in (*pack, directory)) <= self._most_rows:
+            new = 0 if directory is None else len(directory.listed)
+            if directory is not None and rows + new <= self._most_rows and self._may_merge([*pack, directory]):
                 pack.append(directory)
+                rows += new
                 continue
             if len(pack) >= _FEWEST_PAGES:
                 self._put_together(pack, [span for directory in pack for span in directory.spans])
-            pack = [] if directory is None else [directory]
+            pack, rows = [] if directory is None else [directory], new
+
+    def _may_merge(self, pack: Sequence[Directory]) -> bool:
+        titles = dict.fromkeys(chain.from_iterable(directory.titles for directory in pack))
+        are_alike = len({bool(directory.titles) for directory in pack}) == 1
+        return are_alike and sum(map(len, titles)) <= TITLES_CHARACTERS
+
+    def _merge_oldest(self, goal: float) -> None:
+        """Put the oldest directories together, where titles alone are too much, until the page is short enough."""
+        directories = self._directories()
+        while self.total > goal and len(directories) > 1 and any(directory.titles for directory in directories):
+            self._put_together(directories[:2], [span for directory in directories[:2] for span in directory.spans])
+            directories = self._directories()
 
     def strip(self, limit: float, detail: Detail) -> None:
         """Leave entries less detail, the oldest first, until the page fits."""
@@ -202,15 +244,16 @@ class Shrinking:
                 self.entries[place] = attrs.evolve(entry, detail=detail)
                 total += self.entries[place].contents_tokens - entry.contents_tokens
 
-    def _put_together(self, items: Sequence[Item], spans: Iterable[Span], price: float = 0.0) -> None:
-        directory = self._directory(items, spans, price)
+    def _put_together(self, items: Sequence[Item], spans: Iterable[Span], price: float = 0.0, title: str = "") -> None:
+        directory = self._directory(items, spans, price, title)
         grouped = dict.fromkeys(item.index for item in items)
         self.members[directory.index] = [each for index in grouped for each in self.members.pop(index, [index])]
         rest = (entry for entry in self.entries if entry is items[0] or entry.index not in grouped)
         self.entries = [directory if entry is items[0] else entry for entry in rest]
 
-    def _directory(self, items: Sequence[Item], spans: Iterable[Span], price: float) -> Directory:
+    def _directory(self, items: Sequence[Item], spans: Iterable[Span], price: float, title: str) -> Directory:
         """Make one directory of items, oldest first, with these words, those of new pages at a price. O(the words)."""
+        titles = [each for item in items if isinstance(item, Directory) for each in item.titles]
         covers = self._joined(each for item in items for each in item.covers)
         recalls = [item.last_recall_turn for item in items if item.last_recall_turn is not None]
         said = tuple(sorted(spans, key=itemgetter(0)))
@@ -223,6 +266,7 @@ class Shrinking:
             last_recall_turn=max(recalls, default=None),
             price=max([price, *(item.price for item in items if isinstance(item, Directory))]),
             unlisted=not said,
+            titles=_newest_titles([*titles, title]),
             first_at=min(item.first_at for item in items),
             last_at=max(item.last_at for item in items),
         ).counted(self._count)
@@ -236,6 +280,13 @@ class Shrinking:
             else:
                 joined.append((first, last))
         return tuple(joined)
+
+
+def _newest_titles(titles: Iterable[str]) -> tuple[str, ...]:
+    """Return the newest titles that there is room for, each once, oldest first."""
+    newest = list(dict.fromkeys(filter(None, reversed(list(titles)))))
+    sizes = accumulate(map(len, newest))
+    return tuple(reversed([title for title, size in zip(newest, sizes, strict=True) if size <= TITLES_CHARACTERS]))
 
 
 class _Weights(dict[str, tuple[float, float]]):
@@ -253,61 +304,76 @@ class _Weights(dict[str, tuple[float, float]]):
         return weight
 
 
-def _tersely(page: _Weighed, factor: float) -> _Weighed:
-    """Return the words of a page, each worth less the more tokens those have that tell more for each of theirs."""
-    said = 0.0
-    left: dict[int, float] = {}
-    for place in sorted(range(len(page)), key=lambda place: -page[place][1] / page[place][2]):
-        _, worth, cost = page[place]
-        left[place] = worth / (1 + factor * said)
-        said += cost
-    return [(span, left[place], cost) for place, (span, _, cost) in enumerate(page)]
+class _Rows:
+    """The words of pages, page after page, as parallel lists: what each is worth among all, and its tokens, as estimated."""
+
+    def __init__(self, spans: Sequence[Span], weights: _Weights, terse: float) -> None:
+        self.spans = spans
+        weighed = [weights[text] for _, text, _, _ in spans]
+        self.costs = [cost for _, cost in weighed]
+        self._worths = [span[2] / rarity for span, (rarity, _) in zip(spans, weighed, strict=True)]
+        sizes = [len(list(page)) for _, page in groupby([span[0] for span in spans])]
+        self._pages = [range(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+        if terse:
+            self._shorten(terse)
+
+    def _shorten(self, terse: float) -> None:
+        """Make each word worth less the more tokens those of its page have that tell more for each of theirs."""
+        costs, worths = self.costs, self._worths
+        densities = list(map(truediv, worths, costs))
+        for page in self._pages:
+            said = 0.0
+            for place in sorted(page, key=densities.__getitem__, reverse=True):
+                worths[place] /= 1 + terse * said
+                said += costs[place]
+
+    def ends(self) -> list[float]:
+        """Return up to which price each word is shown."""
+        costs, ends = self.costs, list(map(truediv, self._worths, self.costs))
+        for page in self._pages:
+            told, tokens, end = 0.0, ROW_TOKENS, 0.0  # up to which price the row is: the more words, while each raises it
+            for place in sorted(page, key=ends.__getitem__, reverse=True):
+                if (ratio := ends[place]) <= end:
+                    break
+                told += ratio * costs[place]
+                tokens += costs[place]
+                end = told / tokens
+            ends[page.start : page.stop] = [min(ratio, end) for ratio in ends[page.start : page.stop]]
+        return ends
+
+    def priced(self, price: float) -> tuple[Span, ...]:
+        """Return the words that are worth a price for each of their tokens, of pages that repay those of their row with it."""
+        gains = [worth - price * cost for worth, cost in zip(self._worths, self.costs, strict=True)]
+        found: list[Span] = []
+        for page in self._pages:
+            some = slice(page.start, page.stop)
+            kept = [gain for gain in gains[some] if gain >= 0]
+            if sum(kept) >= price * ROW_TOKENS:
+                found += self.spans[some] if len(kept) == len(page) else _led(self.spans[some], gains[some])
+        return tuple(found)
 
 
-def _priced(pages: Iterable[_Weighed], price: float) -> tuple[Span, ...]:
-    """Return the words that are worth a price, of pages whose row is worth it."""
-    return tuple([span for page in pages if (kept := _worth_it(page, price)) for span in _led(page, kept)])
+def _highest(ends: Sequence[float], costs: Sequence[float], most: float) -> float:
+    """Return the highest price at which words have more than *most* tokens, by where each of them ends; 0 if they never have."""
+    order = sorted(range(len(ends)), key=ends.__getitem__, reverse=True)
+    sizes = accumulate(map(costs.__getitem__, order))
+    return next((ends[place] for place, size in zip(order, sizes, strict=True) if size > most), 0.0)
 
 
-def _worth_it(page: _Weighed, price: float) -> _Weighed:
-    """Return the words of a page that are worth a price for each of their tokens; none where they do not repay their row's."""
-    kept = [each for each in page if each[1] >= price * each[2]]
-    return kept if sum([worth - price * cost for _, worth, cost in kept]) >= price * ROW_TOKENS else []
-
-
-def _highest(pages: Iterable[_Weighed], most: float) -> float:
-    """Return the highest price at which rows have more than *most* tokens, as estimated; 0 where they never have."""
-    ends: list[tuple[float, float]] = []  # up to which price each word is shown, and its tokens
-    for page in pages:
-        ratios = [(worth / cost, cost) for _, worth, cost in page]
-        told, tokens, end = 0.0, ROW_TOKENS, 0.0  # up to which price the row is: the more words, while each raises it
-        for ratio, cost in sorted(ratios, reverse=True):
-            if ratio <= end:
-                break
-            told += ratio * cost
-            tokens += cost
-            end = told / tokens
-        ends += [(min(ratio, end), cost) for ratio, cost in ratios]
-    ends.sort(reverse=True)
-    sizes = accumulate(cost for _, cost in ends)
-    return next((end for (end, _), size in zip(ends, sizes, strict=True) if size > most), 0.0)
-
-
-def _led(page: _Weighed, kept: _Weighed) -> Iterator[Span]:
-    """Yield the words that are kept; where words before one are left out, the strongest of their leads stands there."""
-    left = iter(kept)
-    following = next(left, None)
+def _led(spans: Iterable[Span], gains: Iterable[float]) -> list[Span]:
+    """Return the words that gain; where words before one are left out, the strongest of their leads stands there."""
+    kept: list[Span] = []
     skipped: list[str] = []
-    for each in page:
-        number, text, worth, lead = each[0]
-        if each is not following:
-            skipped.append(lead)
-            continue
-        following = next(left, None)
-        if skipped:
-            lead = next((strong for strong in (OTHERS, PASSAGE) if strong in (lead, *skipped)), " ")
+    for span, gain in zip(spans, gains, strict=True):
+        if gain < 0:
+            skipped.append(span[3])
+        elif skipped:
+            skipped.append(span[3])
+            kept.append((*span[:3], OTHERS if OTHERS in skipped else PASSAGE if PASSAGE in skipped else " "))
             skipped = []
-        yield number, text, worth, lead
+        else:
+            kept.append(span)
+    return kept
 
 
 @attrs.frozen(kw_only=True)

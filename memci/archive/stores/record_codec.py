@@ -2,14 +2,17 @@
 
 A record::
 
-    {"v":1,"seq":17,"left":0,"of":1,"kind":"appended","kv":1,"sha":"…","sum":"…","body":{…}}
+    {"v":2,"seq":17,"left":0,"of":2,"kind":"appended","kv":1,"sha":"…","sum":"…","body":{…}}
 
 `left`  how many records of the same commit follow; a commit whose last record has ``left`` above 0 was torn.
-`of`    how many records the commit has, so that a hole in a torn commit is told from damage to an older one.
+`of`    how many records the commit has, so that a hole in a torn commit is told from damage to an older one. Of a commit of one
+        record neither is said.
 `kv`    version of the kind.
-`sha`   SHA-256 of the body's bytes, in hex.
-`sum`   the first 32 hex digits of the SHA-256 of the compact JSON array
-        ``[v,tenant,session,seq,left,of,kind,kv,sha]`` in UTF-8.
+`sha`   the first 16 bytes of the SHA-256 of the body's bytes, in base64 without padding.
+`sum`   the first 8 bytes of the SHA-256 of the compact JSON array ``[v,tenant,session,seq,left,of,kind,kv,sha]`` in UTF-8,
+        in base64 without padding.
+
+Records of version 1 are read as well: they always say `left` and `of`, `sha` is a whole hash in hex, and `sum` 32 hex digits.
 
 The checksum covers the hash of the body and not the body, so that a body can be replaced and the line still be checked;
 a body is compared with its own hash whenever it is read. What is put in the place of a body carries its own hash::
@@ -20,6 +23,7 @@ The line is put together from bytes and read by slices: the body is never encode
 """
 
 import re
+from binascii import b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -31,14 +35,18 @@ from memci.errors import ConflictError, StoreError
 
 _NUMBER = rb"(0|[1-9][0-9]{0,18})"
 _RECORD = re.compile(
-    rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb',"left":' + _NUMBER + rb',"of":' + _NUMBER
-    + rb',"kind":"([a-z][a-z0-9_]*)","kv":' + _NUMBER + rb',"sha":"([0-9a-f]{64})","sum":"([0-9a-f]{32})","body":'
+    rb'\{"v":' + _NUMBER + rb',"seq":' + _NUMBER + rb'(?:,"left":' + _NUMBER + rb',"of":' + _NUMBER
+    + rb')?,"kind":"([a-z][a-z0-9_]*)","kv":' + _NUMBER
+    + rb',"sha":"([A-Za-z0-9+/]{22}|[0-9a-f]{64})","sum":"([A-Za-z0-9+/]{11}|[0-9a-f]{32})","body":'
 )  # fmt: skip
 _REDACTED = re.compile(rb'\{"redacted":"([0-9a-f]{64})","event":')
-_VERSION = re.compile(rb'\{"v":' + _NUMBER + rb",")
+_ANY_VERSION = re.compile(rb'\{"v":' + _NUMBER + rb",")
 _KIND = re.compile(r"[a-z][a-z0-9_]*")
 _LINE_END = b"}\n"
 _NEWEST = 3
+_VERSION = 2
+_SHA_BYTES, _SUM_BYTES = 16, 8
+_HEX_DIGITS = 64  # of the hash of version 1
 
 
 class DamagedLineError(ValueError):
@@ -94,7 +102,7 @@ class LineCodec:
     """Writes and reads the lines of one session; a line of another session fails its checksum."""
 
     def __init__(self, tenant: str, session_id: str) -> None:
-        self._prefix = b"[1," + orjson.dumps([tenant, session_id])[1:-1]
+        self._owner = orjson.dumps([tenant, session_id])[1:-1]
 
     def encode_commit(self, expected: int, records: Sequence[NewRecord]) -> bytes:
         """Return the lines of one commit that follows the record *expected*; raise what ``check_commit`` raises."""
@@ -102,11 +110,12 @@ class LineCodec:
         of = len(records)
         lines = []
         for number, record in enumerate(records, start=1):
-            sha = sha256(record.body).hexdigest().encode()
-            values = (expected + number, of - number, of, record.kind.encode(), record.version, sha)
+            sha, left, kind = _short_hash(record.body, _SHA_BYTES), of - number, record.kind.encode()
+            place = b"" if of == 1 else b'"left":%d,"of":%d,' % (left, of)
+            checksum = self._sum(b"%d,%d,%d" % (expected + number, left, of), kind, b"%d" % record.version, sha)
             lines.append(
-                b'{"v":1,"seq":%d,"left":%d,"of":%d,"kind":"%b","kv":%d,"sha":"%b","sum":"%b","body":%b}\n'
-                % (*values, self._sum(b',%d,%d,%d,"%b",%d,"%b"]' % values), record.body)
+                b'{"v":2,"seq":%d,%b"kind":"%b","kv":%d,"sha":"%b","sum":"%b","body":%b}\n'
+                % (expected + number, place, kind, record.version, sha, checksum, record.body)
             )
         return b"".join(lines)
 
@@ -115,12 +124,13 @@ class LineCodec:
         match = _RECORD.match(line) if line.endswith(_LINE_END) else None
         holds = False
         if match is not None:
-            version, seq, left, of, kind, kind_version, sha, checksum = match.groups()
-            holds = self._sum(b',%b,%b,%b,"%b",%b,"%b"]' % (seq, left, of, kind, kind_version, sha)) == checksum
-            if holds and version == b"1":
+            version, seq, left, of, kind, kind_version, sha, checksum = match.groups(default=b"")
+            left, of = left or b"0", of or b"1"
+            holds = self._sum(b"%b,%b,%b" % (seq, left, of), kind, kind_version, sha) == checksum
+            if holds and version == (b"2" if len(sha) < _HEX_DIGITS else b"1"):
                 return Header(int(seq), int(left), int(of), kind.decode(), int(kind_version), sha, match.end())
-        newer = _VERSION.match(line)
-        if newer is not None and int(newer[1]) > 1 and not holds:  # where it holds, a flipped bit made another digit of the 1
+        newer = _ANY_VERSION.match(line)
+        if newer is not None and int(newer[1]) > _VERSION and not holds:  # where it holds, a flipped bit made another digit
             message = f"a record has format version {int(newer[1])}, written by a newer memci: upgrade memci to read it"
             raise StoreError(message)
         message = "the line is not a journal record" if match is None else "the checksum of the record does not match"
@@ -129,7 +139,8 @@ class LineCodec:
     def decode_body(self, line: bytes, header: Header) -> tuple[bytes, bool]:
         """Return the body of a record, and whether it was redacted; raise ``DamagedLineError``."""
         body = line[header.body_start : -len(_LINE_END)]
-        if sha256(body).hexdigest().encode() == header.sha:
+        sha = _short_hash(body, _SHA_BYTES) if len(header.sha) < _HEX_DIGITS else sha256(body).hexdigest().encode()
+        if sha == header.sha:
             return body, False
         match = _REDACTED.match(body)
         if match is not None and sha256(body[match.end() : -1]).hexdigest().encode() == match[1]:
@@ -157,7 +168,7 @@ class LineCodec:
     def encode_snapshot(self, seq: int, body: bytes) -> bytes:
         """Return a snapshot file; the body is compact JSON."""
         sha = sha256(body).hexdigest().encode()
-        checksum = self._sum(b',%d,"snapshot","%b"]' % (seq, sha))
+        checksum = sha256(b'[1,%b,%d,"snapshot","%b"]' % (self._owner, seq, sha)).hexdigest()[:32].encode()
         return b'{"v":1,"seq":%d,"sha":"%b","sum":"%b","body":%b}\n' % (seq, sha, checksum, body)
 
     def decode_snapshot(self, line: bytes, seq: int) -> bytes:
@@ -168,8 +179,16 @@ class LineCodec:
             raise DamagedLineError(message)
         return body
 
-    def _sum(self, rest: bytes) -> bytes:
-        return sha256(self._prefix + rest).hexdigest()[:32].encode()
+    def _sum(self, place: bytes, kind: bytes, version: bytes, sha: bytes) -> bytes:
+        """Return the checksum of a record at a place (seq, left and of); its hash tells the version of the line."""
+        text = b'%b,%b,"%b",%b,"%b"]' % (self._owner, place, kind, version, sha)
+        if len(sha) < _HEX_DIGITS:
+            return _short_hash(b"[2," + text, _SUM_BYTES)
+        return sha256(b"[1," + text).hexdigest()[:32].encode()
+
+
+def _short_hash(text: bytes, size_bytes: int) -> bytes:
+    return b2a_base64(sha256(text).digest()[:size_bytes], newline=False).rstrip(b"=")
 
 
 def superfluous(seqs: Iterable[int]) -> list[int]:

@@ -12,6 +12,7 @@ from memci.archive.summarizers.passage import SCANNED_CHARACTERS, Atoms
 from memci.archive.summarizers.selection import Passage
 from memci.archive.summarizers.words import estimate
 from memci.messages.base64_runs import described
+from memci.messages.headline import unheaded
 from memci.messages.message import Call, Message
 from memci.messages.parts import PartKind, parts
 
@@ -69,8 +70,10 @@ def read_source(messages: Sequence[Message]) -> Source:
                 name = call.name if call else str(value.get("name") or "")
                 lead = f"tool {clean_name(name)}: " if name else "tool: "
                 _add(source, number, "tool", (lead, f" | {lead}", ""), flat(text))
-            elif part.kind is PartKind.TEXT and part.text.strip():
-                _add(source, number, role, (f"{role}: ", " ", ""), flat(described(part.text)))
+            elif part.kind is PartKind.TEXT:
+                text = unheaded(message, part.text)
+                if text.strip():
+                    _add(source, number, role, (f"{role}: ", " ", ""), flat(described(text)))
             elif part.kind is PartKind.IMAGE:
                 _add(source, number, role, (f"{role}: [image", " [image", "]"), FlatText(""), _IMAGE_WORTH)
     return source

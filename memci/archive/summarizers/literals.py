@@ -59,11 +59,13 @@ _CLOCK = "[0-9]{1,2}[:：][0-9]{2}(?:[:：][0-9]{2}(?:\\.[0-9]{1,6})?)?(?:\\s?[A
 _AMOUNT = "[0-9]{1,15}(?:[,.'][0-9]{1,15}){0,6}"
 _TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
 
-# Where a match can begin: most places of a text are passed over at once. Each pattern below
-# either starts where a run of its own characters starts or is bounded in length, so that the cost is linear.
+# Where a match can begin, by what it needs before and after its first character: most places of a text are passed over at once.
+# Each pattern below either starts where a run of its own characters starts or is bounded in length, so that the cost is linear.
 _BEGINNING = re.compile(
-    "[0-9+(JFMASONDUEGCRHI$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-](?:(?<![A-Z])(?<![A-Za-z0-9_][0-9])"
-    "|(?<=[A-Z])(?=[A-Z$€£¥₹₩₽฿￥]|an|eb|a[ry]|pr|u[nlg]|ep|ct|ov|ec))"
+    "[0-9+(JFMASONDUEGCRHI$€£¥₹₩₽฿￥一二三四五六七八九十百千万两零〇半周星礼-]"
+    '(?:(?<=[0-9])(?<![A-Za-z0-9_][0-9])(?![0-9]*(?:[\\])}";=|<>_*&→]|\\Z))|(?<=[+(-])(?<![A-Za-z0-9_.][+(-])(?=[0-9])'
+    "|(?<=[A-Z])(?<![A-Za-z0-9_][A-Z])(?=(?:an|eb|a[ry]|pr|u[nlg]|ep|ct|ov|ec)[a-z]{0,7}\\.?\\s[0-9]"
+    "|[KST]?[$€£¥₹₩₽฿￥]|SD|UR|BP|NY|MB|PY|NR|HF)|(?<![A-Z0-9+(-]))"
 )
 _NUMERIC = re.compile(
     f"(?P<DATE>{_BEFORE}(?:(?:19|20)[0-9]{{2}}([-/.])[0-9]{{1,2}}\\2[0-9]{{1,2}}(?![0-9])"
@@ -134,8 +136,8 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> Iterator[Litera
         if token is None:
             continue
         first, last, kind, is_tag = (_within if len(token) > _LONGEST_TOKEN else _known_within)(token)
-        begin = match.start(1)
-        if kind is not None and not (is_tag and text[begin - 1 : begin] == "<"):
+        if kind is not None and not (is_tag and text[match.start(1) - 1 : match.start(1)] == "<"):
+            begin = match.start(1)
             yield Literal(begin + first, begin + last, kind)
 
 

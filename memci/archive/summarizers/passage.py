@@ -12,7 +12,7 @@ import attrs
 
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
 from memci.archive.summarizers.rarity import CHUNK, FUNCTION_CHARACTERS, KNOWN, Told, pair_worth, word_worth
-from memci.archive.summarizers.words import CJK, UNSPACED, compiled, estimate, pairs
+from memci.archive.summarizers.words import CJK, UNSPACED, Known, compiled, estimate, pairs
 
 READ_CHARACTERS = 20_000  # of the beginning, and of the end, of a long text that are read for rare words
 SCANNED_CHARACTERS = 250_000  # of a long text that are looked through for literal values
@@ -132,12 +132,15 @@ class Atoms:
         for first, last, kind in (*values, (len(region), 0, None)):
             _split(region[place:first], pieces, others)
             if kind is not None:
-                opens = _gap(pieces[-1][:_MOST_OF_GAP])[2]
+                opens = _gaps[pieces[-1][:_MOST_OF_GAP]][2]
                 others[len(pieces) // 2] = region[first:last], _whole(text, start + first, start + last, kind, opens=opens)
                 pieces += ("", "")
                 place = last
-        texts, gaps = pieces[1::2], [_gap(before[:_MOST_OF_GAP]) for before in pieces[:-1:2]]
-        said = [_said(word)[opens] for word, (_, _, opens) in zip(texts, gaps, strict=True)]
+        texts, before = pieces[1::2], pieces[:-1:2]
+        if max(map(len, before), default=0) > _MOST_OF_GAP:
+            before = [each[:_MOST_OF_GAP] for each in before]
+        gaps = list(map(_gaps.__getitem__, before))
+        said = [both[opens] for both, (_, _, opens) in zip(map(_words.__getitem__, texts), gaps, strict=True)]
         for number, (shown, tells) in others.items():
             texts[number] = pieces[2 * number + 1] = shown
             said[number] = tells
@@ -207,7 +210,6 @@ def _edge(text: str, position: int) -> int:
     return position
 
 
-@lru_cache(maxsize=1_000)
 def _gap(raw: str) -> _Gap:
     """Return what to show between two words (``None``: too much), its tokens, and whether a sentence or line begins after it."""
     opens = _SENTENCE_GAP.search(raw, 0, _LONGEST_RAW_GAP) is not None
@@ -221,7 +223,9 @@ def _gap(raw: str) -> _Gap:
     return gap, estimate(gap), opens
 
 
-@lru_cache(maxsize=4_000)
+_gaps = Known(_gap, 2_000)
+
+
 def _said(word: str) -> tuple[Said, Said]:
     """Return what a word says within a sentence, and at its beginning."""
     if known := KNOWN.get(word) or KNOWN.get(word.lower()):
@@ -230,6 +234,9 @@ def _said(word: str) -> tuple[Said, Said]:
     both = [((word.lower(), word_worth(word, starts_sentence=starts)),) for starts in (False, True)]
     inner, first = [Said(forms, cost, 1, 1, None, _is_rare(word, forms)) for forms in both]
     return inner, first
+
+
+_words = Known(_said, 8_000)
 
 
 @lru_cache(maxsize=4_000)

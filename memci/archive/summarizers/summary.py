@@ -1,10 +1,12 @@
 """What a summariser makes of a page."""
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from datetime import datetime
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from memci.errors import MOST_NAMED, shortened
 from memci.messages.message import Message
 
 Word: TypeAlias = tuple[str, float, str]
@@ -32,15 +34,41 @@ class Summary:
     entities: tuple[str, ...] = ()  # literal values (paths, URLs, numbers with units, names in quotes), whole
     state_changes: tuple[str, ...] = ()  # what it changed outside the conversation, as the tool calls tell it
     importance: float = 0.0  # 0 to 1: how much it holds that cannot be said again
-    # Of the requests for it, as far as it is known: ``prompt_tokens``, ``completion_tokens``, ``price``.
+    # Of the requests for it, where known: ``prompt_tokens`` (and of these ``cached_tokens``), ``completion_tokens``, ``price``.
     usage: Mapping[str, float] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SentWindow:
+    """A window as a call sent it, which the provider's cache holds from then on."""
+
+    seq: int  # of the last event in it
+    at: datetime  # when it was made
+    format: str  # its wire format
+    tokens: int
+    raws: tuple[bytes, ...]  # its messages, each as JSON
+    system: bytes  # the system prompt as JSON; null where it stands among the messages
+    tools: bytes  # the schemas of the tools as a JSON list
+    pages: Mapping[str, tuple[int, int]]  # that it shows whole, by index: how many entries, and the seq of the last
+
+
+@attrs.frozen(kw_only=True)
+class GivenPage:
+    """A page that a continuation is made of: its messages, or what the contents page says of it where they are too many."""
+
+    index: str  # such as usr-12; of several, which the contents page lists together, a range
+    messages: tuple[Message, ...] = ()
+    entry: str = ""
 
 
 class Summarizer(Protocol):
     """Writes the short form of pages, ahead of the folds that publish it: no call of a session waits for it.
 
+    It may have a method ``continuation`` too, see ``Continuer``.
+
     It may have a ``name``, by which the journal knows it, such as that of a model with the version of its prompt; else it is that
-    of its class. It is called in threads, by several at once.
+    of its class. It is called in threads, by several at once. One whose ``extends`` is true is asked of several pages after a
+    window that shows them, where that costs less: by ``summarize_parts``, as of ``ModelSummarizer``.
     """
 
     def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary | str | Awaitable[Summary | str]:
@@ -53,6 +81,25 @@ class Summarizer(Protocol):
         ...
 
 
+@runtime_checkable
+class Continuer(Protocol):
+    """Writes what a session is at: one text for all pages that left the window, in the place of the one before.
+
+    It is asked where ``summary.continuation`` is set, as ``summarize`` is.
+    """
+
+    def continuation(
+        self, previous: str, pages: Sequence[GivenPage], *, max_tokens: int
+    ) -> Summary | str | Awaitable[Summary | str]:
+        """Return goal, decisions, state and what is open, in lines, from the text before and the pages since, oldest first.
+
+        *previous* is empty for the first, and where it is made from the pages alone. Lines with a value, a name or a quotation
+        that neither the pages nor *previous* say are left out; without any, or above *max_tokens* by a quarter, all of it is.
+        """
+        ...
+
+
 def name_of(summarizer: Summarizer) -> str:
     """Return by what the journal knows a summariser."""
-    return str(getattr(summarizer, "name", "") or type(summarizer).__name__)
+    name = shortened(str(getattr(summarizer, "name", "") or type(summarizer).__name__))
+    return " ".join(name.split())[:MOST_NAMED]

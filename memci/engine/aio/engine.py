@@ -175,18 +175,22 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     properties that read the state (``await session.seq``). Not awaited is what cannot block: ``id``, ``durability``, ``toolbox``.
     ``messages`` is iterated with ``async for``. Tasks may share a session: its calls run one after the other, in the order in
     which they were started, and no other session waits for them. ``attp``, ``attp_prompt`` and ``handle_tool_call`` have an order
-    of their own, for a tool may take long and may call the session itself. Observers are called, and tools run, in threads.
+    of their own, for a tool may take long and may call the session itself; nothing waits for ``summarize``, not even closing.
+    Observers are called, and tools run, in threads.
 
     A task may be cancelled at any time. A call that waits for its turn then never begins; one that runs completes, and its result
     is discarded. So an append that was cancelled is in the journal or it is not; repeating it with its ``key`` makes sure.
     """
 
-    def __init__(self, session: Session, calls: CallQueue, tool_calls: CallQueue) -> None:
+    def __init__(self, session: Session, calls: CallQueue, tool_calls: CallQueue, waits: Threads) -> None:
         self._twin = session
         self._calls = calls
         self._tool_calls = tool_calls
+        self._waits = waits
 
     def _queue(self, method: object) -> CallQueue:
+        if method is Session.summarize:
+            return CallQueue(self._waits)
         if method not in _TOOLS:
             return self._calls
         _ = self.toolbox  # made here, and so by one thread only
@@ -229,7 +233,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
 
     @property
     def config(self) -> Coroutine[Any, Any, Config]:
-        """The settings in force: those of the process that wrote last, without store and durability; at first this one's."""
+        """The settings in force, those of the last event, without store and durability; at first this engine's."""
         return self._calls.run(lambda: self._twin.config)
 
     @property
@@ -271,9 +275,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     pin = _awaited(Session.pin)
     unpin = _awaited(Session.unpin)
     fold = _awaited(Session.fold)
+    close_topic = _awaited(Session.close_topic)
     summarize = _awaited(Session.summarize)
     undo_fold = _awaited(Session.undo_fold)
     rewind = _awaited(Session.rewind)
+    configure = _awaited(Session.configure)
     set_system = _awaited(Session.set_system)
     begin_page = _awaited(Session.begin_page)
     search = _awaited(Session.search)
@@ -365,6 +371,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         )
         self._threads = Threads(threads)
         self._tool_threads = Threads(threads)  # apart, for a tool may wait for calls
+        self._waits = Threads(threads)  # of those that wait for summaries, until the engine is closed
         self._queues: WeakValueDictionary[str, CallQueue] = WeakValueDictionary()
         self._lock = threading.Lock()  # protects the queues, and that closing begins once
         self._closing: Future[None] | None = None
@@ -404,8 +411,12 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""
         with self._lock:
             if self._closing is None:
-                self._closing = self._tool_threads.close(lambda: self._threads.close(self._twin.close).result())
+                self._closing = self._tool_threads.close(lambda: self._threads.close(self._close).result())
         await asyncio.shield(asyncio.wrap_future(self._closing))
+
+    def _close(self) -> None:
+        self._twin.close()
+        self._waits.close(lambda: None)
 
     def _queue(self, _method: object) -> CallQueue:
         return CallQueue(self._threads)
@@ -419,7 +430,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
             raise
         with self._lock:
             calls = self._queues.setdefault(session.id, CallQueue(self._threads))
-        return AsyncSession(session, calls, CallQueue(self._tool_threads))
+        return AsyncSession(session, calls, CallQueue(self._tool_threads), self._waits)
 
     def _close_unclaimed(self, opened: Future[Session]) -> None:
         """Close the session that nobody waits for any more."""

@@ -4,12 +4,11 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memci.archive.contents.shrink import Stale, ZeroRecall, evictions
 from memci.archive.stores.names import check_identifier
 from memci.chapters.address import segment_of
 from memci.chapters.dates import utc_text
 from memci.chapters.page import Entry, MessageNode, Opening, Page
-from memci.engine.commands import checkpointing, folding, preparing
+from memci.engine.commands import checkpointing, folding, preparing, recalling
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction
 from memci.engine.history.events import (
@@ -18,14 +17,14 @@ from memci.engine.history.events import (
     MessageAppended,
     PageBegan,
     PagesEvicted,
-    PagesFaded,
     PagesMentioned,
+    PagesTouched,
     SystemSet,
     from_record,
 )
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
 from memci.engine.reading import mentions, pages
-from memci.engine.settings.config import Config
+from memci.engine.settings.config import Levels
 from memci.engine.view import planner
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, shown
 from memci.messages.formats.reading import begins_as_answer
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _OPENINGS = tuple(Opening)
+_NO_LEVELS = Levels()
 
 
 class _Taken(NamedTuple):
@@ -155,7 +155,7 @@ def begin_page(core: Core, name: object) -> str:
     events: list[Event] = [
         *checkpointing.between_turns(core.config, state.turn, state.next_checkpoint, core.now()),
         PageBegan(page=index, turn=turn, name=name),
-        *_turn_events(state, core.config, turn),
+        *recalling.turn_events(core, turn),
     ]
     core.commit(events)
     _after_turn(core, events)
@@ -173,24 +173,14 @@ def note_answer(core: Core, value: object) -> None:
     core.run(note, "retry")
 
 
-def _turn_events(state: State, config: Config, turn: int, mentioned: Collection[str] = ()) -> list[Event]:
-    """Return what happens because a turn begins: recalled pages fade, entries leave by their age. O(entries)."""
-    attached, most = state.recalled.attachments.items(), config.recall.turns
-    faded = [index for index, each in attached if index not in mentioned and turn - each.turn >= most]
-    events: list[Event] = [PagesFaded(pages=faded, reason="turns")] if faded else []
-    ages = ((ZeroRecall, config.eviction.zero_recall_turns), (Stale, config.eviction.stale_turns))
-    policies = [policy(turns=turns) for policy, turns in ages if turns is not None]
-    if policies and (evicted := evictions(policies, state.archive.entries, turn)):
-        events.append(PagesEvicted(pages=[list(pair) for pair in evicted]))
-    return events
-
-
 def _after_turn(core: Core, events: Sequence[Event]) -> None:
     """Tell of evictions, and fold at the marks where a page was opened, once the events are committed."""
+    is_opened = False
     for event in events:
         if isinstance(event, PagesEvicted):
             core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
-    if any(isinstance(event, PageBegan) or getattr(event, "opens", None) in _OPENINGS for event in events):
+        is_opened = is_opened or isinstance(event, PageBegan) or getattr(event, "opens", None) in _OPENINGS
+    if is_opened:
         folding.fold_at_marks(core)
         preparing.offer(core)
 
@@ -220,7 +210,11 @@ def _events(core: Core, state: State, taken: Sequence[_Taken], at: str, key: str
     mentioned = mentions.mentioned(core, [each.message for each in taken], event.turn) if state.recalled.attachments else []
     if mentioned:
         events.append(PagesMentioned(pages=mentioned, turn=event.turn))
-    return events + _turn_events(state, core.config, event.turn, mentioned) if event.turn != state.turn else events
+    is_levelled = core.config.levels != _NO_LEVELS
+    touched = mentions.touched(core, [each.message for each in taken], event.turn) if is_levelled else []
+    if touched:
+        events.append(PagesTouched(pages=touched, turn=event.turn))
+    return events + recalling.turn_events(core, event.turn, mentioned, touched) if event.turn != state.turn else events
 
 
 def _appended(core: Core, cursor: _Cursor, taken: _Taken, at: str, key: str | None) -> MessageAppended:

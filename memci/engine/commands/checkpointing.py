@@ -11,6 +11,7 @@ from memci.engine.history.events import CheckpointMade, CheckpointRestored, Even
 from memci.engine.history.state import State
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
+from memci.engine.summaries import summarizing
 from memci.errors import ConfigError, CorruptError, InvalidIdError, shown
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
         raise InvalidIdError(message, value=checkpoint_id)
     before, at = core.state.seq, core.now()
     recovery = _made(core.state, f"before going back to {found.id}", CheckpointKind.RECOVERY, at)
-    then = state_codec.to_mapping(core.state_at(found.seq))
+    state = core.state_at(found.seq)
+    summarizing.keep(core, state, found.seq)
+    then = state_codec.to_mapping(state)
     core.commit([recovery, CheckpointRestored(checkpoint=found.id, target=found.seq, state=then, at=at)])
     made = checkpoint_of(recovery, core.state.seq - 1)
     core.catch_up()

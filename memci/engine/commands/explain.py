@@ -1,5 +1,6 @@
 """Why a page is where it is."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
@@ -7,13 +8,16 @@ from typing import TypeAlias
 import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.chapters.address import is_root, segment_of
+from memci.chapters.address import among, is_root, segment_of
 from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM, State
 from memci.engine.reading import pages
+from memci.engine.summaries.summarizing import has_given_title
 from memci.engine.view import planner
+from memci.messages.formats.reading import ERASED
 
 _OF_FACTS = ("turn", "tokens", "archived_turn", "recall_count", "last_recall_turn", "pinned")
+_SHOWN = (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED)
 _Numbers: TypeAlias = dict[str, float | int | str | bool | None]
 
 
@@ -40,18 +44,26 @@ class Explanation:
 def explain(core: Core, index: str) -> Explanation:
     """Say why a page, a root or a range of pages is where it is."""
     facts, archive = pages.read_facts(core, index), core.state.archive
+    is_shown = core.state.config.contents.listed
     if pages.is_list(index):
         listed, shown = pages.read(core, index).pages, facts.state is not PageState.ARCHIVED
         if is_root(index):
-            shown = bool(listed) if segment_of(index) == SYSTEM else bool(archive.message_list)
+            shown = bool(listed) if segment_of(index) == SYSTEM else is_shown and bool(archive.message_list)
         numbers: _Numbers = {"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": len(listed)}
         reasons, in_contents = _of_list(core, facts, listed, shown=shown), index in archive.published
     else:
-        shown, in_contents = facts.state in (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED), archive.shows(index)
+        shown, in_contents = facts.state in _SHOWN, archive.shows(index)
         numbers = _numbers(core, facts)
         reasons = _reasons(core, index, facts.state, numbers)
+    if not is_shown and (facts.state not in _SHOWN or index == archive.root):
+        reasons = itertools.chain(reasons, ["No window shows the contents page, as contents.listed is false."])
     return Explanation(
-        index=index, state=facts.state, in_window=shown, in_contents=in_contents, reasons=tuple(reasons), facts=numbers
+        index=index,
+        state=facts.state,
+        in_window=shown,
+        in_contents=is_shown and in_contents,
+        reasons=tuple(reasons),
+        facts=numbers,
     )
 
 
@@ -61,6 +73,7 @@ def _numbers(core: Core, facts: PageFacts) -> _Numbers:
     return {
         **{name: getattr(facts, name) for name in _OF_FACTS},
         "now_turn": state.turn,
+        "distance": state.turn - max(facts.turn, state.touched.get(facts.index, 0)),
         "window_tokens": now.tokens,
         "budget_tokens": config.budget.tokens,
         "high_tokens": round(config.active.high_water * config.budget.tokens),
@@ -79,18 +92,24 @@ def _of_list(core: Core, facts: PageFacts, listed: Sequence[PageFacts], *, shown
     if not is_root(facts.index):
         if facts.index in core.state.archive.published:
             yield "The contents page that the window shows lists it as a directory."
+        directory = core.state.archive.find_directory(facts.index)
+        if directory is not None and directory.index == facts.index and directory.titles:
+            yield f"It was closed as a topic: {'; '.join(directory.titles)}."
         if facts.state is PageState.ATTACHED:
             yield _attached(core, facts.index)
-    elif not shown:
+        return
+    if segment_of(facts.index) != SYSTEM:
+        yield from _continued(core.state)
+    if not shown and core.state.config.contents.listed:
         yield "The window does not show it: nothing is there to be shown yet."
-    elif segment_of(facts.index) == SYSTEM:
+    elif shown and segment_of(facts.index) == SYSTEM:
         yield "It is the system part, which never folds."
-    else:
+    elif shown:
         yield "It is the contents page, and always stands open."
 
 
 def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:
-    state, archive = core.state, core.state.archive
+    state = core.state
     if where is PageState.OPEN:
         yield "It is the page that the next message joins; the open page never folds."
     elif index in state.system:
@@ -98,36 +117,68 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
     elif where is PageState.ACTIVE:
         yield from _of_active(core, index, numbers)
     else:
-        yield f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
-        if where is PageState.ATTACHED:
-            yield _attached(core, index)
-        elif where is PageState.ARCHIVED:
-            yield f"The contents page lists it ({numbers['listed_as']})."
-        elif (directory := archive.find_directory(index)) is not None:
-            yield f"The contents page groups it with its neighbours in {directory.index}."
-        else:
-            yield "Its entry left the contents page; search finds it, restore puts it back."
-            if archive.shows(index):
-                entry = "its entry" if index in archive.published else "its entry in a directory"
-                yield f"The window still shows {entry}, until the next fold."
-        count, last = numbers["recall_count"], numbers["last_recall_turn"]
-        yield f"It was recalled {count}×, last in turn {last}." if count else "It was never recalled."
+        yield from _of_archived(core, index, where, numbers)
     yield from _quoted(state, index)
     yield from _summarized(state, index)
+    levels = [f"{name} above {turns}" for name, turns in attrs.asdict(core.config.levels).items() if turns is not None]
+    if levels and index not in state.system:
+        yield f"It is {numbers['distance']} turns away, counted from its last touch; levels of detail: {', '.join(levels)}."
     if numbers["pinned"]:
         yield "It is pinned: its entry is never evicted."
 
 
+def _of_archived(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:
+    archive = core.state.archive
+    yield f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
+    if where is PageState.ATTACHED:
+        yield _attached(core, index)
+    elif where is PageState.ARCHIVED:
+        yield f"The contents page lists it ({numbers['listed_as']})."
+        if (listed := archive.find_entry(index)) is not None and has_given_title(listed):
+            yield f"It is listed under a title that it was given: {listed.title}."
+    elif (directory := archive.find_directory(index)) is not None:
+        topic = f", the topic {'; '.join(directory.titles)}" if directory.titles else ""
+        yield f"The contents page groups it with its neighbours in {directory.index}{topic}."
+    else:
+        yield "Its entry left the contents page; search finds it, restore puts it back."
+        if archive.shows(index):
+            entry = "its entry" if index in archive.published else "its entry in a directory"
+            yield f"The window still shows {entry}, until the next fold."
+    count, last = numbers["recall_count"], numbers["last_recall_turn"]
+    yield f"It was recalled {count}×, last in turn {last}." if count else "It was never recalled."
+
+
 def _summarized(state: State, index: str) -> Iterator[str]:
-    entry, event = state.archive.find_entry(index), state.find_summary(index)
+    entry, event, made = state.archive.find_entry(index), state.find_summary(index), state.working.continuation
+    if made is not None and among(index, made.pages):
+        yield f"The continuation in the window, which {made.by} wrote, stands on it."
     if entry is not None and entry.by:
         yield f"Its line was written by {entry.by}."
-    elif event is not None and event.reason:
+    elif event is not None and not event.reason and (directory := state.archive.find_directory(index)) is not None:
+        when = ", from the next fold on" if index in state.summaries else ""
+        yield f"What the row of {directory.index} says of it was written by {event.by}{when}."
+    elif event is not None and event.reason and event.reason != ERASED:
         yield f"{event.by} gave no summary of it that holds: {event.reason}. Its line is made of extracts."
+        if event.again:
+            yield f"It is asked for again from {event.again} on."
     elif event is not None and index in state.summaries:
         yield f"{event.by} wrote its line, which the next fold shows."
     if event is not None and event.lacks:
         yield f"That does not tell of {', '.join(event.lacks)}."
+
+
+def _continued(state: State) -> Iterator[str]:
+    made, event = state.working.continuation, state.summaries.get(state.archive.root)
+    if made is not None:
+        yield f"The continuation in the window was written by {made.by}, of {', '.join(made.pages)}."
+    elif state.working.continues and state.working.shown:
+        yield "The continuation in the window is made of extracts."
+    if event is not None and event.reason:
+        yield f"{event.by} gave no continuation that holds: {event.reason}."
+    elif event is not None:
+        yield f"{event.by} wrote one of {', '.join(event.pages)}, which the next fold shows."
+    if event is not None and event.dropped:
+        yield f"Lines of it are left out, as they say what those pages do not: {', '.join(event.dropped)}."
 
 
 def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:
@@ -135,6 +186,14 @@ def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:
         f"The window holds {numbers['window_tokens']} tokens; pages fold above {numbers['high_tokens']}, oldest first, "
         f"down to {numbers['low_tokens']}, and the last {numbers['min_pages']} pages only when a window has no room."
     )
+    active = core.config.active
+    marks = {"pages": active.max_pages, "messages": active.max_messages, "calls of tools": active.max_calls}
+    also = [f"above {most} {name} in view" for name, most in marks.items() if most is not None]
+    if active.every_turns is not None:
+        also.append(f"{active.every_turns} turns after turn {core.state.folded_turn}")
+    if also:
+        least = "" if active.least_tokens is None else f", in a window of {active.least_tokens} tokens or more"
+        yield f"They also fold {', or '.join(also)}{least}."
     page = core.state.active.find_page(index)
     if page is not None and page.open_calls:
         yield "A call in it waits for its result: it folds only when a window has no room."

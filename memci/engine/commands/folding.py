@@ -1,29 +1,34 @@
 """Folding: summarise each page, write its file durably, commit one event; only then do the pages leave the window."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import Any
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item, within
-from memci.archive.contents.shrink import shrink
-from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, render
+from memci.archive.contents.shrink import Shrinkage, shrink
+from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, continuation_value, render
 from memci.chapters.address import page_number
-from memci.engine.commands import preparing, summarizing, trimming
+from memci.chapters.page import Page
+from memci.engine.commands import preparing, trimming
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.history import blocks
-from memci.engine.history.apply import entries_before_fold
 from memci.engine.history.events import FoldUndone, PagesFolded
+from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
-from memci.engine.history.state import LastFold
+from memci.engine.history.state import USER, LastFold, State
 from memci.engine.reading import pages
+from memci.engine.settings.config import refusal
+from memci.engine.summaries import continuing, summarizing
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
-from memci.errors import ConflictError, MemciError
+from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
+LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
 WORKING_SHARE, MOST_WORKING_TOKENS = 0.3, 300  # what the working set may take of the contents page's room, and at most
 
 
@@ -42,12 +47,18 @@ def fold_at_marks(core: Core) -> None:
         core.run(fold_planned, core.config.on_conflict)
     except Exception as error:  # noqa: BLE001 (the append is committed: nothing that a fold meets may hide it)
         tell = logger().info if isinstance(error, ConflictError) else logger().warning
-        tell("session %r: a fold failed and is tried again: %s", core.session_id, error)
+        said = str(error) if isinstance(error, MemciError) else repr(error)
+        tell("session %r: a fold failed and is tried again: %s", core.session_id, said)
         core.monitor.tell(FoldFailed(error=error))
 
 
-def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -> Fold:
-    """Fold down to the low marks for ``None``, everything that is complete for ``"all"``, else these pages."""
+def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, to: object = None) -> Fold:
+    """Fold down to the low marks for ``None``, all that is complete for ``"all"``, else these pages; or fold down *to* a size."""
+    if to is not None and wanted is not None:
+        message = "give pages to fold, or a size to fold down to, and not both"
+        raise ConfigError(message, path="to")
+    if to is not None:
+        return _fold_to(core, to)
     if wanted == "all":
         named: Collection[str] | None = {page.index for page in core.state.active.pages()}
     elif wanted is None:
@@ -61,10 +72,55 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None) -
     return fold(core, planner.plan_command(core.state, core.config, named, core.lay_out))
 
 
-def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = True) -> Fold:
-    """Carry a plan out, or do nothing, where nothing is to be done.
+def _fold_to(core: Core, to: object) -> Fold:
+    """Make the window smaller by the share of a word, or bring it down to a number of tokens.
 
-    A tighter *limit* brings the contents page down to that and no further; without *evict* entries keep some lines, or it stays.
+    The contents page takes what it would of such a budget, unless that evicted entries.
+    """
+    tokens, most = core.lay_out(core.state, core.state.settled).tokens, core.config.budget.tokens
+    if isinstance(to, str) and to in LIGHTER:
+        goal = int((1 - LIGHTER[to]) * tokens)
+    elif type(to) is int and to > 0:
+        goal = to
+    else:
+        raise refusal(path="to", value=to, allowed=f"{', '.join(LIGHTER)}, or a number of tokens above 0")
+    done = Fold(pages=(), tokens_before=tokens, tokens_after=tokens, reason="command", seq=0)
+    for budget in (min(goal, most), most) if tokens > goal else ():
+        done = fold(core, _plan_to(core, goal, budget), budget=budget, evict=budget == most)
+        if done.seq:
+            break
+    return done
+
+
+def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
+    state, config = core.state, core.config
+    usual, listed = planner.contents_limit(state, config, budget), config.contents.listed
+
+    def added(folded: Sequence[Page]) -> float:
+        if not folded:
+            return 0
+        taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
+        more = state.instruction_tokens if state.archive.message_list.head is None else 0
+        working = _shown_tokens(_working(core, taken, usual))
+        if listed or config.summary.continuation:
+            more += working - (state.working.message_tokens if listed or state.working.continues else 0)
+        if not listed:
+            return more
+        made, most = [_archived(core, each) for each in taken], usual - min(working, int(WORKING_SHARE * usual))
+        contents = _contents_with(core, made, [page.index for page in folded])
+        left = _shrunk(core, contents, limit=most, room=most, evict=budget == config.budget.tokens)
+        return more + contents_tokens(core, left.entries) - state.archive.tokens
+
+    return planner.plan_to(state, config, goal, added, core.lay_out)
+
+
+def fold(  # noqa: PLR0913 (what bounds it)
+    core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = True, budget: int | None = None, title: str = ""
+) -> Fold:
+    """Carry a plan out, or do nothing, where nothing is to be done. With a *title*, the topic is closed under it.
+
+    The contents page has its room of a *budget*, by default the configured one. A tighter *limit* brings it down to that and no
+    further; without *evict* entries keep some lines, or nothing is done.
     """
     state, config = core.state, core.config
     before = core.lay_out(state, state.settled).tokens
@@ -72,11 +128,12 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     if trims and not plan.pages:
         core.commit(trims)
         return _told(core, before, plan.reason)
-    folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
-    usual = planner.contents_limit(state, config, config.budget.tokens)
+    folded = [page for index in dict.fromkeys(plan.pages) if (page := state.active.find_page(index)) is not None]
+    usual = planner.contents_limit(state, config, config.budget.tokens if budget is None else budget)
     taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
     working = _working(core, taken, usual) if taken else None
-    most = usual - (state.working.tokens if working is None else working["tokens"])
+    shown = state.working.message_tokens if working is None else _shown_tokens(working)
+    most = usual - min(shown, int(WORKING_SHARE * usual))
     low_share = config.contents.low_share if limit is None or limit >= most else 1.0
     limit = most if limit is None else min(limit, most)
     revised, attached = {index: pages.load(core, index) for index in state.late}, state.recalled.attachments
@@ -87,17 +144,14 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
     entries = [summarizing.summarized(core, _archived(core, made, revisions[made.page.index])) for made in taken]
     better = {item.index: item for item in summarizing.improved(core, state.archive.entries) if item.index not in revised}
     entries += [item for item in better.values() if isinstance(item, ContentsEntry)]
-    shrinkage = shrink(
-        _contents_with(core, [*entries, *better.values()], plan.pages),
-        limit=limit,
-        room=most,
-        low_share=low_share,
-        directories=config.contents.directories,
-        turn=state.turn,
-        count=core.counter.count,
-        has_pages=lambda first, last: count_pages(core, first, last) > 0,
-        evict=evict,
-    )
+    contents = _contents_with(core, [*better.values(), *entries], plan.pages)
+    topic, closed = _closing(state, title, contents)
+    if len(closed) == 1:
+        entries = [each for each in entries if each is not closed[0]]
+        entries.append(summarizing.sized(core, summarizing.titled(closed[0], title)))
+        contents = _contents_with(core, [*better.values(), *entries], plan.pages)
+    titled = (title, [entry.index for entry in closed]) if len(closed) > 1 else None
+    shrinkage = _shrunk(core, contents, limit=limit, room=most, low_share=low_share, evict=evict, titled=titled)
     too_large = not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit
     changed = entries or better or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)
     if too_large or not changed:
@@ -106,9 +160,9 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         core.store.pages.put(files)
         for made in taken:
             made.file = None
-    said = state.archive.said
     changes = {each.index for each in shrinkage.directories} | better.keys()
     directories = [each for each in shrinkage.entries if isinstance(each, Directory) and each.index in changes]
+    said = state.archive.said(min((each.covers[0][0] for each in directories), default=0))
     at_once = within((page.index for page in folded), directories)
     event = PagesFolded(
         reason=plan.reason,
@@ -116,8 +170,8 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         entries=[entry.to_catalogue() if entry.index in at_once else entry.to_mapping() for entry in entries],
         folded=[page.index for page in folded],
         revised={
-            index: core.count(blocks.page_block(page, state.wire, media=shown.media, dated=shown.dated))
-            if (shown := attached.get(index))
+            index: core.count(blocks.page_block(page, state.wire, media=block.media, dated=block.dated))
+            if (block := attached.get(index))
             else 0
             for index, page in revised.items()
         },
@@ -125,6 +179,7 @@ def fold(core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = 
         directories=[directory.to_mapping(said) for directory in directories],
         evicted=[list(pair) for pair in shrinkage.evicted],
         contents_tokens=contents_tokens(core, shrinkage.entries),
+        topic=topic or None,
         working=working,
         read=directories,
     )
@@ -150,7 +205,7 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     facts = [pages.get_facts(core, index) for index in last.folded]
     recalls = {each.index: [each.recall_count, each.last_recall_turn] for each in facts if each.last_recall_turn is not None}
     tokens = contents_tokens(core, entries_before_fold(core.state))
-    core.commit([FoldUndone(pages=values, contents_tokens=tokens, recalls=recalls)])
+    core.commit([FoldUndone(pages=values, contents_tokens=tokens, recalls=recalls, titles=dict(last.titles))])
     return _told(core, before, "undo", last.folded)
 
 
@@ -160,6 +215,20 @@ def _told(core: Core, before: int, reason: str, pages: Sequence[str] = (), evict
     done = Fold(pages=tuple(pages), evicted=tuple(evicted), tokens_before=before, tokens_after=after, reason=reason, seq=seq)
     core.monitor.tell(done)
     return done
+
+
+def topic_of(items: Sequence[Item], after: int) -> list[ContentsEntry]:
+    """Return what a topic that is closed takes of the contents page: the newest entries that are neighbours, oldest first.
+
+    They are of pages with a number above *after*. Pinned ones stay as they are, where there are others.
+    """
+    singly = takewhile(_is_single, dropwhile(lambda item: not _is_single(item), reversed(items)))
+    entries = [item for item in singly if isinstance(item, ContentsEntry) and page_number(item.index) > after]
+    return [entry for entry in reversed(entries) if not entry.pinned] or entries[:1]
+
+
+def _is_single(item: Item) -> bool:
+    return isinstance(item, ContentsEntry)
 
 
 def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
@@ -189,7 +258,50 @@ def _archived(core: Core, made: PreparedPage, revision: int = 0) -> ContentsEntr
             "last_recall_turn": last_recall_turn,
             "pinned": index in state.pinned,
         }
-    return attrs.evolve(made.entry, revision=revision, **kept)
+    return attrs.evolve(summarizing.keeping_title(core, made.entry, known), revision=revision, **kept)
+
+
+def _shown_tokens(working: Mapping[str, Any]) -> int:
+    """Return the size of the message that shows the working set of an event, or a continuation in its place."""
+    tokens: int = (working.get("continuation") or working)["tokens"]
+    return tokens
+
+
+def _closing(state: State, title: str, contents: Sequence[Item]) -> tuple[dict[str, Any], list[ContentsEntry]]:
+    """Return what the event tells of a topic that is closed under a title, and its entries; nothing without a title."""
+    closed = topic_of(contents, state.topic) if title else []
+    if not closed:
+        return {}, []
+    topic: dict[str, Any] = {"title": title, "first": state.topic + 1, "last": max(item.covers[-1][1] for item in contents)}
+    if len(closed) == 1:
+        topic["was"] = {closed[0].index: closed[0].title}
+    return topic, closed
+
+
+def _shrunk(  # noqa: PLR0913 (what decides it)
+    core: Core,
+    contents: Sequence[Item],
+    *,
+    limit: int,
+    room: int,
+    low_share: float | None = None,
+    evict: bool,
+    titled: tuple[str, Sequence[str]] | None = None,
+) -> Shrinkage:
+    """Return the contents page brought below its limit."""
+    return shrink(
+        contents,
+        limit=limit,
+        room=room,
+        low_share=core.config.contents.low_share if low_share is None else low_share,
+        directories=core.config.contents.directories,
+        turn=core.state.turn,
+        count=core.counter.count,
+        has_pages=lambda first, last: count_pages(core, first, last) > 0,
+        evict=evict,
+        titled=titled,
+        far=_far(core, contents),
+    )
 
 
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:
@@ -199,14 +311,29 @@ def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str])
     return sorted(items, key=lambda item: page_number(item.index))
 
 
-def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str, Any]:
-    """Return what the working set takes from pages that fold, and what it shows then: no command or item that is not the last."""
-    from memci.archive.contents.noting import latest_kinds  # noqa: PLC0415 (compiles many patterns)
+def _far(core: Core, items: Iterable[Item]) -> set[str] | None:
+    """Return the pages whose entries go into a directory for their distance; ``None`` where no level asks for that."""
+    most = core.config.levels.directory
+    if most is None:
+        return None
+    return {item.index for item in items if isinstance(item, ContentsEntry) and planner.distance(core.state, item) > most}
 
-    state, gone = core.state, {each.page.index for each in folded}
+
+def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str, Any]:
+    """Return what the working set takes from pages that fold, and what it shows then: no command or item that is not the last.
+
+    Where there is a continuation, what it shows is that.
+    """
+    from memci.archive.contents.noting import course_of, latest_kinds  # noqa: PLC0415 (compiles many patterns)
+
+    state, gone, continues = core.state, {each.page.index for each in folded}, core.config.summary.continuation
     clock, notes = state.working.clock, list[Note]()
+    if continues and not any(note.kind is Kind.GOAL for note in state.working.notes):
+        notes += _first_goal(core)
     for each in folded:
         notes += [Note(note.kind, note.text, note.page, clock + note.at, note.weight) for note in each.notes]
+        if continues:
+            notes += course_of(((each.page.index, node.message) for node in each.page.nodes()), clock)
         clock += len(each.page)
     made = WorkingSet().noted(clock, notes)
     newer: set[Kind] = set()
@@ -214,10 +341,31 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
         node.brings = latest_kinds(node.message) if node.brings is None else node.brings
         newer.update(map(Kind, node.brings))
     most = min(MOST_WORKING_TOKENS, int(WORKING_SHARE * limit))
-    shown = state.working.noted(clock, made.notes).chosen(most, core.counter.count, newer)
-    while (tokens := core.count(state.wire.block(render(shown))) if shown else 0) > most:
-        shown = shown[:-1]
-    return {"clock": clock, "notes": as_values(made.notes), "shown": as_values(shown), "tokens": tokens}
+    if continues:
+        most = continuing.most_tokens(core.config)
+    noted = attrs.evolve(state.working.noted(clock, made.notes), continues=continues, continuation=None)
+    noted = attrs.evolve(noted, shown=noted.chosen(most, core.counter.count, newer))
+    while (tokens := core.count(state.wire.block(render(noted))) if noted.shown else 0) > most:
+        noted = attrs.evolve(noted, shown=noted.shown[:-1])
+    told = {"clock": clock, "notes": as_values(made.notes), "shown": as_values(noted.shown), "tokens": tokens}
+    if not continues:
+        return told
+    written = continuing.shown(core, noted, newer)
+    return {**told, "continues": True} | ({} if written is None else {"continuation": continuation_value(written)})
+
+
+def _first_goal(core: Core) -> list[Note]:
+    """Return what the user said first of all, where pages folded before there was a continuation. O(its page)."""
+    from memci.archive.contents.noting import course_of  # noqa: PLC0415 (as above)
+
+    if not core.state.working.clock:
+        return []
+    try:
+        page = pages.load(core, f"{USER}-1")
+    except (PageNotFoundError, CorruptError):
+        return []
+    said = course_of(((page.index, node.message) for node in page.nodes()), 0)
+    return [note for note in said if note.kind is Kind.GOAL]
 
 
 def _stale_text(core: Core) -> bool:

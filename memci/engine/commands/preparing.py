@@ -9,17 +9,18 @@ from memci.archive.contents.contents_page import ContentsEntry, one_line
 from memci.archive.contents.working_set import Note
 from memci.archive.summarizers.summary import Summary
 from memci.chapters.page import Page
-from memci.engine.commands import summarizing
-from memci.engine.commands.summarizing import NAME_WORTH
 from memci.engine.core.core import Core
+from memci.engine.core.indexing import nothing
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import logger
 from memci.engine.history.page_codec import file_name, page_file
+from memci.engine.summaries import summarizing
 from memci.engine.view import planner
 from memci.messages.message import Message
 
-NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page
+NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page, or a topic
 
+_AHEAD = 7 / 8  # of the events between two snapshots, after which one is kept ahead of the command that would have to
 _BATCH = 8  # new pages that are waited for, at most a third of those in view; and files that are written at once
 
 
@@ -37,10 +38,14 @@ def make(core: Core, page: Page, room: int) -> PreparedPage:
 
 
 def offer(core: Core) -> None:
-    """Let be done what is ahead, once some pages were opened: together they cost less than each for itself. O(1)."""
+    """Let be done what is ahead, once some pages were opened: together they cost less than each for itself.
+
+    O(1); O(attached) where pages are asked for together.
+    """
     state, prepared = core.state, core.prepared
     prepared.missing += 1
-    if prepared.missing < _BATCH:
+    gathered = core.pool is not None and core.pool.extends and not summarizing.is_gathering(core)
+    if prepared.missing < _BATCH and not gathered:
         has_folded = state.archive.message_list.head is not None
         if prepared.missing < len(state.active) // 3 or not (has_folded or 2 * state.active.tokens > core.config.budget.tokens):
             return
@@ -59,9 +64,13 @@ def next_step(core: Core) -> Callable[[], object] | None:
     if (found := _unprepared(core)) is not None:
         page, room = found
         return partial(_prepare, core, page.copy(), room)
-    is_noted = summarizing.note_outcomes(core)
-    if is_noted or (core.store.journal.head() == core.state.seq and (_write_files(core) or core.keep_up())):
-        return lambda: None  # what was done needed the lock
+    if summarizing.note_outcomes(core):
+        return nothing
+    if core.store.journal.head() == core.state.seq:
+        if _write_files(core) or core.keep_snapshot(_AHEAD):
+            return nothing
+        if (rest := core.keep_up()) is not None:
+            return rest
     summarizing.ask(core)
     return None
 
@@ -114,8 +123,11 @@ def make_entry(core: Core, page: Page, room: int) -> ContentsEntry:
     head, tail = page.head, page.tail
     first_at, last_at = page.times
     if page.name:
-        name = one_line(page.name)[:NAME_CHARACTERS]
-        summary = attrs.evolve(summary, title=name, words=((name, NAME_WORTH, ""), *summary.words))
+        # A prompt has no halves of characters.
+        name = one_line(page.name).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        summary = summarizing.titled(summary, name[:NAME_CHARACTERS])
+    elif core.config.summary.headlines and (headline := summarizing.headline(page, core.counter)):
+        summary = summarizing.titled(summary, headline)
     entry = ContentsEntry(
         index=page.index,
         **{name: getattr(summary, name) for name in attrs.fields_dict(Summary) if name != "usage"},

@@ -14,6 +14,7 @@ from memci.engine.history.events import PassagesQuoted
 from memci.engine.reading import mentions, pages
 from memci.engine.reading.searching import Hit, search
 from memci.errors import CorruptError, UnavailableError
+from memci.messages.headline import MARK, unheaded
 
 LEAST_SCORE = 0.25
 """How well a page has to match to be quoted, as ``Hit.score`` tells. On real conversations, questions about earlier pages find
@@ -164,13 +165,14 @@ def _passages(core: Core, hit: Hit) -> Iterator[Passage]:
     shown = opening.length if opening is not None and opening.index == hit.index else 0
     nodes = dict(enumerate(page.nodes(), start=1))
     near = sorted(nodes, key=lambda position: (abs(position - best), position < best))
-    texts = {position: indexed_text(nodes[position].message) for position in near}
+    texts = {position: unheaded(nodes[position].message, indexed_text(nodes[position].message)) for position in near}
     whole = {position: {line.strip() for line in text.split("\n")} for position, text in texts.items()}
     places: dict[int, list[str]] = {}
     for line in filter(str.strip, hit.snippet.split("\n")):
         said = [position for position in near if line.strip() in whole[position]]  # a short answer may be a part of any word
         said += [position for position in near if line in texts[position]]
-        places.setdefault([*said, best][0], []).append(line)
+        if said or MARK not in line:  # a headline stands in none of them
+            places.setdefault([*said, best][0], []).append(line)
     for place, lines in places.items():
         if place > shown:
             role, at = nodes[place].message.speaker, nodes[place].at

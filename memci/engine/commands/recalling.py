@@ -1,23 +1,26 @@
 """Pages that come back, leave again, and what the contents page lists."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.contents.contents_page import Directory
+from memci.archive.contents.contents_page import Directory, Item
+from memci.archive.contents.shrink import Policy, Stale, ZeroRecall, evictions
 from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
 from memci.engine.commands import folding, preparing, quoting
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction, Recall
 from memci.engine.history import blocks
-from memci.engine.history.events import PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
+from memci.engine.history.events import Event, PagePinned, PageRecalled, PageRestored, PagesEvicted, PagesFaded
 from memci.engine.history.page_codec import page_value
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.reading import pages
+from memci.engine.summaries import summarizing
 from memci.engine.view import planner
 from memci.engine.view.layout import lay_out_least
 from memci.engine.view.planner import FoldPlan
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 RECEIPT_TOKENS = 128  # what the answer to whoever recalled a page takes of the next window
+
+DISTANCE = "Distance"  # what evicts a page that is further away than ``levels.gone``
+_CHUNK = 16  # numbers of pages of a directory that are looked at together
 
 _VERBATIM = (PageState.OPEN, PageState.ACTIVE)
 
@@ -242,6 +248,52 @@ def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
         page = pages.load(core, facts.index, late=())  # as its file is, which takes late results in at the next fold
         made = preparing.make_entry(core, page, planner.entry_room(limit, page.tokens))
         kept = {name: getattr(facts, name) for name in ("sha256", "revision", "recall_count", "last_recall_turn")}
+        made = summarizing.keeping_title(core, made, core.state.archive.find_directory(facts.index))
         entry = attrs.evolve(made, archived_turn=core.state.turn, pinned=facts.index in core.state.pinned, **kept)
         events.append(PageRestored(page=facts.index, entry=entry.to_mapping()))
     return events
+
+
+def turn_events(core: Core, turn: int, mentioned: Collection[str] = (), touched: Collection[str] = ()) -> list[Event]:
+    """Return what happens because a turn begins, in which pages were *mentioned* or *touched*. O(entries), and what leaves.
+
+    With ``levels.gone`` the search index is asked for the oldest pages of directories.
+    """
+    attached, eviction, gone = core.state.recalled.attachments, core.config.eviction, core.config.levels.gone
+    most = core.config.recall.turns
+    faded = [index for index, each in attached.items() if index not in mentioned and turn - each.turn >= most]
+    events: list[Event] = [PagesFaded(pages=faded, reason="turns")] if faded else []
+    ages = ((ZeroRecall, eviction.zero_recall_turns), (Stale, eviction.stale_turns))
+    policies: list[Policy] = [policy(turns=turns) for policy, turns in ages if turns is not None]
+    evicted = evictions(policies, core.state.archive.entries, turn) if policies else []
+    if gone is not None:
+        left = {index for index, _ in evicted}
+        entries = (entry for entry in core.state.archive.entries if entry.index not in left)
+        evicted += [(index, DISTANCE) for index in _far_away(core, entries, turn - gone) if index not in (*mentioned, *touched)]
+    return [*events, PagesEvicted(pages=[list(pair) for pair in evicted])] if evicted else events
+
+
+def _far_away(core: Core, entries: Iterable[Item], least: int) -> list[str]:
+    """Return the pages of entries and directories that were opened and touched before a turn, oldest first; no pinned one."""
+    state, far = core.state, list[str]()
+    for entry in entries:
+        if isinstance(entry, Directory):
+            far += (index for index in _opened_before(core, entry, least) if state.touched.get(index, 0) < least)
+        elif not entry.pinned and state.near_turn(entry) < least:
+            far.append(entry.index)
+    return sorted(far, key=page_number)
+
+
+def _opened_before(core: Core, directory: Directory, least: int) -> Iterator[str]:
+    """Yield the pages of a directory, oldest first, that were opened before a turn. O(those)."""
+    for first, last in directory.covers:
+        for number in range(first, last + 1, _CHUNK):
+
+            def found(index: "PageIndex", first: int = number, last: int = min(last, number + _CHUNK - 1)) -> "list[PageFacts]":
+                return list(index.pages(numbers=(first, last)))
+
+            pages = core.ask(found)
+            older = [each.index for each in takewhile(lambda each: each.turn < least, pages)]
+            yield from older
+            if len(older) < len(pages):
+                return

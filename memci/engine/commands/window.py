@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import attrs
 
+from memci.archive.summarizers.summary import SentWindow
 from memci.chapters.page import MessageNode
 from memci.chapters.recalled import Attachment
 from memci.engine.commands import folding, quoting
@@ -62,7 +63,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     if type(budget) is not int or not 0 < budget <= MOST:
         message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
-    schemas, sha256 = _checked_tools(tools)
+    schemas, sha256, written = _checked_tools(tools)
     heard = core.state.settled.passages_seq if core.state.settled is not None else 0
     if core.config.recall.passages_tokens and not core.read_only:
         heard = quoting.quote(core, budget, heard)
@@ -75,6 +76,8 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     core.last_counted = layout.counted
     rendered = _rendered(core.state, layout, budget, core.state.seq)
     core.monitor.window(rendered.zone, layout.tokens, budget)
+    if core.pool is not None and core.pool.extends:
+        _note_sent(core, rendered, written)
     return rendered
 
 
@@ -88,15 +91,45 @@ def render_at(core: Core, seq: int) -> Window:
     return _rendered(state, lay_out(state, settled), planner.next_budget(state, state.config), seq)
 
 
-def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str]:
-    """Return a copy of tool schemas and the SHA-256 of their JSON, empty for none."""
+def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str, bytes]:
+    """Return a copy of tool schemas, the SHA-256 of their JSON, empty for none, and that JSON."""
     if tools is None:
-        return [], ""
+        return [], "", b"[]"
     if not isinstance(tools, list | tuple) or not all(isinstance(tool, Mapping) for tool in tools):
         message = "tools are a list of tool schemas, each a dict"
         raise InvalidMessageError(message, path="tools")
     copy = codec.checked_copy([dict(tool) for tool in tools], "tools")
-    return cast("list[Mapping[str, Any]]", copy), hashlib.sha256(codec.encode(copy)).hexdigest() if tools else ""
+    written = codec.encode(copy)
+    return cast("list[Mapping[str, Any]]", copy), hashlib.sha256(written).hexdigest() if tools else "", written
+
+
+def _note_sent(core: Core, window: Window, tools: bytes) -> None:
+    """Note what the provider's cache holds of a window, and which pages that shows whole. O(visible).
+
+    Where pages folded or were trimmed since the last one, that one can be extended still; who does that is told of it.
+    """
+    state = core.state
+    stubs = set(state.settled.stubs) if state.settled is not None else ()
+    shown = {
+        page.index: (page.length, page.tail.seq)
+        for page in state.active.pages()
+        if page.tail is not None and not any(node.trimmed or node.seq in stubs for node in page.nodes())
+    }
+    sent = SentWindow(
+        seq=window.seq,
+        at=core.clock(),
+        format=state.config.format,
+        tokens=window.tokens,
+        raws=window._raws,  # noqa: SLF001 (of this module)
+        system=codec.encode(window.system),
+        tools=tools,
+        pages=shown,
+    )
+    last, *former = core.prepared.windows or (sent,)
+    has_less = any(index not in shown for index in last.pages)
+    core.prepared.windows = (sent, last) if has_less else (sent, *former)
+    if has_less:
+        core.offer(core)
 
 
 def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:

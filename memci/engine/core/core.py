@@ -1,35 +1,33 @@
 """What all handles on one session share: its state, its store, its counter, and the one way in which events get in."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
-from memci.archive.contents.contents_page import Directory
+from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
-from memci.chapters.page import Page
 from memci.engine.core import indexing
+from memci.engine.core.configuring import configuration, configured
+from memci.engine.core.facts import facts_of, placed
 from memci.engine.core.indexing import mark_of
 from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Monitor, logger
-from memci.engine.core.recounting import recounted
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.blocks import STUB_CHARACTERS
 from memci.engine.history.events import AT_THE_END, Event, PageErased, SessionConfigured, WindowSettled, from_record, to_record
 from memci.engine.history.page_codec import encoded
 from memci.engine.history.state import State
-from memci.engine.settings.config import Config
+from memci.engine.settings.config import Config, choice
 from memci.engine.view.layout import Layout, View
 from memci.engine.view.planner import Planner
 from memci.errors import (
     ArgumentError,
-    ConfigError,
     ConflictError,
     CorruptError,
     InvalidMessageError,
@@ -39,10 +37,10 @@ from memci.errors import (
     shown,
 )
 from memci.messages import codec
+from memci.messages.headline import REQUEST
 from memci.messages.message import Message
 from memci.messages.tokens.counter import PartsCount, TokenCounter
 from memci.messages.tokens.message_tokens import PLAIN_KEYS, PLAIN_TOKENS, count_message, is_plain, is_text_result
-from memci.version import VERSION
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
@@ -50,8 +48,6 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
-_AHEAD = 7 / 8  # of the events between two snapshots, after which one is kept ahead of the command that would have to
-_INDEX_STEP = 128  # records that are indexed at once, ahead of the commands that ask
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
 
 
@@ -61,13 +57,13 @@ class Core:
 
     session_id: str
     tenant: str
-    config: Config  # the settings that this process wants; they are in force from its next event on
+    given: Config  # the settings of the engine
     store: BlobSession
     reopen: Callable[[], BlobSession]
     counter: TokenCounter
     planner: Planner | None  # decides which pages fold at the marks; None for the rules of ``view.planner``
     pool: "SummaryPool | None"  # asks a summariser of pages; None where entries are extracts
-    instructions: str  # what the system part tells the model of recalling; empty for nothing
+    tell: Callable[[Config], str]  # what the system part tells the model of recalling; empty for nothing
     offer: Callable[["Core"], None]  # lets the engine's thread do what is ahead of later commands
     forget_erased: Callable[["Core", int], None]  # removes what this process stored of pages that others erased after an event
     clock: Callable[[], datetime]
@@ -84,17 +80,38 @@ class Core:
     view: View | None = None  # what the last window showed, while nothing but messages came in since
     next_steps: tuple[int, Sequence[str], Sequence[str]] = (-1, (), ())  # after which event the next window folds and trims what
     contents_count: PartsCount = attrs.field(factory=PartsCount)
+    chosen: Mapping[str, Any] = attrs.field(init=False)  # what the session chose over the settings of the engine
+    config: Config = attrs.field(init=False)  # both; in force from the next event on
     policy: dict[str, Any] = attrs.field(init=False)  # what of the config decides what a window holds, as the journal holds it
+    instructions: str = attrs.field(init=False)  # what is told of recalling
+    headlines: str = attrs.field(init=False)  # what it tells of ending a turn with its title
     indexed: "PageIndex | None" = None  # once it was asked for
     idle: bool | None = None  # whether nobody used it lately; None while its files are closed
-    _last_snapshot: int = 0
+    last_snapshot: int = 0  # the event at which the state was last kept as one
     _indexed_seq: int = 0  # the event up to which the index is known to be
     _mark: str = ""
     _newest: bytes = b""
 
     def __attrs_post_init__(self) -> None:
-        """Work out what does not change."""
-        self.policy = self.config.policy_mapping()
+        """Work out the settings."""
+        self._choose({})
+
+    def _choose(self, chosen: Mapping[str, Any], known: Config | None = None, checked: Collection[str] = ()) -> None:
+        self.chosen, self.config = chosen, self.given.with_choice(chosen, known, checked)
+        self.policy, self.instructions = self.config.policy_mapping(), self.tell(self.config)
+        self.headlines = REQUEST if self.config.summary.headlines else ""
+
+    def choose(self, given: Mapping[str, object]) -> None:
+        """Put what the session chooses in force over the settings of the engine; ``ConfigError`` where that cannot be."""
+        try:
+            self._choose(choice(self.state.chosen, given), None if "preset" in given else self.state.config, given)
+            self.configure()
+        finally:
+            self._follow_choice()
+
+    def _follow_choice(self) -> None:
+        if self.chosen != self.state.chosen:
+            self._choose(self.state.chosen, self.state.config)
 
     @property
     def mark(self) -> str:
@@ -104,9 +121,13 @@ class Core:
         return self._mark
 
     def _take_over(self, kept: KeptState) -> None:
-        self.state, self._mark, self._last_snapshot, self._indexed_seq, prepared = kept
+        self.state, self._mark, self.last_snapshot, self._indexed_seq, prepared = kept
         self.prepared = prepared or Prepared()
+        if self.pool is not None:
+            for event in self.state.known_summaries():
+                self.pool.learn(self.session_id, event)
         self._newest, self.next_steps = b"", (-1, (), ())
+        self._follow_choice()
 
     def load(self, kept: KeptState | None = None) -> None:
         """Bring the state to the journal's head, from a kept state if that goes on: it reads that state's last record and on."""
@@ -126,13 +147,13 @@ class Core:
         self._take_over(kept)
         self._take_in(later)
         self._check_length(self.state.seq, indexed, "the index")
-        if self._last_snapshot < self.state.erased_seq:
+        if self.last_snapshot < self.state.erased_seq:
             self._take_over(KeptState(State(session=self.session_id)))
             self._take_in(self.store.journal.read())
 
     def keep(self) -> KeptState | None:
         """Return what the next opening can go on with; ``None`` for a session without events."""
-        return KeptState(self.state, self.mark, self._last_snapshot, self._indexed_seq, self.prepared) if self.mark else None
+        return KeptState(self.state, self.mark, self.last_snapshot, self._indexed_seq, self.prepared) if self.mark else None
 
     def is_current(self) -> bool:
         """Return whether nobody wrote since the state's last event. O(1)."""
@@ -206,22 +227,23 @@ class Core:
         def written(core: Core) -> Sequence[Event]:
             settings = core.configuration()
             try:
-                events = plan(_configured(core.state, settings) if settings else core.state)
+                events = plan(configured(core.state, settings) if settings else core.state)
             except InvalidMessageError:
                 if core.is_current():
                     raise
                 raise core.conflict() from None
             if events:
-                core._commit([*settings, *events])
+                core.commit_alone([*settings, *events])
             return events
 
         return self.run(written, on_conflict)
 
     def commit(self, events: Sequence[Event]) -> None:
         """Write events to the journal, after new settings, all or none, and only then apply them."""
-        self._commit([*self.configuration(), *events])
+        self.commit_alone([*self.configuration(), *events])
 
-    def _commit(self, events: Sequence[Event]) -> None:
+    def commit_alone(self, events: Sequence[Event]) -> None:
+        """Write events that no settings concern; see ``commit``."""
         known = self.state.seq
         records = list(map(to_record, events))
         try:
@@ -232,9 +254,8 @@ class Core:
         for seq, event in enumerate(events, start=known + 1):
             self._apply(event, seq)
         self._newest = records[-1].body
-        # A state that erases holds the words still, until it is loaded again.
-        if self.state.seq - self._last_snapshot >= self.config.snapshot_every and self.state.erased_seq <= known:
-            self.write_snapshot()
+        if self.state.seq - self.last_snapshot >= self.config.snapshot_every:
+            self.keep_snapshot(1.0)
 
     def empty_index(self) -> None:
         """Empty the index and what is known of it; it is made again when it is asked for."""
@@ -244,7 +265,7 @@ class Core:
     def configure(self) -> None:
         """Put the settings that this process wants in force, where they are not."""
         if settings := self.configuration():
-            self._commit(settings)
+            self.commit_alone(settings)
 
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged."""
@@ -263,36 +284,31 @@ class Core:
     def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         while True:
             index = self._index()
-            while (known := index.seq) < self.state.seq:
-                indexing.advance(index, self.store.journal, self.state)
-            if known > self.state.seq:  # another process went on
+            indexing.follow(index, self.store.journal, self.state)
+            if index.seq > self.state.seq:  # another process went on
                 if not self.read_only:
                     raise self.conflict()
                 self.refresh()
                 continue
+            self._indexed_seq = self.state.seq
             answer = question(index)
             if index.seq == self.state.seq:  # else another process emptied it meanwhile, to make it again
                 return answer
 
     def _index(self) -> "PageIndex":
         if self.indexed is None:
-            make = indexing.private if self.read_only else indexing.opened
-            self.indexed = make(self.store, self.state)
+            self.indexed = (indexing.private if self.read_only else indexing.opened)(self.store, self.state)
         return self.indexed
 
-    def keep_up(self) -> bool:
-        """Do a step of what follows the journal, before a command has to; return whether there was one to do. O(visible)."""
-        is_due = self.state.seq - self._last_snapshot >= _AHEAD * self.config.snapshot_every
-        if is_due and self.state.erased_seq < self.state.seq:
-            self.write_snapshot()
-            return True
-        if self.state.seq - self._indexed_seq < _INDEX_STEP:
-            return False
+    def keep_up(self) -> Callable[[], None] | None:
+        """Bring the index a step nearer before a command has to; return what of it needs no lock, ``None`` where it is near."""
+        if self.state.seq - self._indexed_seq < indexing.INDEX_AHEAD:
+            return None
         self._indexed_seq = self.state.seq  # after an error it is left to the commands
-        index = self._index()
-        indexing.advance(index, self.store.journal, self.state, _INDEX_STEP)
-        self._indexed_seq = index.seq
-        return True
+        self._indexed_seq, rest = indexing.step(self._index(), self.store.journal, self.state)
+        self.indexed = None
+        self.store.rest()
+        return rest
 
     def catch_up(self) -> None:
         """Bring an index that is far behind to the state's last event; others, and where the store fails, catch up when asked."""
@@ -318,6 +334,10 @@ class Core:
         except BaseException:
             self.lost = True
             raise
+        if isinstance(event, SessionConfigured | events.CheckpointRestored):
+            self._follow_choice()
+        if self.pool is not None:
+            self.pool.learn(self.session_id, event)
 
     def _take_in(self, records: Iterable[Record]) -> None:
         """Apply what is in the journal already."""
@@ -338,9 +358,16 @@ class Core:
         self._take_in(records[1:])
         return self.state.erased_seq == erased_seq
 
+    def keep_snapshot(self, share: float) -> bool:
+        """Keep the state where at least a *share* of ``snapshot_every`` came since that was done; return whether so many came."""
+        tail = self.state.seq - self.last_snapshot
+        if is_due := tail >= share * self.config.snapshot_every and self.state.erased_seq < self.state.seq:
+            self.write_snapshot()  # a state that has just erased holds the words still, until it is loaded again
+        return is_due
+
     def write_snapshot(self) -> None:
         """Keep the state as a snapshot; a failure is logged: snapshots only make loading faster. O(visible)."""
-        self._last_snapshot = self.state.seq
+        self.last_snapshot = self.state.seq
         try:
             body = encoded(lambda written: {"mark": self.mark, "state": state_codec.to_mapping(self.state, written)})
             self.store.snapshots.put(self.state.seq, body)
@@ -353,29 +380,20 @@ class Core:
         """Return the facts of a page, ``None`` where there is none. O(1); O(its entries) where it stands in the window."""
         page = self.state.active.find_page(index) or self.state.system.find_page(index)
         if page is not None:
-            return self.page_facts(page)
+            return facts_of(self.state, page)
         found = self.ask(lambda pages: pages.find_page(index))
-        return None if found is None else self.place(found)
+        return None if found is None else placed(self.state, found)
 
     def all_facts(self) -> Iterator[PageFacts]:
         """Yield the facts of all pages, oldest first."""
         for page in self.state.system.pages():
-            yield self.page_facts(page)
+            yield facts_of(self.state, page)
         yield from map(self.facts_now, self.ask(lambda index: index.all_pages()))
 
     def facts_now(self, facts: PageFacts) -> PageFacts:
         """Return a page's facts as they are now, by those that the index holds. O(directories)."""
         shown = self.state.active.find_page(facts.index)
-        return self.place(facts) if shown is None else self.page_facts(shown, facts.title)
-
-    def place(self, facts: PageFacts) -> PageFacts:
-        """Return an archived page's facts with what only the state knows: where the page is now."""
-        where = self.state.page_state(facts.index)
-        entry = self.state.archive.find_entry(facts.index)
-        directory = None if entry is not None else self.state.archive.find_directory(facts.index)
-        parent = directory.index if isinstance(directory, Directory) else self.state.archive.root
-        pinned = entry is not None and entry.pinned
-        return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
+        return placed(self.state, facts) if shown is None else facts_of(self.state, shown, facts.title)
 
     def count(self, message: Message, value: dict[str, Any] | None = None) -> int:
         """Return at most the size of a message as it is sent: as the last one it may even be more. *value* is it as a dict."""
@@ -441,60 +459,16 @@ class Core:
             )
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
-    def page_facts(self, page: Page, title: str = "") -> PageFacts:
-        """Return the facts of a page that stands in the window for itself. O(its entries)."""
-        head, tail = page.head, page.tail
-        first_at, last_at = page.times
-        recall_count, last_recall_turn = self.state.recalls.get(page.index, (0, None))
-        return PageFacts(
-            index=page.index,
-            state=self.state.page_state(page.index),
-            turn=page.turn,
-            entries=len(page),
-            tokens=page.tokens,
-            title=page.name or title,
-            recall_count=recall_count,
-            last_recall_turn=last_recall_turn,
-            pinned=page.index in self.state.pinned,
-            parent="sys-0" if page.chapter is self.state.system else self.state.archive.root,
-            first_seq=head.seq if head else self.state.seq,
-            last_seq=tail.seq if tail else self.state.seq,
-            first_at=first_at,
-            last_at=last_at,
-        )
+    @property
+    def renders_alike(self) -> bool:
+        """Whether what the journal shows is rendered as this memci does it, or is to stay."""
+        return self.state.renderer == blocks.RENDERER or self.read_only
 
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
-        state, known, given = self.state, self.state.config.format, self.config.format
-        is_current = state.renderer == blocks.RENDERER or self.read_only
-        if is_current and state.configured == self.policy and state.instructions == self.instructions:
+        state = self.state
+        wanted = (self.policy, self.chosen, self.instructions, self.headlines)
+        known = state.config.policy_mapping() if self.read_only else state.configured  # older journals name fewer keys
+        if self.renders_alike and wanted == (known, state.chosen, state.instructions, state.headlines):
             return []
-        if known != given:
-            message = (
-                f"session {shown(self.session_id)} holds messages in the format {known}, and the settings say {given}: open it "
-                f"with format: {known}, or begin a new session with what memci.convert makes of its messages"
-            )
-            raise ConfigError(message, path="format")
-        changed = bool(state.configured) and state.config.counter != self.config.counter
-        event = SessionConfigured(
-            memci=VERSION,
-            session=self.session_id,
-            tenant=self.tenant,
-            config=self.policy,
-            instructions=(said := self.instructions),
-            instruction_tokens=self.count(state.wire.facts({"role": "system", "content": said})) if said else 0,
-            scale=state.scale if state.configured and not changed else self.counter.margin,
-            counted=recounted(state, self.count, self.count_stub, self.count_trimmed)
-            if changed or (state.configured and not is_current)
-            else None,
-            renderer=blocks.RENDERER,
-        )
-        return [event]
-
-
-def _configured(state: State, settings: Sequence[Event]) -> State:
-    """Return a copy of a state with new settings in force. O(visible)."""
-    copy = state_codec.from_mapping(state_codec.to_mapping(state)) if state.configured else State()
-    for event in settings:
-        apply(copy, event, copy.seq + 1)
-    return copy
+        return [configuration(self)]

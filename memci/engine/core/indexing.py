@@ -5,13 +5,15 @@ they are always in the state.
 """
 
 import hashlib
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, nullcontext, suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import CATALOGUED, ContentsEntry
 from memci.archive.stores.blobs import BlobSession
-from memci.archive.stores.contract import Journal
+from memci.archive.stores.contract import Journal, Record
 from memci.chapters.address import segment_of
 from memci.engine.history import events
 from memci.engine.history.events import Event, from_record
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import IndexWriter, PageIndex
 
 INDEX_CHUNK = 512  # records that are indexed in one transaction, and how far the index may be behind until somebody asks it
+INDEX_AHEAD = 384  # after which it follows before somebody asks, in place: most pages fold meanwhile, and are written once
+_SHORT_STEP = 128  # records that are indexed with the session's lock
+_PART_BYTES = 8 << 20  # of the records that are held without it
 
 _OF_ENTRIES = tuple(name for name in CATALOGUED if name not in ("index", "summary", "lines"))
 
@@ -73,7 +78,65 @@ def _belongs(index: "PageIndex", journal: Journal, state: State) -> bool:
     )
 
 
-def advance(index: "PageIndex", journal: Journal, state: State, most: int = INDEX_CHUNK) -> None:
+def follow(index: "PageIndex", journal: Journal, state: State) -> None:
+    """Bring the index to the last event of a state that is ahead of it. O(events since)."""
+    with index.in_place() if state.seq - index.seq >= INDEX_AHEAD else nullcontext():
+        while (behind := state.seq - index.seq) > 0:
+            advance(index, journal, state, behind if behind < 2 * INDEX_CHUNK else INDEX_CHUNK)
+
+
+def step(index: "PageIndex", journal: Journal, state: State) -> tuple[int, Callable[[], None]]:
+    """Bring the index a step nearer to a state that is ahead of it, for others who wait for the session.
+
+    Return the event that it is at then, and what brings it there: to be called without the session's lock, and with the index
+    closed. One in memory, new, or with events that a checkpoint left out takes shorter steps, at once.
+    """
+    known, path = index.seq, index.path
+    if path is None or not known or state.detours:
+        advance(index, journal, state, _SHORT_STEP)
+        return index.seq, nothing
+    records = [*islice(_until(journal.read(known, state.seq), _PART_BYTES), INDEX_CHUNK)]
+    part = _Part(records[-1].seq, (), state.wire, state.session, records)
+
+    def take() -> None:
+        from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
+
+        with closing(PageIndex(path)) as own:
+            if own.seq == known:
+                with own.in_place():
+                    advance(own, part, part)
+
+    return part.seq, take
+
+
+def nothing() -> None:
+    """Do what is left to do without a lock, where all of it needed that."""
+
+
+class _Part(NamedTuple):
+    """Some records, and what of the state belongs to them."""
+
+    seq: int
+    detours: tuple[tuple[int, int], ...]
+    wire: Format
+    session: str
+    records: list[Record]
+
+    def read(self, after: int, until: int | None = None) -> Iterator[Record]:
+        """Yield those with ``after < seq <= until``."""
+        return (record for record in self.records if after < record.seq <= (until or self.seq))
+
+
+def _until(records: Iterable[Record], size_bytes: int) -> Iterator[Record]:
+    """Yield records until they have so many bytes, one at least."""
+    for record in records:
+        yield record
+        size_bytes -= len(record.body)
+        if size_bytes <= 0:
+            return
+
+
+def advance(index: "PageIndex", journal: "Journal | _Part", state: "State | _Part", most: int = INDEX_CHUNK) -> None:
     """Bring the index a step nearer to a state that is ahead of it: by a transaction of at most *most* records.
 
     What a restored checkpoint left out is passed over, but for the checkpoints in it: they can be restored too. An index that
@@ -99,7 +162,7 @@ def advance(index: "PageIndex", journal: Journal, state: State, most: int = INDE
         writer.set_seq(last, mark_of(record.body) if record is not None else index.mark)
 
 
-def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:  # noqa: C901 (one branch a kind of event)
+def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> None:  # noqa: C901, PLR0912 (one branch a kind)
     """Take an event into the index. Costs what the event holds."""
     match event:
         case events.MessageAppended():
@@ -115,9 +178,11 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
             writer.change_page(index, pinned=pinned)
         case events.PageRestored(page=index, entry=value):
             writer.change_page(index, archived_turn=ContentsEntry.from_mapping(value).archived_turn)
-        case events.FoldUndone(pages=pages):
+        case events.FoldUndone(pages=pages, titles=titles):
             for value in pages:
                 writer.change_page(value["page"], state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)
+            for index, title in titles.items():
+                writer.change_page(index, title=title)
         case events.PageBegan(page=index, turn=turn, name=name):
             _open_page(writer, index, turn, seq, name or "")
         case events.Rewound(page=index, position=position):

@@ -6,6 +6,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.contents.working_set import Note
+from memci.archive.summarizers.summary import SentWindow
 from memci.chapters.page import Page
 from memci.engine.history.events import SummaryPrepared
 from memci.engine.history.state import State
@@ -34,10 +35,12 @@ class PreparedPage:
 
 @attrs.define(eq=False)
 class Prepared:
-    """The prepared pages of a session, by index. Others may put one in at any time."""
+    """What is prepared of a session, by index of pages. Others may put one in at any time."""
 
     pages: dict[str, PreparedPage] = attrs.field(factory=dict)
     outcomes: dict[str, SummaryPrepared] = attrs.field(factory=dict)  # summaries that wait to be noted, by page
+    # Where pages are asked for together: the last one, and the one before pages folded or were trimmed, until they are asked for.
+    windows: tuple[SentWindow, ...] = ()
     missing: int = 0  # pages that were opened since anything was prepared
 
 
@@ -49,3 +52,8 @@ class KeptState(NamedTuple):
     snapshot: int = 0  # the event at which it was last kept as a snapshot
     indexed: int = 0  # the event up to which the index is known to be
     prepared: Prepared | None = None
+
+    @property
+    def tail(self) -> int:
+        """How many events no snapshot holds."""
+        return self.state.seq - self.snapshot

@@ -25,7 +25,7 @@ def make_summarizer(setting: str | Mapping[str, Any]) -> "Summarizer | None":
         return None
     name = setting if isinstance(setting, str) else next((key for key in _BY_KEY if key in setting), shown(setting))
     arguments = {} if isinstance(setting, str) else setting
-    summarizer: Summarizer = _made(_SUMMARIZERS, name, arguments, "summarizer", EXTRACTIVE)
+    summarizer: Summarizer = _made(_SUMMARIZERS, name, arguments, path="summarizer", own=EXTRACTIVE, needed="summarize")
     return summarizer
 
 
@@ -33,11 +33,13 @@ def make_planner(name: str) -> "Planner | None":
     """Return the planner of a name, ``None`` for ``marks``, or raise ``ConfigError``."""
     if name == MARKS:
         return None
-    planner: Planner = _made(_PLANNERS, name, {}, "planner", MARKS)
+    planner: Planner = _made(_PLANNERS, name, {}, path="planner", own=MARKS, needed="plan")
     return planner
 
 
-def _made(group: str, name: str, arguments: Mapping[str, Any], path: str, own: str) -> Any:  # noqa: ANN401 (of any class)
+def _made(  # noqa: PLR0913 (what tells the two kinds from each other)
+    group: str, name: str, arguments: Mapping[str, Any], *, path: str, own: str, needed: str
+) -> Any:  # noqa: ANN401 (of any class)
     known = {each.name: each for each in metadata.entry_points(group=group)}
     if name not in known:
         names = ", ".join((own, *sorted(known.keys() - set(_BY_KEY))))
@@ -45,7 +47,13 @@ def _made(group: str, name: str, arguments: Mapping[str, Any], path: str, own: s
         message = f"there is no {path} {name}: give one of {names}{keys}"
         raise ConfigError(message, path=path)
     try:
-        return known[name].load()(**arguments)
-    except (TypeError, ValueError) as error:
-        message = f"{name} cannot be made of {', '.join(map(str, arguments)) or 'nothing'}: {error}"
+        made = known[name].load()(**arguments)
+    except ConfigError:
+        raise
+    except Exception as error:
+        message = f"{name} cannot be made of {', '.join(map(str, arguments)) or 'nothing'}: {type(error).__name__}: {error}"
         raise ConfigError(message, path=path) from error
+    if isinstance(made, type) or not callable(getattr(made, needed, None)):
+        message = f"{name} makes {shown(made)}: its entry point is a function, or a class, that returns an object with {needed}"
+        raise ConfigError(message, path=path)
+    return made

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from memci.archive.disk import most_descriptors
 from memci.engine.core.core import Core
-from memci.engine.core.kept_state import KeptState
+from memci.engine.core.kept_state import KeptState, Prepared
 from memci.errors import UnavailableError
 
 # Sessions of an engine that have open files, five each at most; the others open theirs when they are used. Fewer where the limit
@@ -22,12 +22,14 @@ _PREPARED_BYTES = 12_500  # a page that is prepared, beside its file, which is n
 
 def _estimated_bytes(kept: KeptState) -> int:
     """Return about how much memory a state takes, with what is prepared of its pages. O(visible)."""
-    state, prepared = kept.state, len(kept.prepared.pages) if kept.prepared is not None else 0
+    state, prepared = kept.state, kept.prepared or Prepared()
     raw = [len(node.message.raw) for chapter in (*state.verbatim(), state.archive) for node in chapter.message_list]
     raw += [len(attachment.block.raw) for attachment in state.recalled.attachments.values()]
     raw += [len(quotes.block.raw) for quotes in state.recalled.quotes.values()]
     raw += [len(node.message.raw) for node in (state.opening.nodes() if state.opening else ())]
-    return _STATE_BYTES + sum(raw) + _ITEM_BYTES * (len(raw) + len(state.archive.entries)) + _PREPARED_BYTES * prepared
+    sent = sum(len(message) for window in prepared.windows for message in window.raws)
+    items = len(raw) + len(state.archive.entries)
+    return _STATE_BYTES + sum(raw) + sent + _ITEM_BYTES * items + _PREPARED_BYTES * len(prepared.pages)
 
 
 class KeptStates:
@@ -47,6 +49,10 @@ class KeptStates:
             self.total_bytes += size_bytes
             while self.total_bytes > self._max_bytes:
                 self.pop(next(iter(self._states)))
+
+    def tails(self) -> dict[str, int]:
+        """Return how many events no snapshot holds, by session, the one closed first at the front."""
+        return {session_id: kept.tail for session_id, (kept, _) in self._states.items()}
 
     def pop(self, session_id: str) -> KeptState | None:
         """Give a state away, ``None`` where there is none. O(1)."""
@@ -142,6 +148,12 @@ class OpenCores:
             if kept is not None:
                 self.kept.put(core.session_id, kept)
         core.store.close()
+
+    def tails(self) -> dict[str, int]:
+        """Return how many events no snapshot holds, by session: closed ones whose states are kept, then open ones."""
+        with self._lock:
+            cores = {session_id: core.state.seq - core.last_snapshot for session_id, core in self._cores.items()}
+            return self.kept.tails() | cores
 
     def drop(self, session_id: str) -> None:
         """Close the core of a session, whoever has handles on it, and forget its state."""

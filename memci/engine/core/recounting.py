@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import attrs
+
 from memci.archive.contents.working_set import render
 from memci.chapters.page import MessageNode, Page
 from memci.engine.history.state import State
@@ -27,11 +29,13 @@ def recounted(
         shown = [count_trimmed(at, message, tokens, node.trimmed[1:])] if node.trimmed else []
         return [tokens, count_stub(at, message, tokens), *shown]
 
+    working = state.working
     return {
         "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
         "opening": sizes(state.opening) if state.opening is not None else [],
         "blocks": {index: count(attachment.block) for index, attachment in state.recalled.attachments.items()},
         "quotes": {str(seq): count(quotes.block) for seq, quotes in state.recalled.quotes.items()},
         "contents": sum(count(node.message) for node in state.archive.message_list),
-        "working": count(state.wire.block(render(state.working.shown))) if state.working.shown else 0,
+        "working": count(state.wire.block(render(attrs.evolve(working, continuation=None)))) if working.shown else 0,
+        **({} if working.continuation is None else {"continuation": count(state.wire.block(render(working)))}),
     }

@@ -5,18 +5,19 @@ recalled copies, pages that came back into view, states that were kept.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
 from memci.archive.stores.contract import Record
-from memci.chapters.address import is_range, last_number, page_number, segment_of
+from memci.chapters.address import among, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.history import blocks
 from memci.engine.history.events import Forked, ForkMade, from_record
 from memci.engine.history.page_codec import file_name, page_file, page_from_value
+from memci.engine.history.state import USER
 from memci.messages import codec
 from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
@@ -30,7 +31,7 @@ _LISTS = ("lines", "keywords", "words", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
 _NOTHING_OF_PAGES = (
-    *("answer_noted", "mentioned", "trimmed", "faded", "evicted", "pinned", "erased"),
+    *("answer_noted", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed"),
 )
 
@@ -84,6 +85,7 @@ class Redaction:
     _sha256: dict[str, str] = attrs.field(factory=dict)  # of the page's files as they will be, by what it was
     _record: Record = attrs.field(init=False)
     _held: bool = False
+    _topics: set[str] = attrs.field(factory=set)  # titles of topics that the page was a part of
 
     def read(self, records: Iterable[Record]) -> None:
         """Read on: *bodies* then have what is left of these records too."""
@@ -153,14 +155,17 @@ class Redaction:
             return value
         if "covers" in value:
             number = page_number(self.page)
-            left = [span for span in value["spans"] if span[0] != number]
+            left = [self._untitled(span) for span in value["spans"] if span[0] != number]
             covered = any(first <= number <= last for first, last in value["covers"])
             self._held |= left != value["spans"] or (covered and self._record.redacted)
-            return {**value, "spans": left}
+            titles = list(filter(None, self._untitled(value.get("titles", ()))))
+            return {**value, "spans": left, **({"titles": titles} if "titles" in value else {})}
         if value["index"] != self.page:
-            return value
+            titled = {"title": self._untitled([value["title"]])[0]} if "title" in value else {}
+            words = {"words": list(map(self._untitled, value["words"]))} if "words" in value else {}
+            return {**value, **titled, **words}
         self._held = True
-        title = ERASED if self.count_text(ERASED) <= self.count_text(value["title"]) else ""
+        title = self._left(value["title"])
         kept: Body = {key: [] if key in _LISTS else "" if key in _TEXTS else item for key, item in value.items()}
         return {**kept, "title": title, "sha256": self._sha256.get(value.get("sha256", ""), "")}
 
@@ -175,6 +180,8 @@ class Redaction:
         for line in (written := value["message"]["content"].split("\n")):
             found = _HEAD.match(line)
             head = head if found is None else found[1]
+            for title in self._topics:
+                line = line.replace(title, self._left(title))  # noqa: PLW2901 (what is left of it)
             if head == self.page:
                 lines += [] if found is None else [f"[{self.page}] {ERASED}"]
             elif found is not None or not (self._within(head) and line.startswith(f"{page_number(self.page)} ")):
@@ -185,16 +192,47 @@ class Redaction:
         message = {**value["message"], "content": "\n".join(lines)}
         return {**left, "message": message, "tokens": self.count(self.wire.facts(message))}
 
-    def _summary(self, value: Body) -> Body:
-        if value["page"] != self.page:
+    def _left(self, title: str) -> str:
+        """Return what stands in the place of a title, and is no longer."""
+        return ERASED if self.count_text(ERASED) <= self.count_text(title) else ""
+
+    def _untitled(self, said: Sequence[Any]) -> list[Any]:
+        """Return what an entry or a directory says without the titles of topics that the page was a part of."""
+        left = [self._left(each) if isinstance(each, str) and each in self._topics else each for each in said]
+        self._held |= left != list(said)
+        return left
+
+    def _topic(self, value: Body) -> Body:
+        """Return what is left of a topic that was closed: nobody knows what of its title came from which of its pages."""
+        is_part = segment_of(self.page) == USER and value["first"] <= page_number(self.page) <= value["last"]
+        if not is_part and value["title"] not in self._topics:
             return value
         self._held = True
-        kept = ("page", "revision", "by", "at", "usage")
+        self._topics.add(value["title"])
+        return {**value, "title": ERASED, **({"was": self._called(value["was"])} if "was" in value else {})}
+
+    def _called(self, titles: Body) -> Body:
+        """Return what pages were called, by index, without the page."""
+        self._held |= self.page in titles
+        return {**titles, self.page: ERASED} if self.page in titles else titles
+
+    def _summary(self, value: Body) -> Body:
+        if value["page"] != self.page and not among(self.page, value.get("pages", ())):
+            return value
+        self._held = True
+        kept = ("page", "revision", "by", "at", "room", "usage")
         return {**{name: value[name] for name in kept if name in value}, "sha256": "", "reason": ERASED}
 
     def _working(self, value: Body) -> Body:
-        """Return what is left of a working set. It is never longer than it was, so that its size still holds."""
-        left = {name: [note for note in value[name] if note[2] != self.page] for name in ("notes", "shown")}
+        """Return what is left of a working set. It is never longer than it was, so that its size still holds.
+
+        A continuation that stands on the page goes whole, and what the window showed without one takes its place.
+        """
+        left: Body = {name: [note for note in value[name] if note[2] != self.page] for name in ("notes", "shown")}
+        made = value.get("continuation")
+        if made is not None:
+            notes = [note for note in made["notes"] if note[2] != self.page]
+            left["continuation"] = None if among(self.page, made["pages"]) else {**made, "notes": notes}
         self._held |= any(left[name] != value[name] for name in left)
         return {**value, **left}
 
@@ -231,7 +269,8 @@ class Redaction:
         self._turn, self._opened_by = body["turn"], Opening.TURN
         return self._named(body)
 
-    _folded_parts = _of(entries=_item, directories=_item, working=_working, summaries=_summary)
+    _folded_parts = _of(topic=_topic, entries=_item, directories=_item, working=_working)
+    _last_fold = _of(entries=_item, working=_working, summaries=_summary, titles=_called)
 
     def _folded(self, body: Body) -> Body:
         for value in body.get("entries", ()):
@@ -268,7 +307,7 @@ class Redaction:
             late=_late,
             summaries=_summary,
             working=_working,
-            last_fold=_folded_parts,
+            last_fold=_last_fold,
         )
     )
 
@@ -284,7 +323,7 @@ class Redaction:
         "page_began": _page_began,
         "folded": _folded,
         "summary_prepared": _summary,
-        "fold_undone": _of(pages=_page),
+        "fold_undone": _of(pages=_page, titles=_called),
         "recalled": _attached,
         "quoted": _quoted,
         "restored": _of(entry=_item),

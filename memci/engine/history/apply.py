@@ -1,19 +1,19 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import assert_never
 
 import attrs
 
-from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, within
-from memci.archive.contents.working_set import from_values
-from memci.chapters.address import last_number, page_number
+from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
+from memci.chapters.address import ends, is_range, last_number, page_number
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.events import Event
+from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LastFold, LateResult, State, opening_of
+from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LateResult, State
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 
@@ -26,14 +26,14 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
         case events.AnswerNoted():
             state.answers = (*state.answers, event.sha256)[-MOST_ANSWERS:]
         case events.PagesFolded():
-            _fold(state, event)
+            fold(state, event)
         case events.SummariesClaimed():
             state.claims |= dict.fromkeys(event.pages, (event.by, event.until))
         case events.SummaryPrepared():
             state.summaries[event.page] = event
             state.claims.pop(event.page, None)
         case events.ResultsTrimmed():
-            _trim(state, event)
+            trim(state, event)
         case events.WindowSettled():
             state.settled = event
         case events.PageRecalled():
@@ -42,6 +42,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _quote(state, event)
         case events.PagesMentioned():
             _mention(state, event, seq)
+        case events.PagesTouched():
+            state.touch(event.pages, event.turn)
         case events.PagesFaded():
             for index in event.pages:
                 state.recalled.fade(index)
@@ -56,7 +58,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
         case events.SystemSet():
             _set_system(state, event, seq)
         case events.FoldUndone():
-            _undo_fold(state, event)
+            undo_fold(state, event)
         case events.Rewound():
             _rewind(state, event)
         case events.SessionConfigured():
@@ -159,6 +161,7 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
 
 
 def _mention(state: State, event: events.PagesMentioned, seq: int) -> None:
+    state.touch(event.pages, event.turn)
     for index in event.pages:
         attachment = state.recalled.attachments[index]
         state.recalled.attachments[index] = attrs.evolve(attachment, turn=event.turn, used_seq=seq)
@@ -172,6 +175,7 @@ def _quote(state: State, event: events.PassagesQuoted) -> None:
 
 
 def _count_recall(state: State, event: events.PageRecalled) -> None:
+    state.touch([event.page], event.turn)
     entry = state.archive.find_entry(event.page)
     if entry is not None:
         state.archive.put(_recalled(entry, event))
@@ -192,26 +196,30 @@ def _recalled(entry: Item, event: events.PageRecalled) -> Item:
 
 
 def _evict(state: State, event: events.PagesEvicted) -> None:
-    gone = {index for index, _ in event.pages}
-    for index in gone:
-        state.archive.drop(index)
-    if state.last_fold is not None:
-        kept = tuple(entry for entry in state.last_fold.entries if entry.index not in gone)
-        state.last_fold = attrs.evolve(state.last_fold, entries=kept)
+    gone = [index for index, _ in event.pages]
+    _ungroup(state, [page_number(index) for index in gone if not is_range(index)], gone)
 
 
 def _restore(state: State, event: events.PageRestored) -> None:
-    number = page_number(event.page)
-    state.archive.replace(_ungrouped(state.archive.entries, number))
-    if state.last_fold is not None:
-        state.last_fold = attrs.evolve(state.last_fold, entries=_ungrouped(state.last_fold.entries, number))
+    state.touch([event.page], state.turn)
+    _ungroup(state, [page_number(event.page)])
     state.archive.put(ContentsEntry.from_mapping(event.entry))
 
 
-def _ungrouped(entries: Iterable[Item], number: int) -> tuple[Item, ...]:
-    """Return the entries with no directory that groups the page of this number. O(entries)."""
-    left = (entry.without(number) if isinstance(entry, Directory) and entry.holds(number) else entry for entry in entries)
-    return tuple(sorted(filter(None, left), key=lambda entry: page_number(entry.index)))
+def _ungroup(state: State, numbers: Sequence[int], gone: Collection[str] = ()) -> None:
+    """Take pages of these numbers out of directories, and entries that are *gone* out of the contents page, for good."""
+    state.archive.replace(_ungrouped(state.archive.entries, numbers, gone))
+    if state.last_fold is not None:
+        state.last_fold = attrs.evolve(state.last_fold, entries=_ungrouped(state.last_fold.entries, numbers, gone))
+
+
+def _ungrouped(entries: Iterable[Item], numbers: Sequence[int], gone: Collection[str]) -> tuple[Item, ...]:
+    """Return entries, but for those *gone*, with no directory that groups pages of these numbers. O(entries · numbers)."""
+    left: list[Item] = [entry for entry in entries if entry.index not in gone]
+    for number in numbers:
+        held = (entry.without(number) if isinstance(entry, Directory) and entry.holds(number) else entry for entry in left)
+        left = list(filter(None, held))
+    return tuple(sorted(left, key=lambda entry: page_number(entry.index)))
 
 
 def _pin(state: State, event: events.PagePinned) -> None:
@@ -233,10 +241,10 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
             state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0, scale=None, excerpts={})
     state.config = Config.from_stored(event.config)
     state.wire = formats.get(state.config.format)
-    state.configured = event.config
+    state.configured, state.chosen = event.config, event.chosen
     state.renderer = event.renderer
-    state.instructions = event.instructions
-    state.instruction_tokens = event.instruction_tokens
+    state.instructions, state.instruction_tokens = event.instructions, event.instruction_tokens
+    state.headlines, state.headlines_tokens = event.headlines, event.headlines_tokens
     counted = event.counted
     if counted is None:
         return
@@ -251,7 +259,9 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
     state.archive.recount(counted["contents"])
-    state.working = attrs.evolve(state.working, tokens=counted.get("working", 0))
+    made, tokens = state.working.continuation, counted.get("working", 0)
+    made = None if made is None else attrs.evolve(made, tokens=counted.get("continuation", 0))
+    state.working = attrs.evolve(state.working, tokens=tokens, continuation=made)
 
 
 def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int) -> None:
@@ -285,160 +295,6 @@ def _recount(page: Page, counted: list[list[int]]) -> None:
     chapter.add_page(page, before=following)
 
 
-def _fold(state: State, event: events.PagesFolded) -> None:
-    """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
-    directories = event.read
-    if directories is None:
-        said = state.archive.said
-        directories = [Directory.from_mapping(value, said) for value in event.directories]
-    # Most pages go into a directory at once, so that their entries would be made for nothing.
-    at_once = within(event.folded, directories).difference(event.details)
-    entries = [ContentsEntry.from_mapping(value) for value in event.entries if value["index"] not in at_once]
-    new = {entry.index: entry for entry in entries}  # an archived page that took in late results keeps them when this is undone
-    known = (
-        attrs.evolve(new[entry.index], detail=entry.detail) if isinstance(entry, ContentsEntry) and entry.index in new else entry
-        for entry in state.archive.entries
-    )
-    before = tuple(known)
-    _take_out(state, event.folded)
-    published = {index: each for index, each in state.summaries.items() if index not in state.active}
-    state.last_fold = LastFold(tuple(event.folded), before, state.working, published)
-    state.summaries = {index: each for index, each in state.summaries.items() if index in state.active}
-    state.claims = {index: each for index, each in state.claims.items() if index in state.active or index in event.folded}
-    state.recalled.keep_quotes(state.open_seqs().__contains__)
-    for index, block_tokens in event.revised.items():
-        _take_in_late(state, index, block_tokens)
-    for entry in entries:
-        if entry.index in event.folded or state.archive.find_entry(entry.index) is not None:
-            state.archive.put(entry)
-    for index, detail in event.details.items():
-        shown = state.archive.find_entry(index)
-        assert shown is not None, index
-        state.archive.put(attrs.evolve(shown, detail=Detail(detail)))
-    for directory in directories:
-        _group(state, directory)
-    for index, _ in event.evicted:
-        state.archive.drop(index)
-    if (working := event.working) is not None:
-        noted = state.working.noted(working["clock"], from_values(working["notes"]))
-        state.working = attrs.evolve(noted, shown=from_values(working["shown"]), tokens=working["tokens"])
-    _publish(state, event.contents_tokens)
-
-
-def _trim(state: State, event: events.ResultsTrimmed) -> None:
-    """Show only some stretches of results. O(entries of their pages)."""
-    for index, results in event.results.items():
-        page = state.active.find_page(index)
-        assert page is not None, index
-        for node in page.nodes():
-            node.trimmed = tuple(results.get(str(node.seq), node.trimmed))
-
-
-def _take_out(state: State, folded: Sequence[str]) -> None:
-    """Take pages out of the window, with the stubs in them."""
-    if state.opening is not None and state.opening.index != state.turn_page:
-        state.opening = None
-    gone: set[int] = set()
-    for index in folded:
-        page = state.active.find_page(index)
-        assert page is not None, index
-        if index == state.turn_page and page is not state.active.open_page:
-            state.opening = opening_of(page)
-        gone.update(node.seq for node in page.nodes())
-        page.detach()
-        state.pinned.discard(index)
-        state.recalls.pop(index, None)
-    if state.opening is not None:
-        gone.difference_update(node.seq for node in state.opening.nodes())
-    if state.settled is not None:
-        stubs = [seq for seq in state.settled.stubs if seq not in gone]
-        excerpts = {seq: each for seq, each in state.settled.excerpts.items() if int(seq) in stubs}
-        state.settled = attrs.evolve(state.settled, stubs=stubs, excerpts=excerpts)
-
-
-def _group(state: State, directory: Directory) -> None:
-    """Put a directory in the place of what it groups."""
-    for other in state.archive.entries:
-        numbers = [each for ends in other.covers for each in ends] if isinstance(other, Directory) else [page_number(other.index)]
-        if other.index != directory.index and all(map(directory.holds, numbers)):
-            state.archive.drop(other.index)
-    state.archive.put(directory)
-
-
-def _take_in_late(state: State, index: str, block_tokens: int) -> None:
-    late = state.late.pop(index)
-    page = state.recalled.find_page(index)
-    if page is None:
-        return
-    known = {node.seq for node in page.nodes()}
-    for result in late:
-        if result.node.seq not in known:  # a page that was recalled since has it already
-            page.join(result.node, [(call_id, result.call_seq) for call_id in result.node.message.answers])
-    attachment = state.recalled.attachments[index]
-    block = blocks.page_block(page, state.wire, media=attachment.media, dated=attachment.dated)
-    state.recalled.attach(page, attrs.evolve(attachment, block=block, tokens=block_tokens))
-
-
-def _publish(state: State, tokens: int) -> None:
-    contents = state.archive.contents
-    message = state.wire.block(contents.render()) if contents.entries else None
-    directories = [entry for entry in contents.entries if isinstance(entry, Directory)]
-    state.archive.publish(message, tokens, (entry.index for entry in contents.entries), directories)
-
-
-def _undo_fold(state: State, event: events.FoldUndone) -> None:
-    """Bring the pages of the last fold back into view. Costs what the event holds."""
-    for value in event.pages:
-        page = page_from_value(value, state.wire.facts)
-        state.recalled.fade(page.index)
-        state.late.pop(page.index, None)
-        _keep_pin(state, page.index, event.recalls.get(page.index))
-        number = page_number(page.index)
-        younger = (other for other in state.active.pages() if page_number(other.index) > number)
-        state.active.add_page(page, before=next(younger, None))
-        if state.opening is not None and state.opening.index == page.index:
-            state.opening = None
-    state.recalled.quotes.clear()  # they may be of these pages
-    state.archive.replace(entries_before_fold(state))
-    if state.last_fold is not None:
-        state.working = state.last_fold.working
-        state.summaries |= state.last_fold.summaries
-    state.last_fold = None
-    _publish(state, event.contents_tokens)
-
-
-def _keep_pin(state: State, index: str, recalls: Sequence[int] | None = None) -> None:
-    """Keep of an archived page that comes back into view whether it is pinned, and how often it was recalled. O(1)."""
-    entry = state.archive.find_entry(index)
-    if entry is not None and entry.pinned:
-        state.pinned.add(index)
-    if entry is not None and entry.recall_count:
-        state.recalls[index] = (entry.recall_count, entry.last_recall_turn)
-    elif recalls is not None:  # a page in a directory, or an evicted one, has no entry that tells
-        state.recalls[index] = (recalls[0], recalls[1])
-
-
-def entries_before_fold(state: State) -> list[Item]:
-    """Return the entries of the contents page without the last fold, with what happened to them since. O(entries)."""
-    last = state.last_fold
-    assert last is not None
-    undone = set(last.folded)
-    now = {entry.index: entry for entry in state.archive.entries}
-    known = {entry.index for entry in last.entries}
-    before = [_counts_of(entry, now.get(entry.index)) for entry in last.entries if entry.index not in undone]
-    since = [entry for entry in now.values() if entry.index not in known | undone and isinstance(entry, ContentsEntry)]
-    return sorted((*before, *since), key=lambda entry: page_number(entry.index))
-
-
-def _counts_of(entry: Item, now: Item | None) -> Item:
-    """Return an entry as it was before a fold, with how often it was recalled since."""
-    if isinstance(entry, ContentsEntry) and isinstance(now, ContentsEntry):
-        return attrs.evolve(now, detail=entry.detail)
-    if isinstance(entry, Directory) and isinstance(now, Directory):
-        return attrs.evolve(entry, last_recall_turn=now.last_recall_turn)
-    return entry
-
-
 def _rewind(state: State, event: events.Rewound) -> None:
     """Go back to before an entry. O(visible)."""
     number = page_number(event.page)
@@ -448,7 +304,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     page = state.active.find_page(event.page)
     if event.content is not None:
         state.active.add_page(page_from_value(event.content, state.wire.facts))
-        _keep_pin(state, event.page, event.recalls)
+        keep_pin(state, event.page, event.recalls)
     elif page is not None and event.removed:
         page.detach()
     elif page is not None:
@@ -465,15 +321,21 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.archive.replace(entries_before_page(state, number, left))
     state.pinned = {index for index in state.pinned if page_number(index) <= number}
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
+    state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
-    state.summaries = {index: each for index, each in state.summaries.items() if page_number(index) < number}
+    state.summaries = {
+        index: each
+        for index, each in state.summaries.items()
+        if all(page_number(last) < number for last in (index, *ends(each.pages)))
+    }
     state.claims = {index: each for index, each in state.claims.items() if page_number(index) < number}
     state.working = state.working.without(lambda index: page_number(index) >= number)
+    state.topic = min(state.topic, number - 1)
     state.turn_page = event.opening_page
     state.opening = None if event.opening is None else page_from_value(event.opening, state.wire.facts)
     state.last_fold = None
     if event.contents_tokens is not None:
-        _publish(state, event.contents_tokens)
+        publish(state, event.contents_tokens)
 
 
 def _show_open_page(state: State) -> None:

@@ -41,11 +41,14 @@ class SessionConfigured(_Kind, kind="configured"):
     session: str
     tenant: str
     config: Mapping[str, Any]  # the settings that decide what a window holds
+    chosen: Mapping[str, Any] = attrs.field(factory=dict)  # of these, what the session itself chose, whatever its engines say
     instructions: str  # what tells the model how to recall, once there is a contents page; empty for nothing
     instruction_tokens: int  # of the message that holds them; 0 where there is none
     scale: float  # what counts are multiplied by where they are made anew: under a new counter its margin
     counted: Mapping[str, Any] | None = None  # None where the counter and the renderer are those before
     renderer: int = OLDEST_RENDERER  # of windows from then on: older journals do not say it
+    headlines: str = ""  # what asks the model to end each turn with its title; empty for nothing
+    headlines_tokens: int = 0  # of the message that holds that; 0 where there is none
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -96,7 +99,7 @@ class PageBegan(_Kind, kind="page_began"):
 class PagesFolded(_Kind, kind="folded", version=2):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
-    reason: str  # marks, command, or budget (a window had no room)
+    reason: str  # marks, levels, command, topic, or budget (a window had no room)
     turn: int
     entries: list[dict[str, Any]]  # of the folded pages, and of archived ones that changed, which are shown only if they were
     folded: list[str]
@@ -107,20 +110,28 @@ class PagesFolded(_Kind, kind="folded", version=2):
     directories: list[dict[str, Any]] = attrs.field(factory=list)
     evicted: list[list[str]] = attrs.field(factory=list)
     contents_tokens: int  # of the contents page as the window shows it from then on
-    # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``).
+    # Where a topic was closed: its ``title``, the numbers of its ``first`` and ``last`` page, and, where the title went to a page
+    # alone, what that was called before (``was``, by index).
+    topic: Mapping[str, Any] | None = None
+    # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``);
+    # as a continuation where it ``continues``, and with a summariser's ``continuation`` in its place.
     working: Mapping[str, Any] | None = None
     read: Sequence[Directory] | None = attrs.field(default=None, eq=False, repr=False)  # of this process; not in the record
 
 
 @attrs.frozen(kw_only=True)
 class SummaryPrepared(_Kind, kind="summary_prepared"):
-    """A summariser wrote of a page what the next fold publishes; or what it wrote is dropped, or nothing came, for a *reason*."""
+    """A summariser wrote of a page what the next fold publishes; or what it wrote is dropped, or nothing came, for a *reason*.
+
+    Of the root it is a continuation, in ``lines``.
+    """
 
     page: str
     revision: int  # of the page
     sha256: str  # of the page's messages, which it was written of
     by: str  # the name of the summariser
     at: str
+    room: int = 0  # tokens that it was given; 0 in older journals
     reason: str = ""  # why there is nothing to publish; empty where there is
     title: str = ""
     summary: str = ""
@@ -128,7 +139,19 @@ class SummaryPrepared(_Kind, kind="summary_prepared"):
     outcome: str = ""
     words: list[list[Any]] = attrs.field(factory=list)  # for the page's row in a directory
     lacks: list[str] = attrs.field(factory=list)  # literal values of the page that it does not hold
-    usage: dict[str, Any] = attrs.field(factory=dict)  # of the requests, as far as the summariser tells: tokens, price
+    # Of the requests, as far as the summariser tells: tokens, price; empty where none was made, as the same was known.
+    usage: dict[str, Any] = attrs.field(factory=dict)
+    # Where pages are wanted together after the last window: ``window``, or why it was asked for on its own.
+    asked: str = ""
+    # Where nothing came, as calls failed: in how many rounds so far, and from when on it is asked for again; empty for never.
+    tries: int = 0
+    again: str = ""
+    # Of a continuation: the pages that it stands on, and those of them that it was given whole, neighbours as ranges; how many
+    # were made since one that was made from pages alone; and why lines of it are left out.
+    pages: list[str] = attrs.field(factory=list)
+    given: list[str] = attrs.field(factory=list)
+    made: int = 0
+    dropped: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -154,6 +177,7 @@ class FoldUndone(_Kind, kind="fold_undone"):
     pages: list[dict[str, Any]]  # as page_value writes them
     contents_tokens: int  # as in PagesFolded
     recalls: dict[str, list[int]] = attrs.field(factory=dict)  # by page, if any: how often, and in which turn last
+    titles: dict[str, str] = attrs.field(factory=dict)  # by page: what it is called again, without the title of a topic
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -193,6 +217,14 @@ class PagesMentioned(_Kind, kind="mentioned"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
+class PagesTouched(_Kind, kind="touched"):
+    """What came in names a file or an identifier of these pages: their distance is counted from this turn."""
+
+    pages: list[str]
+    turn: int
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class PagesFaded(_Kind, kind="faded"):
     """Recalled pages left the window again."""
 
@@ -201,8 +233,11 @@ class PagesFaded(_Kind, kind="faded"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagesEvicted(_Kind, kind="evicted"):
-    """Entries left the contents page: pairs of index and what evicted it (a policy's name, or ``command``)."""
+class PagesEvicted(_Kind, kind="evicted", version=2):
+    """Pages and directories left the contents page: pairs of index and what evicted it (a policy's name, or ``command``).
+
+    Since version 2 a page may leave the directory that groups it.
+    """
 
     pages: list[list[str]]
 
@@ -317,7 +352,7 @@ class Forked(_Kind, kind="forked"):
 
 
 AT_THE_END = (
-    *(MessageAppended, AnswerNoted, PagesMentioned, WindowSettled, UsageReported),
+    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared),
 )
 """The events that leave alone what a window shows, or add to its end."""
@@ -336,6 +371,7 @@ Event: TypeAlias = (
     | PageRecalled
     | PassagesQuoted
     | PagesMentioned
+    | PagesTouched
     | PagesFaded
     | PagesEvicted
     | PageRestored

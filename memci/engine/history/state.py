@@ -1,6 +1,6 @@
 """The state of a session: what is visible or attached, as its events made it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -8,7 +8,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
-from memci.archive.contents.contents_page import Item
+from memci.archive.contents.contents_page import ContentsEntry, Item
 from memci.archive.contents.working_set import WorkingSet
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
@@ -21,6 +21,7 @@ from memci.messages.formats.format import Format
 SYSTEM, USER = "sys", "usr"
 
 MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
+MOST_TOUCHED = 256  # of how many pages it knows when they were touched again, those touched last
 
 
 @attrs.frozen
@@ -39,6 +40,9 @@ class LastFold:
     entries: tuple[Item, ...]  # the contents page before it, but for the late results that it put into pages: those stay there
     working: WorkingSet = attrs.field(factory=WorkingSet)  # before it
     summaries: Mapping[str, SummaryPrepared] = attrs.field(factory=dict)  # that it published, and those that failed
+    topic: int = 0  # as the state had it before
+    titles: Mapping[str, str] = attrs.field(factory=dict)  # what pages were called that it gave the title of a topic, by index
+    revised: tuple[str, ...] = ()  # archived pages that took late results in with it
 
 
 @attrs.define
@@ -82,8 +86,10 @@ class State:
     recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)  # of active pages that were archived: count, last turn
     summaries: dict[str, SummaryPrepared] = attrs.field(factory=dict)  # by page, for the next fold; those that failed, too
     claims: dict[str, tuple[str, str]] = attrs.field(factory=dict)  # by page that is summarised: who asks, until when
+    topic: int = 0  # the number of the last page of the last topic that was closed; 0 for none
     late: dict[str, list[LateResult]] = attrs.field(factory=dict)  # by archived page
     last_fold: LastFold | None = None  # None when there is none to undo
+    folded_turn: int = 0  # the turn in which pages folded last, or came back from that; 0 before the first fold
     settled: WindowSettled | None = None  # None before the first window
     scale: float = 1.0  # what token counts are multiplied by, as the provider's usage tells
     ratios: tuple[float, float] = (1.0, 1.0)  # the scale by each of the last two reports alone; before them the counter's margin
@@ -91,10 +97,14 @@ class State:
     erased_seq: int = 0  # of the last event that took content out of those before it; 0 for none
     instructions: str = ""  # what tells the model how to recall, once there is a contents page
     instruction_tokens: int = 0
+    headlines: str = ""  # what asks the model to end each turn with its title
+    headlines_tokens: int = 0
     configured: Mapping[str, Any] = attrs.field(factory=dict)  # by the last configuration event; empty without records
+    chosen: Mapping[str, Any] = attrs.field(factory=dict)  # of these, what the session itself chose
     renderer: int = OLDEST_RENDERER  # by the last configuration event
     next_checkpoint: int = 1
     detours: tuple[tuple[int, int], ...] = ()  # (checkpoint, restoring]: seqs of events not in the history, oldest first
+    touched: dict[str, int] = attrs.field(factory=dict)  # by page that was touched again, when last; that one last
     answers: tuple[str, ...] = ()  # SHA-256 of the texts of the latest answers of ATTP, oldest first
     wire: Format = attrs.field(init=False)
 
@@ -113,10 +123,27 @@ class State:
             return PageState.ARCHIVED
         return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
 
+    def touch(self, pages: Iterable[str], turn: int) -> None:
+        """Count the distance of pages from a turn. O(pages)."""
+        for index in pages:
+            self.touched.pop(index, None)
+            self.touched[index] = turn
+        for index in list(self.touched)[:-MOST_TOUCHED]:
+            del self.touched[index]
+
+    def near_turn(self, page: Page | ContentsEntry) -> int:
+        """Return the turn that a page's distance is counted from: when it was opened, or touched, recalled or back last. O(1)."""
+        return max(page.turn, self.touched.get(page.index, 0))
+
     def find_summary(self, index: str) -> SummaryPrepared | None:
-        """Return what a summariser wrote of a page, for the next fold or the last one, or why it did not. O(1)."""
-        published = self.last_fold.summaries if self.last_fold is not None else {}
+        """Return what a summariser wrote of a page as it is, for the next fold or the last one, or why it did not. O(1)."""
+        published = self.last_fold.summaries if self.last_fold is not None and index not in self.late else {}
         return self.summaries.get(index) or published.get(index)
+
+    def known_summaries(self) -> Iterator[SummaryPrepared]:
+        """Yield what summarisers wrote, for the next fold and the last one. O(those)."""
+        yield from self.summaries.values()
+        yield from self.last_fold.summaries.values() if self.last_fold is not None else ()
 
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""

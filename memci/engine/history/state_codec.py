@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
-from memci.archive.contents.working_set import WorkingSet, as_values, from_values
+from memci.archive.contents.working_set import WorkingSet, as_values, continuation_from, continuation_value, from_values
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history.blocks import OLDEST_RENDERER, passages_block
@@ -20,12 +20,13 @@ from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.message import Message
 
-VERSION = 11
+VERSION = 12
 
-_READ = (6, 7, 8, 9, 10, VERSION)
+_READ = (6, 7, 8, 9, 10, 11, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
+_LATER = ("folded_turn", "topic", "headlines", "headlines_tokens")  # which older states do not have
 _COPIED = ("next_number", "ratios", "detours", "answers")
 _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated")
 
@@ -60,8 +61,9 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
     ]
     return {
         "v": VERSION,
-        **{name: getattr(state, name) for name in (*_AS_THEY_ARE, *_COPIED, "renderer")},
+        **{name: getattr(state, name) for name in (*_AS_THEY_ARE, *_COPIED, "renderer", *_LATER, "touched")},
         "config": state.configured,
+        "chosen": state.chosen,
         "system": [page(each) for each in state.system.pages()],
         "active": [page(each) for each in state.active.pages()],
         "recalled": [attached(each) for each in state.recalled.pages()],
@@ -83,6 +85,9 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "entries": list(map(known, last.entries)),
             "working": _working_value(last.working),
             "summaries": _summary_values(last.summaries),
+            "topic": last.topic,
+            "titles": last.titles,
+            "revised": last.revised,
         },
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
@@ -98,7 +103,10 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         **{name: value[name] for name in _AS_THEY_ARE},
         config=Config.from_stored(value["config"]),
         configured=value["config"],
+        chosen=value.get("chosen", {}),
         renderer=value.get("renderer", OLDEST_RENDERER),
+        **{name: value[name] for name in _LATER if name in value},
+        touched=dict(value.get("touched", {})),
         next_number=dict(value["next_number"]),
         pinned=set(value["pinned"]),
         recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()},
@@ -129,7 +137,15 @@ def from_mapping(value: Mapping[str, Any]) -> State:
 
     if (last := value["last_fold"]) is not None:
         entries = tuple(map(known, last["entries"]))
-        state.last_fold = LastFold(tuple(last["folded"]), entries, _working_set(last.get("working")), _summaries(last))
+        state.last_fold = LastFold(
+            folded=tuple(last["folded"]),
+            entries=entries,
+            working=_working_set(last.get("working")),
+            summaries=_summaries(last),
+            topic=last.get("topic", 0),
+            titles=last.get("titles", {}),
+            revised=tuple(last.get("revised", ())),
+        )
     if (shown := value["published"]) is not None:
         directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]
         state.archive.publish(facts(shown["message"]), shown["tokens"], shown["indexes"], directories)
@@ -153,14 +169,17 @@ def _summaries(value: Mapping[str, Any]) -> dict[str, SummaryPrepared]:
 
 def _working_value(working: WorkingSet) -> dict[str, Any]:
     notes, shown = as_values(working.notes), as_values(working.shown)
-    return {"clock": working.clock, "notes": notes, "shown": shown, "tokens": working.tokens}
+    value = {"clock": working.clock, "notes": notes, "shown": shown, "tokens": working.tokens, "continues": working.continues}
+    return value | {"continuation": continuation_value(working.continuation)}
 
 
 def _working_set(value: Mapping[str, Any] | None) -> WorkingSet:
     """Read a working set back; states that were written without one give one with nothing in it."""
     if value is None:
         return WorkingSet()
-    return WorkingSet(value["clock"], from_values(value["notes"]), from_values(value["shown"]), value["tokens"])
+    notes, shown = from_values(value["notes"]), from_values(value["shown"])
+    made = continuation_from(value.get("continuation"))
+    return WorkingSet(value["clock"], notes, shown, value["tokens"], value.get("continues", False), made)
 
 
 def _item(value: Mapping[str, Any]) -> Item:

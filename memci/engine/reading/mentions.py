@@ -1,10 +1,13 @@
-"""What names an archived page: its index, or a literal value that hardly any other page holds."""
+"""What names an earlier page: its index, a literal value that hardly any other page holds, or a file that calls touched."""
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from memci.chapters.address import is_range
+from memci.archive.catalogue.page_facts import PageState
+from memci.archive.contents.working_set import CUT, NAMED
+from memci.chapters.address import is_range, page_number
 from memci.engine.core.core import Core
 from memci.engine.core.indexing import entry_text
 from memci.engine.reading.searching import visible
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
 
 RARE_SHARE = 0.01  # of the pages: a value that more of them hold names none
+MOST_TOUCHED, _MOST_HOLDERS = 3, 16  # pages that a name touches, the newest; that are looked at for it
 _MOST_CHARACTERS = 20_000  # of a message that are looked through
 _MOST_VALUES = 32  # that are looked up for one command
 _LEAST_CHARACTERS = 3
@@ -60,6 +64,30 @@ def mentioned(core: Core, messages: Iterable[Message], turn: int) -> list[str]:
             if is_rare(core, value, hidden=0):
                 named |= {index for index, text in held.items() if value in text}
     return [index for index in waiting if index in named]
+
+
+def touched(core: Core, messages: Iterable[Message], turn: int) -> list[str]:
+    """Return the pages of earlier turns that new messages of a turn touch and no message before them in it did; oldest first.
+
+    A name in calls, or in what the user or the assistant says, touches the newest three pages that hold it. Up to 32 names are
+    looked up in the search index. Evicted pages are not touched.
+    """
+    from memci.archive.contents.noting import notes_of, said_in  # noqa: PLC0415 (compiles many patterns)
+
+    said = [message for message in messages if message.speaker in ("user", "assistant")]
+    notes = notes_of((("", message) for message in said), 0)
+    names = [note.text.removeprefix(CUT) for note in notes if note.kind in NAMED]
+    names += [value for message in said for text in said_in(message) for value in values(text)]
+    names = list(dict.fromkeys(names))[:_MOST_VALUES]
+    state = core.state
+
+    def may_be(index: str) -> bool:
+        page = state.active.find_page(index)
+        return page.turn < turn if page is not None else state.page_state(index) is not PageState.EVICTED
+
+    holders = core.ask(lambda index: [index.pages_holding(name, limit=_MOST_HOLDERS) for name in names]) if names else []
+    found = {index for pages in holders for index in islice(filter(may_be, pages), MOST_TOUCHED)}
+    return sorted((index for index in found if state.touched.get(index) != turn), key=page_number)
 
 
 def _held(texts: Iterable[str], pages: Iterable[str]) -> Iterator[str]:

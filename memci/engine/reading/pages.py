@@ -16,6 +16,7 @@ from memci.chapters.address import is_range, is_root, last_number, page_number, 
 from memci.chapters.dates import dates, span
 from memci.chapters.page import MessageNode, Opening, Page, StoredNode, StoredPage
 from memci.engine.core.core import Core
+from memci.engine.core.facts import facts_of
 from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
@@ -115,7 +116,9 @@ def read_facts(core: Core, index: str) -> PageFacts:
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
-        title = f"Directory of {len(page.pages)} pages"
+        directory = core.state.archive.find_directory(index)
+        titles = directory.titles if directory is not None and directory.index == index else ()
+        title = "; ".join(titles) or f"Directory of {len(page.pages)} pages"
     elif segment_of(index) == USER:
         title, tokens = "Contents page", core.state.archive.message_list.tokens
     facts = PageFacts(index=index, state=PageState.ACTIVE, turn=page.turn, entries=0, tokens=tokens, title=title)
@@ -134,7 +137,7 @@ def page_range(core: Core, start: int, limit: int) -> tuple[list[PageFacts], int
     for name, value in (("start", start), ("limit", limit)):
         if type(value) is not int or not 0 <= value <= MOST:
             raise ArgumentError(argument=name, value=value, wanted="a whole number from 0")
-    system = [core.page_facts(page) for page in core.state.system.pages()]
+    system = [facts_of(core.state, page) for page in core.state.system.pages()]
     chosen = system[start : start + limit]
     total = core.ask(lambda index: index.count_pages())
     offset, left = max(start - len(system), 0), limit - len(chosen)
@@ -327,7 +330,7 @@ def _listed(core: Core, index: str) -> list[PageFacts]:
     """Return the facts of the pages of a root or a range that are not evicted, oldest first."""
     if segment_of(index) == SYSTEM:
         first, last = _numbers(index)
-        found = (core.page_facts(page) for page in core.state.system.pages())
+        found = (facts_of(core.state, page) for page in core.state.system.pages())
         return [facts for facts in found if first <= page_number(facts.index) <= last]
     ranges = _ranges(core, index)
     known = core.ask(lambda known: [facts for each in ranges for facts in known.pages(numbers=each)])
@@ -364,7 +367,7 @@ def _lines(core: Core, index: "PageIndex", ranges: Sequence[tuple[int, int]]) ->
 def _line(core: Core, known: PageFacts) -> _Line:
     """Return the line of one page by what the index knows, which of a page in the window is less than the state does. O(1)."""
     page = core.state.active.find_page(known.index)
-    facts = known if page is None else core.page_facts(page, known.title)
+    facts = known if page is None else facts_of(core.state, page, known.title)
     title = shown_title(facts.title)
     return _Line(facts, facts, 1, facts.tokens, (title,) if title else (), (facts.first_at, facts.last_at))
 

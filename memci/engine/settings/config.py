@@ -6,21 +6,26 @@ made: a ``Config`` that exists can be used. Every refusal is a ``ConfigError`` w
 """
 # ruff: noqa: RUF009 (a section's field, as attrs makes it)
 
+import functools
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, Literal, Self, TypeVar, get_args, get_origin
 
 import attrs
 
 from memci.engine.settings import config_file
+from memci.engine.settings.presets import CHAPTERS, Preset, preset_section
 from memci.errors import ConfigError, shown
 
 _PLACE_KEYS = (
     *("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"),
     *("summarizer", "summary", "planner"),
 )
+
+_CHOSEN_KEYS = ("preset", "budget", "active", "levels", "prices", "contents", "eviction", "recall", "summary")  # by a session
 
 EXTRACTIVE, MARKS = "extractive", "marks"  # the names of memci's own summariser and planner
 MOST: Final = 10**12  # the largest number that is taken: more than anybody has, small enough for every reader of JSON
@@ -47,14 +52,20 @@ def setting(  # noqa: PLR0913 (each is another bound)
 
 
 def section(kind: type[_Section], comment: str) -> _Section:
-    """Return the field of a section of the file."""
-    field: _Section = attrs.field(factory=kind, metadata={"comment": comment}, validator=_check)
+    """Return the field of a section of the file; by default it is as the preset has it."""
+    default: Any = attrs.Factory(lambda config: kind(**preset_section(config.preset, _name(kind))), takes_self=True)
+    field: _Section = attrs.field(default=default, metadata={"comment": comment}, validator=_check)
     return field
+
+
+def _name(kind: type) -> str:
+    """Return the name of a class in the file."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def _place(kind: type, key: str) -> str:
     """Return where a key of a class stands in the file, such as ``active.max_pages``."""
-    name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+    name = _name(kind)
     return key if name == "config" else f"{name}.{key}"
 
 
@@ -72,6 +83,7 @@ def refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) ->
     return ConfigError(f"{given} cannot be used here: give {allowed}{hint}", path=path)
 
 
+@functools.cache
 def _alternatives(annotation: Any) -> tuple[Any, list[str | None]]:  # noqa: ANN401 (any type)
     """Return the type of a setting, ``None`` for one of some words, and the words that are allowed beside it."""
     if get_origin(annotation) is Literal:
@@ -82,7 +94,8 @@ def _alternatives(annotation: Any) -> tuple[Any, list[str | None]]:  # noqa: ANN
 
 def _as_float(value: object, field: "attrs.Attribute[Any]") -> object:
     """Let ``1`` stand for ``1.0``; anything else is left to the validator."""
-    if type(value) is not int or _alternatives(field.type)[0] is not float:
+    kind: Any = field.type
+    if type(value) is not int or _alternatives(kind)[0] is not float:
         return value
     try:
         return float(value)
@@ -91,7 +104,8 @@ def _as_float(value: object, field: "attrs.Attribute[Any]") -> object:
 
 
 def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> None:
-    kind, words = _alternatives(field.type)
+    annotation: Any = field.type
+    kind, words = _alternatives(annotation)
     if value in words:
         return
     bounds = field.metadata
@@ -152,6 +166,13 @@ class Active:
 
     min_pages: int = setting(2, "newest pages that these marks never fold")
     max_pages: int | None = setting(None, "pages from which the oldest fold; null for no such mark")
+    max_messages: int | None = setting(None, "messages in view from which the oldest pages fold; null for no such mark")
+    max_calls: int | None = setting(None, "tool calls in view from which the oldest pages fold; null for no such mark")
+    every_turns: int | None = setting(None, "turns after the last fold at which the oldest pages fold; null for no such period")
+    least_tokens: int | None = setting(None, "tokens of a window below which the marks in numbers and turns fold nothing")
+    keep_messages: int | None = setting(
+        None, "newest messages, rounded up to whole pages, down to which they fold; null: min_pages, or half of the mark"
+    )
     high_water: float = setting(1.0, "share of the budget at which a fold begins")
     low_water: float | Literal["auto"] = setting(
         "auto", "share of the budget down to which it folds, below high_water; auto: from prices and sizes"
@@ -163,6 +184,12 @@ class Active:
         if most is not None and most < self.min_pages:
             message = f"{most} is below active.min_pages, {self.min_pages}: give at least that, or null"
             raise ConfigError(message, path="active.max_pages")
+
+    @keep_messages.validator
+    def _is_below_mark(self, _attribute: object, kept: int | None) -> None:
+        if kept is not None and self.max_messages is not None and kept >= self.max_messages:
+            message = f"{kept} is not below active.max_messages, {self.max_messages}: give less than that, or null"
+            raise ConfigError(message, path="active.keep_messages")
 
     @low_water.validator
     def _is_below_high(self, _attribute: object, low: float | str) -> None:
@@ -192,6 +219,7 @@ class Contents:
     max_tokens: int | Literal["auto"] = setting("auto", "tokens it may hold; auto: from the budget")
     low_share: float = setting(0.85, "share of max_tokens down to which it shrinks once it is over")
     directories: bool = setting(default=True, comment="group old neighbours in directories before they leave")
+    listed: bool = setting(default=True, comment="false: it is kept, and no window shows it, nor the working set")
 
 
 @attrs.frozen(kw_only=True)
@@ -200,6 +228,24 @@ class Eviction:
 
     zero_recall_turns: int | None = setting(None, "turns since archiving, for a page that was never recalled")
     stale_turns: int | None = setting(None, "turns since the last recall (since archiving, if none), for any page")
+
+
+@attrs.frozen(kw_only=True)
+class Levels:
+    """How much is shown of a page by its distance: in turns since it was opened, or touched again."""
+
+    trimmed: int | None = setting(None, "turns after which its long results are shown in part")
+    lines: int | None = setting(None, "turns after which it folds")
+    directory: int | None = setting(None, "turns after which its entry goes into a directory, with the next fold")
+    gone: int | None = setting(None, "turns after which it leaves the contents page, but for a pinned one")
+
+    @gone.validator
+    def _rise(self, _attribute: object, _gone: int | None) -> None:
+        given = [(name, turns) for name, turns in attrs.asdict(self).items() if turns is not None]
+        for (before, fewer), (name, turns) in pairwise(given):
+            if turns <= fewer:
+                message = f"{turns} is not above levels.{before}, {fewer}: they rise in the order {', '.join(attrs.asdict(self))}"
+                raise ConfigError(message, path=f"levels.{name}")
 
 
 @attrs.frozen(kw_only=True)
@@ -218,9 +264,13 @@ class Recall:
 
 @attrs.frozen(kw_only=True)
 class Summary:
-    """How a summariser is asked."""
+    """How a summariser is asked, whether the window tells of what left it, and whether the model that talks gives titles."""
 
     timeout_s: int = setting(120, "seconds after which a summariser is not waited for any more")
+    continuation: bool = setting(default=False, comment="true: the window says goal, decisions, state and what is open")
+    continuation_tokens: int = setting(400, "tokens that it may have, at most a fifth of the budget", at_least=64)
+    rebuild_every: int = setting(4, "of those that a summariser writes, each so many-th is made from the pages alone")
+    headlines: bool = setting(default=False, comment="true: the model is asked to end each turn with a line that is its title")
 
 
 @attrs.frozen(kw_only=True)
@@ -258,6 +308,7 @@ class Limits:
 class Config:
     """Everything that can be set, with the defaults of an empty file; ``config_file_text`` says what each key does."""
 
+    preset: Preset = setting(CHAPTERS, "a strategy by its name: defaults for what is not set here; docs/presets.md")
     format: Literal["openai", "responses", "anthropic"] = setting(
         "openai", "wire format of the messages: openai, responses or anthropic; a session keeps its own"
     )
@@ -271,8 +322,9 @@ class Config:
     prices: Prices = section(Prices, "relative to plain input; used by low_water: auto")
     contents: Contents = section(Contents, "the contents page, the index of what was folded")
     eviction: Eviction = section(Eviction, "when entries leave the contents page for their age; null switches a rule off")
+    levels: Levels = section(Levels, "detail by distance, each in turns; null switches a level off")
     recall: Recall = section(Recall, "pages brought back by their index")
-    summary: Summary = section(Summary, "what a summariser other than extractive is asked with")
+    summary: Summary = section(Summary, "how a summariser is asked, the continuation, and titles by the model that talks")
     search: Search = section(Search, "session.search")
     cache_breakpoints: bool = setting(
         default=False, comment="of Anthropic's prompt cache, at the ends of segments; the other formats have none"
@@ -306,21 +358,28 @@ class Config:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Self:
-        """Make a config of nested mappings, such as a parsed YAML file; defaults fill what is not there, else ``ConfigError``."""
+        """Make a config of nested mappings, such as a parsed YAML file; preset and defaults fill what is not there."""
         values = _check_keys(cls, mapping, "")
         for name, kind in _sections().items():
             if name in values:
-                values[name] = kind(**_check_keys(kind, values[name], name))
+                preset = preset_section(values.get("preset"), name)
+                try:
+                    values[name] = kind(**{**preset, **_check_keys(kind, values[name], name)})
+                except ConfigError as error:
+                    if preset:
+                        error.add_note(f"the preset {values['preset']} has {name}: {dict(preset)}")
+                    raise
         return cls(**values)
 
     @classmethod
     def from_stored(cls, mapping: Mapping[str, Any]) -> Self:
         """Make a config of what a journal holds, which an older memci with other keys may have written."""
-        stored = {key: dict(value) if isinstance(value, Mapping) else value for key, value in mapping.items()}
+        stored: dict[str, Any] = {key: dict(value) if isinstance(value, Mapping) else value for key, value in mapping.items()}
         stored.get("active", {}).pop("entry_tokens", None)
         if "prefetch_tokens" in (recall := stored.get("recall", {})):
             recall["passages_tokens"] = recall.pop("prefetch_tokens")
-        return cls.from_mapping(stored)
+        preset: Any = stored.pop("preset", CHAPTERS)  # what is not there had its plain default, whatever the preset says by now
+        return attrs.evolve(cls.from_mapping(stored), preset=preset)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
@@ -335,13 +394,64 @@ class Config:
             error.add_note(f"in the file {os.fspath(path)}")
             raise
 
+    def with_choice(self, chosen: Mapping[str, Any], known: Self | None = None, checked: Collection[str] = ()) -> Self:
+        """Return these settings with what a session chose over them, as ``choice`` gives it.
+
+        A preset that it chose takes the place of the preset here, and of what that one says. Where a section cannot be, as the
+        choice does not fit what this config says beside it, it is that of *known*, but for those *checked*; else ``ConfigError``.
+        """
+        if not chosen:
+            return self
+        mapping, sections = self.to_mapping(), _sections()
+        if "preset" in chosen:
+            plain = Config().to_mapping()
+            for name in sections:
+                said = preset_section(self.preset, name)
+                undone = {key: plain[name][key] for key, value in said.items() if mapping[name][key] == value}
+                mapping[name] |= {**undone, **preset_section(chosen["preset"], name)}
+        for name, given in chosen.items():
+            mapping[name] = {**mapping[name], **given} if name in sections else given
+        if known is not None:
+            for name, kind in sections.items():
+                if name in checked:
+                    continue
+                try:
+                    kind(**mapping[name])
+                except ConfigError:
+                    mapping[name] = attrs.asdict(getattr(known, name))
+        return self.from_mapping(mapping)
+
     def to_mapping(self) -> dict[str, Any]:
         """Return the whole config as new nested dicts of JSON values; ``from_mapping`` gives an equal config."""
         return attrs.asdict(self)
 
     def policy_mapping(self) -> dict[str, Any]:
-        """Return what decides how a window looks: ``to_mapping`` without search, checkpoints, limits, and where sessions are."""
-        return {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
+        """Return what decides how a window looks: ``to_mapping`` without search, checkpoints, limits, and where sessions are.
+
+        Of summaries it says only how a continuation is made and that there are headlines, where that is so.
+        """
+        policy = {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
+        said = attrs.asdict(self.summary) if self.summary.continuation else {"headlines": self.summary.headlines}
+        summary = {key: value for key, value in said.items() if key != "timeout_s" and value is not False}
+        return policy | {"summary": summary} if summary else policy
+
+
+def choice(before: Mapping[str, Any], given: Mapping[str, object]) -> dict[str, Any]:
+    """Return what a session chose *before*, with the keys that are *given* over it; a preset begins anew.
+
+    ``ConfigError`` for a key that there is not, or that no session chooses; ``Config.with_choice`` checks the values.
+    """
+    chosen = {} if "preset" in given else dict(before)
+    for name, value in _check_keys(Config, given, "").items():
+        if name not in _CHOSEN_KEYS:
+            message = f"a session has that of its engine: give it there; a session chooses {', '.join(_CHOSEN_KEYS)}"
+            raise ConfigError(message, path=name)
+        if name == "summary" and isinstance(value, Mapping) and "timeout_s" in value:
+            message = "summarisers are the engine's: give it there"
+            raise ConfigError(message, path="summary.timeout_s")
+        kind = _sections().get(name)
+        chosen[name] = value if kind is None else {**chosen.get(name, {}), **_check_keys(kind, value, name)}
+    return chosen
 
 
 def config_file_text() -> str:

@@ -1,4 +1,4 @@
-"""The tools by which a model lists, finds, reads and recalls the pages of its own conversation."""
+"""The tools by which a model lists, finds, reads and recalls the pages of its own conversation, and closes a topic of it."""
 
 import functools
 import re
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from memci.attp.host_error import safe_message
 from memci.attp.toolbox import Toolbox
-from memci.chapters.address import is_root, runs, segment_of
+from memci.chapters.address import is_root, range_index, runs, segment_of
 from memci.chapters.dates import dates, moment, span
 from memci.chapters.page import MessageNode, Page
+from memci.engine.commands.closing import close_topic
 from memci.engine.commands.recalling import next_steps, recall
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
@@ -93,18 +94,29 @@ class Found(TypedDict):
     state: str
 
 
+class Closed(TypedDict):
+    """What ``close_topic`` answers: the pages of the topic, as a page or a range of pages."""
+
+    index: str
+    title: str
+
+
 class RecallToolbox(Toolbox):
     """The tools of a session, and the pictures that belong to an answer which is a text.
 
     Each call holds the session's lock. Every answer is bounded, so that the message that holds it is never shown as a stub.
     """
 
-    def __init__(self, opened: "Callable[[], AbstractContextManager[Core]]", core: "Core") -> None:
-        """Make the tools of the session of *core*; *opened* holds its lock, while the session is open."""
+    def __init__(self, opened: "Callable[[], AbstractContextManager[Core]]", core: "Core", *, read_only: bool = False) -> None:
+        """Make the tools of the session of *core*; *opened* holds its lock, while the session is open.
+
+        Where the session is *read_only*, there is no tool that closes a topic.
+        """
         super().__init__()
         self._opened = opened
         self._core = core
-        for function in (self._recall_page, self._read_page, self._list_pages, self._search_pages):
+        writing = () if read_only else (self._close_topic,)
+        for function in (self._recall_page, self._read_page, self._list_pages, self._search_pages, *writing):
             self.register(self._tool(function), name=function.__name__[1:])
 
     def handle(self, call: object) -> dict[str, Any]:
@@ -300,7 +312,25 @@ class RecallToolbox(Toolbox):
         hits = search(self._core, query, limit=limit, since=since or None, until=until or None, vectors=vectors)
         return _fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")
 
+    def _close_topic(self, title: str) -> Closed:
+        """Close a topic that is done with: all pages but the open one leave the view, listed under a title.
 
+        Args:
+            title: What it was about, in one line.
+
+        Returns:
+            The index of its pages.
+
+        Example:
+            close_topic("Export of the March invoices")
+        """
+        before = self._core.state.topic
+        close_topic(self._core, title, before)
+        first, last = before + 1, self._core.state.topic
+        return Closed(index=f"{USER}-{last}" if first == last else range_index(USER, first, last), title=title.strip())
+
+
+@functools.cache
 @functools.cache
 def attp_prompt() -> str:
     """Return the ATTP prompt with these tools, which are described alike for every session."""

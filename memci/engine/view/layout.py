@@ -70,6 +70,8 @@ class View:
             for node in page.nodes():
                 self._put("system", node.message, node.tokens)
         self._system_length = state.system.message_list.length
+        if state.headlines:
+            self._put("system", state.wire.facts({"role": "system", "content": state.headlines}), state.headlines_tokens)
         if least:
             self._opening(_lasting_opening(state))
             if state.active.open_page is not None:
@@ -119,14 +121,17 @@ class View:
 
     def _all(self, settled: WindowSettled | None) -> None:
         state = self._state
-        shown = state.archive.message_list.head
-        if shown is not None and (settled is None or settled.contents):
+        shown, has_room = state.archive.message_list.head, settled is None or settled.contents
+        listed, continues = state.config.contents.listed, state.working.continues
+        if shown is not None and has_room:
             if state.instructions:
                 message = state.wire.facts({"role": "system", "content": state.instructions})
                 self._put("system", message, state.instruction_tokens)
-            self._put("contents", shown.message, shown.tokens)
-            if state.working.shown:
-                self._put("working", state.wire.block(render(state.working.shown)), state.working.tokens)
+            if listed:
+                self._put("contents", shown.message, shown.tokens)
+        tells = shown is not None or continues if listed else continues and state.config.summary.continuation
+        if has_room and tells and (text := render(state.working)):
+            self._put("working", state.wire.block(text), state.working.message_tokens)
         self._opening(state.opening)
         anchored: dict[str, list[Attachment]] = {}
         for attachment in state.recalled.attachments.values():

@@ -1,17 +1,19 @@
 """Which pages fold or are trimmed, and when: pure functions of the state."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
-from typing import Protocol
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import accumulate, islice
+from typing import Any, NamedTuple, Protocol
 
 import attrs
 
-from memci.chapters.page import MessageNode, Page
+from memci.archive.contents.contents_page import ContentsEntry
+from memci.chapters.page import MessageNode, Page, Run
 from memci.engine.history.state import USER, State
-from memci.engine.settings.config import Config
+from memci.engine.settings.config import Active, Config
 from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbed
-from memci.errors import ConfigError
+from memci.errors import ConfigError, is_line, shown
 
 # With ``low_water`` and ``contents.max_tokens`` at ``auto``: what verbatim pages have on average of the budget, and by which
 # share of that they are more before a fold and less after it; of short pages, as in talk, and of long ones, as of agents.
@@ -21,6 +23,7 @@ LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the con
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
 NEAR_SHARE = 0.5  # of the high marks, from where on a fold is near
+CLOSE_SHARE = 0.85  # from where on hardly a page comes any more that the next fold takes
 TRIM_SHARE = 0.1  # of the budget: what trimming frees at least, as it costs words that were in view
 LONG_FACTOR = 2  # a result is trimmed that has so many times the tokens of its stub
 
@@ -47,27 +50,41 @@ class Planner(Protocol):
         ...
 
 
+class _Goal(NamedTuple):
+    """Down to how many tokens of the window, and pages, messages and calls in view, the oldest pages fold."""
+
+    tokens: float = math.inf
+    pages: float = math.inf
+    messages: float = math.inf
+    calls: float = math.inf
+    kept: int = 0  # newest messages that stay where it is not the tokens that are too many
+
+
 _NOTHING = FoldPlan(pages=(), reason="marks")
 
 
 def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
-    """Return what the marks ask for, by the configured budget. O(1) well below them, else a layout, which *lay* gives."""
+    """Return what levels and marks ask for, by the configured budget. O(1) well below the marks, else a layout, by *lay*.
+
+    With ``active.max_calls``, ``levels.trimmed`` or ``levels.lines`` what is in view is looked at: O(visible).
+    """
     active, budget = config.active, config.budget.tokens
     high = active.high_water * budget
-    over_pages = active.max_pages is not None and len(state.active) > active.max_pages
-    if not over_pages and _raw_tokens(state) <= high:
-        return _NOTHING
+    goal, levels = _fired(state, active), config.levels
+    far = _NOTHING if levels.trimmed is None and levels.lines is None else _far(state, config)
+    if goal is None and _raw_tokens(state) <= high:
+        return far
     settled = state.settled
     if settled is not None:  # what has to be a stub in a window drives nothing out
         _, settled = stubbed(state, attrs.evolve(settled, budget=budget, excerpts={}), lay_out_least)
-    layout = lay(state, settled)
-    is_over = own_tokens(state, layout) > high
-    if not over_pages and not is_over:
-        return _NOTHING
-    most = active.min_pages if over_pages else len(state.active)
-    goal = low_mark(state, config, layout, budget) if is_over else math.inf
-    layout = _trimmed(state, config, layout, goal, budget)
-    return _planned(layout, _oldest(state, config, layout, goal, most), reason="marks")
+    layout = _without(state, lay(state, settled), far)
+    if own_tokens(state, layout) > high:
+        goal = (goal or _Goal())._replace(tokens=low_mark(state, config, layout, budget))
+    if goal is None:
+        return far
+    layout = _trimmed(state, config, layout, goal.tokens, budget)
+    folded = {*far.pages, *_oldest(state, config, layout, goal, far.pages)}
+    return _planned(layout, (page.index for page in state.active.pages() if page.index in folded), reason="marks")
 
 
 def planned_by(planner: Planner, state: State, config: Config) -> FoldPlan:
@@ -76,37 +93,63 @@ def planned_by(planner: Planner, state: State, config: Config) -> FoldPlan:
     if not isinstance(found, FoldPlan):
         message = f"a planner returns a FoldPlan, not a {type(found).__name__}"
         raise ConfigError(message, path="planner")
-    complete = {page.index for page in state.active.pages() if _is_complete(state, page)}
-    if wrong := [index for index in found.pages if index not in complete]:
-        message = f"it wants to fold {', '.join(map(str, wrong))}: only complete pages in view fold"
-        raise ConfigError(message, path="planner")
+    if problem := _problem(state, found):
+        raise ConfigError(problem, path="planner")
     return found
 
 
-def nears_fold(state: State, config: Config) -> bool:
-    """Return whether the marks may ask for a fold before long. O(attached)."""
-    active = config.active
-    nears_pages = active.max_pages is not None and len(state.active) > NEAR_SHARE * active.max_pages
-    return nears_pages or _raw_tokens(state) > NEAR_SHARE * active.high_water * config.budget.tokens
+def _problem(state: State, plan: Any) -> str:  # noqa: ANN401 (its fields may hold anything)
+    """Return why somebody's plan cannot be carried out and noted; empty where it can. O(pages in view)."""
+    if not (isinstance(plan.pages, tuple | list) and isinstance(plan.trimmed, tuple | list)):
+        return "pages and trimmed of a FoldPlan are tuples of page indexes"
+    complete = [page.index for page in state.active.pages() if _is_complete(state, page)]
+    named = [*plan.pages, *plan.trimmed]
+    if wrong := [shown(index) for index in named if index not in complete]:
+        return f"it wants to fold or to trim {', '.join(wrong)}: only complete pages in view can"
+    if len(set(named)) < len(named):
+        return "it names a page twice: a page folds once, or it is trimmed"
+    if not is_line(plan.reason):
+        return f"its reason is {shown(plan.reason)}: give a short line of text"
+    if plan.contents_tokens is not None and (type(plan.contents_tokens) is not int or plan.contents_tokens < 0):
+        return f"its contents_tokens are {shown(plan.contents_tokens)}: give a whole number from 0, or None"
+    return ""
+
+
+def nears_fold(state: State, config: Config, share: float = NEAR_SHARE) -> bool:
+    """Return whether a *share* of a mark is reached, and it may ask for a fold before long. O(attached), see ``_fired``."""
+    is_near = _raw_tokens(state) > share * config.active.high_water * config.budget.tokens
+    return is_near or _fired(state, config.active, share) is not None
 
 
 def next_folded(state: State, config: Config) -> Iterator[Page]:
-    """Yield the pages that the next fold at the marks takes, about, oldest first, where it is near. O(pages that it yields)."""
-    active, budget = config.active, config.budget.tokens
-    if not nears_fold(state, config):
+    """Yield the pages that the next folds take, about, oldest first, where they are near. O(pages that it yields).
+
+    With ``levels.lines`` O(pages in view).
+    """
+    active, budget, lines = config.active, config.budget.tokens, config.levels.lines
+    is_near = nears_fold(state, config)
+    if not is_near and lines is None:
         return
     if isinstance(active.low_water, str):
         verbatim, swing = _shares(state)
         most = 1.3 * max(2 * swing * verbatim, LEAST_GAP_SHARE) * budget
     else:
         most = (active.high_water - active.low_water) * budget
-    pages = 0 if active.max_pages is None else active.max_pages + 1 - active.min_pages
-    for place, page in enumerate(state.active.pages()):
-        if page is state.active.open_page or (most <= 0 and place >= pages):
+    goal, now = _farthest(active), state.active
+    pages = max(1 + (active.max_pages or 0), len(now)) - goal.pages
+    messages = max(1 + (active.max_messages or 0), now.message_list.length) - goal.messages
+    calls = 1 + (active.max_calls or 0) - goal.calls
+    for page in now.pages():
+        is_next = is_near and max(most, pages, messages, calls) > 0
+        if page is now.open_page or (not is_next and lines is None):
             return
-        if not page.open_calls:
+        is_next = is_next or (lines is not None and distance(state, page) > NEAR_SHARE * lines)
+        if is_next and not page.open_calls:
             yield page
             most -= page.tokens * state.scale
+        pages -= 1
+        messages -= page.length
+        calls -= _calls(page) if calls > 0 else 0
 
 
 def plan_command(state: State, config: Config, pages: Collection[str] | None, lay: Lay = lay_out) -> FoldPlan:
@@ -115,10 +158,30 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None, la
         named = tuple(page.index for page in state.active.pages() if page.index in pages and _is_complete(state, page))
         return FoldPlan(pages=named, reason="command")
     layout = lay(state, state.settled)
-    low = low_mark(state, config, layout, config.budget.tokens)
-    most = config.active.min_pages if config.active.max_pages is not None else len(state.active)
-    layout = _trimmed(state, config, layout, low, config.budget.tokens)
-    return _planned(layout, _oldest(state, config, layout, low, most), reason="command")
+    goal = _farthest(config.active)._replace(tokens=low_mark(state, config, layout, config.budget.tokens))
+    layout = _trimmed(state, config, layout, goal.tokens, config.budget.tokens)
+    return _planned(layout, _oldest(state, config, layout, goal), reason="command")
+
+
+def plan_to(state: State, config: Config, goal: int, added: Callable[[Sequence[Page]], float], lay: Lay = lay_out) -> FoldPlan:
+    """Return what brings a window down to *goal* tokens, past the floor of n pages too, or all that is complete.
+
+    The fold of pages has *added* so many tokens to the window, by the counter. O(visible), and that for some numbers of pages.
+    """
+    layout = lay(state, state.settled)
+    tokens = layout.tokens - _stale_tokens(state, layout)
+    layout = _trimmed(state, config, layout, goal - tokens + own_tokens(state, layout), config.budget.tokens)
+    tokens -= sum(layout.spared.values())
+    complete = [page for page in state.active.pages() if _is_complete(state, page)]
+    left = list(accumulate((-layout.page(page.index) for page in complete), initial=tokens))
+
+    def is_enough(number: int) -> bool:
+        return left[number] <= goal and left[number] + added(complete[:number]) * state.scale <= goal
+
+    number = min(bisect_left(range(len(left)), True, key=is_enough), len(complete))  # noqa: FBT003 (what is looked for)
+    if left[number] + added(complete[:number]) * state.scale >= left[0]:  # what tells of short pages may take more than they do
+        number = 0
+    return _planned(layout, (page.index for page in complete[:number]), reason="command")
 
 
 def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
@@ -130,13 +193,15 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     contents, spared, goal = None, 0, float(budget)
     if own_tokens(state, layout) > budget:
         goal = low_mark(state, config, layout, budget)
+    elif state.recalled.attachments and not config.contents.listed:
+        goal = budget * (1 - config.recall.max_share)
     elif state.recalled.attachments:
         now = state.archive.contents.tokens
         contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
         spared = math.floor((now - contents) * state.scale)
         goal = budget * (1 - config.recall.max_share) + spared
     layout = _trimmed(state, config, layout, goal, budget)
-    folded = set(_oldest(state, config, layout, goal, len(state.active)))
+    folded = set(_oldest(state, config, layout, _Goal(goal)))
     left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.page(index) for index in folded)
     for page in state.active.pages():
         if left <= budget or page is state.active.open_page:
@@ -194,7 +259,8 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
         return limit
-    room = max(budget - math.ceil((state.system.tokens + state.instruction_tokens) * state.scale), 0)
+    system = state.system.tokens + state.headlines_tokens + state.instruction_tokens
+    room = max(budget - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state)
     return int(max(room - (1 + swing) * verbatim * budget, LEAST_CONTENTS_SHARE * room))
 
@@ -219,9 +285,14 @@ def cut_tokens(config: Config) -> int:
 
 def _raw_tokens(state: State) -> float:
     """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
-    tokens = state.system.tokens + state.instruction_tokens + state.archive.tokens + state.working.tokens + state.active.tokens
-    tokens += sum(attachment.tokens for attachment in state.recalled.attachments.values())
-    tokens += sum(quotes.tokens for quotes in state.recalled.quotes.values())
+    tokens = state.system.tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
+    listed = state.config.contents.listed
+    tokens += state.archive.tokens if listed else 0
+    tokens += state.working.message_tokens if listed or state.config.summary.continuation else 0
+    for attachment in state.recalled.attachments.values():
+        tokens += attachment.tokens
+    for quotes in state.recalled.quotes.values():
+        tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.settled.tools_tokens if state.settled else 0
     return tokens * state.scale
@@ -251,28 +322,106 @@ def _trimmed(state: State, config: Config, layout: Layout, goal: float, budget: 
     spared = dict[str, int]()
     most = max(len(state.active) - config.active.min_pages, 0) if over > 0 else 0
     for page in islice(state.active.pages(), most):
-        if _is_complete(state, page):
-            tokens = sum(node.tokens - node.stub_tokens for _, node in long_results(state, page))
-            spared[page.index] = math.floor(tokens * state.scale)
+        if _is_complete(state, page) and page.index not in layout.spared:
+            spared[page.index] = _spared(state, page)
     if sum(spared.values()) < TRIM_SHARE * budget:
         return layout
     needed = dict[str, int]()
     for index, tokens in spared.items():
         if tokens and sum(needed.values()) < over:
             needed[index] = tokens
-    return attrs.evolve(layout, tokens=layout.tokens - sum(needed.values()), spared=needed)
+    return attrs.evolve(layout, tokens=layout.tokens - sum(needed.values()), spared={**layout.spared, **needed})
 
 
-def _oldest(state: State, config: Config, layout: Layout, goal: float, most: int) -> Iterator[str]:
-    """Yield complete pages, oldest first, until at most *most* pages and *goal* tokens are left, and never the last n."""
-    left, tokens = len(state.active), own_tokens(state, layout)
-    for page in islice(state.active.pages(), max(left - config.active.min_pages, 0)):
-        if left <= most and tokens <= goal:
+def _spared(state: State, page: Page) -> int:
+    """Return how many tokens trimming takes from a page, scaled, about. O(entries)."""
+    return math.floor(sum(node.tokens - node.stub_tokens for _, node in long_results(state, page)) * state.scale)
+
+
+def distance(state: State, page: Page | ContentsEntry) -> int:
+    """Return how far away a page is, in turns: since it was opened, or touched, recalled or brought back last. O(1)."""
+    return state.turn - state.near_turn(page)
+
+
+def _far(state: State, config: Config) -> FoldPlan:
+    """Return which complete pages are so far away that they fold, or are trimmed, and never the last n. O(visible)."""
+    levels, folded, trimmed = config.levels, list[str](), list[str]()
+    for page in islice(state.active.pages(), max(len(state.active) - config.active.min_pages, 0)):
+        turns = distance(state, page)
+        if _is_complete(state, page) and levels.lines is not None and turns > levels.lines:
+            folded.append(page.index)
+        elif _is_complete(state, page) and levels.trimmed is not None and turns > levels.trimmed and _spared(state, page):
+            trimmed.append(page.index)
+    return FoldPlan(pages=tuple(folded), trimmed=tuple(trimmed), reason="levels")
+
+
+def _without(state: State, layout: Layout, plan: FoldPlan) -> Layout:
+    """Return about what is left of a layout once a plan is carried out; what is done with its pages is in ``spared``."""
+    folded = sum(layout.page(index) for index in plan.pages)
+    trimmed = {page.index: _spared(state, page) for page in filter(None, map(state.active.find_page, plan.trimmed))}
+    spared = {**dict.fromkeys(plan.pages, 0), **trimmed}
+    return attrs.evolve(layout, tokens=layout.tokens - folded - sum(trimmed.values()), spared=spared)
+
+
+def _oldest(state: State, config: Config, layout: Layout, goal: _Goal, gone: Collection[str] = ()) -> Iterator[str]:
+    """Yield complete pages, oldest first, until no more is left than *goal* has, and never the last n. O(visible).
+
+    Those that are *gone* fold in any case, and the layout has left them out.
+    """
+    pages = [page for page in state.active.pages() if page.index not in gone]
+    left, messages, tokens = len(pages), sum(page.length for page in pages), own_tokens(state, layout)
+    calls = sum(map(_calls, pages)) if goal.calls < math.inf else 0
+    newer = messages
+    for page in pages[: max(left - config.active.min_pages, 0)]:
+        newer -= page.length
+        is_done = left <= goal.pages and messages <= goal.messages and calls <= goal.calls
+        if tokens <= goal.tokens and (is_done or newer < goal.kept):
             return
         if _is_complete(state, page):
             yield page.index
             left -= 1
+            messages -= page.length
+            calls -= _calls(page) if calls else 0
             tokens -= layout.page(page.index)
+
+
+def _fired(state: State, active: Active, share: float = 1.0) -> _Goal | None:
+    """Return how far the marks in numbers and turns fold, as far as a *share* of them is reached; ``None`` where none is."""
+    pages, messages, calls, turns = active.max_pages, active.max_messages, active.max_calls, active.every_turns
+    if pages is not None and len(state.active) <= share * pages:
+        pages = None
+    if messages is not None and state.active.message_list.length <= share * messages:
+        messages = None
+    if calls is not None and _calls(state.active.message_list) <= share * calls:
+        calls = None
+    if turns is not None and state.turn - state.folded_turn < share * turns:
+        turns = None
+    if pages is messages is calls is turns is None:
+        return None
+    if active.least_tokens is not None and _raw_tokens(state) < share * active.least_tokens:
+        return None
+    return _goal(active, pages, messages, calls, turns)
+
+
+def _goal(active: Active, pages: int | None, messages: int | None, calls: int | None, turns: int | None) -> _Goal:
+    """Return how far these marks fold, ``None`` for those that do not."""
+    if active.keep_messages is not None and (pages, messages, calls, turns) != (None,) * 4:
+        return _Goal(messages=active.keep_messages, kept=active.keep_messages)
+    return _Goal(
+        pages=math.inf if pages is None and turns is None else active.min_pages,
+        messages=math.inf if messages is None else messages // 2,
+        calls=math.inf if calls is None else calls // 2,
+    )
+
+
+def _farthest(active: Active) -> _Goal:
+    """Return how far all marks in numbers and turns fold that are set."""
+    return _goal(active, active.max_pages, active.max_messages, active.max_calls, active.every_turns)
+
+
+def _calls(run: Run) -> int:
+    """Return how many calls the messages make. O(messages)."""
+    return sum([len(node.message.calls) for node in run.nodes()])
 
 
 def _is_complete(state: State, page: Page) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Protocol
 
 import attrs
 
-from memci.errors import ConfigError, shown
+from memci.errors import ArgumentError, ConfigError, is_line, shown
 from memci.messages.tokens.encodings import ENCODINGS, SAME_TEXT, TiktokenCounter
 
 APPROXIMATE = "approximate"
@@ -52,6 +52,7 @@ class PartsCount:
         return sum(map(self._known.__getitem__, others)) + counter.count(last)
 
 
+_MOST_TOKENS: Final = 1 << 53  # of a text: what JSON takes for a whole number everywhere
 _compiled = functools.cache(re.compile)  # at the first count
 # The weights are tokens of o200k_base, fitted by least squares to conversations in English and Chinese, tool calls with JSON
 # results and Python sources, and rounded up for what is rare there. Totals come out 0 to 7% high on each of these; single
@@ -112,6 +113,37 @@ class ApproximateCounter:
             for weight, pattern in _BEYOND_ASCII:
                 tokens += weight * len(_compiled(pattern).findall(text))
         return math.ceil(tokens)
+
+
+@attrs.frozen
+class CheckedCounter:
+    """Somebody's counter, whose counts are looked at before anything is done with them."""
+
+    name: str
+    exact: bool
+    margin: float
+    _counter: TokenCounter
+
+    def count(self, text: str) -> int:
+        """Return what it counts; ``ConfigError`` where that is no whole number from 0."""
+        tokens: object = self._counter.count(text)
+        if type(tokens) is not int or not 0 <= tokens <= _MOST_TOKENS:
+            message = f"the counter {self.name} counts {shown(tokens)} tokens: a counter returns a whole number from 0"
+            raise ConfigError(message, path="counter")
+        return tokens
+
+
+def checked_counter(counter: TokenCounter) -> TokenCounter:
+    """Return memci's own counter as it is, and somebody's ``CheckedCounter``; ``ArgumentError`` for what is none."""
+    if isinstance(counter, TiktokenCounter | ApproximateCounter):
+        return counter
+    margin: object
+    name, exact, margin = (getattr(counter, each, None) for each in ("name", "exact", "margin"))
+    is_counter = is_line(name) and isinstance(exact, bool) and callable(getattr(counter, "count", None))
+    if not (is_counter and isinstance(margin, int | float) and 1 <= margin < math.inf):
+        wanted = "an object with name (a short line), exact (true or false), margin (a number from 1) and count"
+        raise ArgumentError(argument="counter", value=counter, wanted=wanted)
+    return CheckedCounter(counter.name, counter.exact, counter.margin, counter)
 
 
 def get_counter(name: str) -> TokenCounter:

@@ -1,6 +1,8 @@
 """The file of the index: opening, damage, reading beside a writer."""
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,19 @@ def fill(index: PageIndex, number: int = 1) -> None:
         writer.add_entry(seq=number, page=page, position=1, role="user", text="a zebra", at="")
         writer.index_page(page)
         writer.set_seq(number, "m")
+
+
+KILLED = """
+import os, signal, sys
+from memci.archive.catalogue.page_index import PageIndex
+index = PageIndex(sys.argv[1])
+index._db().run("PRAGMA cache_spill = 1")
+with index.in_place(), index.write() as writer:
+    writer.clear()
+    for key in range(2_000):
+        writer.add_key(f"{key:0200}", key)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def found(index: PageIndex) -> list[str]:
@@ -215,4 +230,51 @@ def test_a_signal_handler_may_raise_anywhere(path: str) -> None:
             kept.clear()
         fill(index, 1)
         assert (1, ["usr-1"]) == (index.seq, found(index))
+    index.close()
+
+
+def test_in_place_what_is_written_is_written_once(tmp_path: Path) -> None:
+    """Written in place, nothing goes to the log; who opens the file then is waited for, and sees what is committed."""
+    path = str(tmp_path / "index.sqlite")
+    index = PageIndex(path)
+    with index.in_place():
+        fill(index)
+        assert not Path(f"{path}-wal").exists()
+        reader = PageIndex(path, read_only=True)
+        assert ["usr-1"] == found(reader)
+        reader.close()
+        fill(index, 2)
+    fill(index, 3)
+    assert Path(f"{path}-wal").stat().st_size > 0
+    assert 3 == len(found(index))
+    index.close()
+
+
+def test_in_place_others_keep_the_log(path: str) -> None:
+    """Where others have the file open, what is written in place goes by the log, and both go on."""
+    index, other = PageIndex(path), PageIndex(path)
+    assert ["usr-1"] == found(other)
+    with index.in_place():
+        fill(index, 2)
+        assert Path(f"{path}-wal").exists()
+        fill(other, 3)
+    assert found(other) == found(index)
+    assert 3 == len(found(index))
+    index.close()
+    other.close()
+
+
+def test_what_was_broken_off_in_place_is_undone(path: str) -> None:
+    """A process is killed with half of what it writes in the file: a reader finds nothing, and the next writer what was there."""
+    before = Path(path).read_bytes()
+    with pytest.raises(subprocess.CalledProcessError):
+        subprocess.run([sys.executable, "-c", KILLED, path], check=True)  # noqa: S603 (our own words)
+    assert Path(path).read_bytes() != before
+    assert Path(f"{path}-journal").stat().st_size > 0
+    reader = PageIndex(path, read_only=True)
+    assert [] == found(reader)
+    reader.close()
+    index = PageIndex(path)
+    assert (1, ["usr-1"]) == (index.seq, found(index))
+    index.check()
     index.close()

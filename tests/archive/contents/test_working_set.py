@@ -91,8 +91,8 @@ def test_it_reads_as_lines() -> None:
         "- mend (todo) (usr-1)",
         "the user said, to hold from then on:",
         '- "always answer in German" (usr-12)',
-    ] == render(notes).split("\n")
-    assert not render([])
+    ] == render(WorkingSet(shown=tuple(notes))).split("\n")
+    assert not render(WorkingSet())
 
 
 def test_notes_are_written_and_read() -> None:

@@ -1,5 +1,6 @@
 """The lines of journals and snapshots."""
 
+import base64
 import hashlib
 import json
 import re
@@ -35,16 +36,31 @@ def decode(codec: LineCodec, line: bytes) -> tuple[int, bytes]:
     return header.seq, codec.decode_body(line, header)[0]
 
 
+def short(text: bytes, size: int) -> str:
+    return base64.b64encode(hashlib.sha256(text).digest()[:size]).decode().rstrip("=")
+
+
 def test_a_record_is_one_line_as_documented() -> None:
     """A record is one line of JSON whose keys, hash and checksum are what the format says."""
+    sha = short(BODY, 16)
+    for number, place in ((1, ""), (2, '"left":1,"of":2,')):
+        owner = [2, "default", "chat 1", 17, number - 1, number, "appended", 1, sha]
+        checksum = short(json.dumps(owner, separators=(",", ":"), ensure_ascii=False).encode(), 8)
+        expected = (
+            f'{{"v":2,"seq":17,{place}"kind":"appended","kv":1,"sha":"{sha}","sum":"{checksum}","body":{{"text":"café"}}}}\n'
+        )
+        commit = CODEC.encode_commit(16, [NewRecord("appended", 1, BODY)] * number)
+        assert expected.encode() == commit.splitlines(keepends=True)[0]
+        assert {"text": "café"} == json.loads(line_of())["body"]
+
+
+def former(codec: LineCodec = CODEC) -> bytes:
+    """Return the same record as version 1 of the format wrote it."""
     sha = hashlib.sha256(BODY).hexdigest()
-    owner = [1, "default", "chat 1", 17, 0, 1, "appended", 1, sha]
-    checksum = hashlib.sha256(json.dumps(owner, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()[:32]
-    expected = (
-        f'{{"v":1,"seq":17,"left":0,"of":1,"kind":"appended","kv":1,"sha":"{sha}","sum":"{checksum}","body":{{"text":"café"}}}}\n'
-    )
-    assert expected.encode() == line_of()
-    assert {"text": "café"} == json.loads(line_of())["body"]
+    owner = b'[1,%b,17,0,1,"appended",1,"%b"]' % (codec._owner, sha.encode())
+    checksum = hashlib.sha256(owner).hexdigest()[:32]
+    head = f'{{"v":1,"seq":17,"left":0,"of":1,"kind":"appended","kv":1,"sha":"{sha}","sum":"{checksum}","body":'
+    return head.encode() + BODY + b"}\n"
 
 
 def test_a_commit_counts_down() -> None:
@@ -57,11 +73,12 @@ def test_a_commit_counts_down() -> None:
     assert [("appended", 1), ("page_folded", 2), ("faded", 3)] == [(header.kind, header.version) for header in headers]
 
 
-def test_a_body_can_be_replaced() -> None:
+@pytest.mark.parametrize("whole", [line_of(), former()])
+def test_a_body_can_be_replaced(whole: bytes) -> None:
     """A redacted line keeps header and checksum, holds nothing of the former body, and its new body is checked as well."""
-    line = CODEC.redact(line_of(), b'{"text":"[erased]"}')
+    line = CODEC.redact(whole, b'{"text":"[erased]"}')
     header = CODEC.decode_header(line)
-    assert line_of()[: header.body_start] == line[: header.body_start]
+    assert whole[: header.body_start] == line[: header.body_start]
     assert (b'{"text":"[erased]"}', True) == CODEC.decode_body(line, header)
     assert BODY not in line
     assert {"text": "[erased]"} == json.loads(line)["body"]["event"]
@@ -84,12 +101,20 @@ def test_any_record_comes_back(tenant: str, session_id: str, seq: int, record: N
 @pytest.mark.parametrize("bit", range(8))
 def test_no_flipped_bit_is_read(bit: int) -> None:
     """A line with any one bit flipped is damaged, never another record and never a newer version."""
-    line = line_of()
-    for place in range(len(line)):
-        flipped = bytearray(line)
-        flipped[place] ^= 1 << bit
-        with pytest.raises(DamagedLineError):
-            decode(CODEC, bytes(flipped))
+    several = CODEC.encode_commit(3, [NewRecord("appended", 1, BODY)] * 2).splitlines(keepends=True)
+    for line in (line_of(), former(), *several):
+        for place in range(len(line)):
+            flipped = bytearray(line)
+            flipped[place] ^= 1 << bit
+            with pytest.raises(DamagedLineError):
+                decode(CODEC, bytes(flipped))
+
+
+def test_lines_of_the_former_version_are_read() -> None:
+    """A record of version 1 is the record that it was."""
+    assert (17, BODY) == decode(CODEC, former())
+    with pytest.raises(DamagedLineError):
+        decode(CODEC, former(LineCodec("default", "chat 2")))
 
 
 def test_no_part_of_a_line_is_read() -> None:
@@ -119,8 +144,8 @@ def test_a_line_belongs_to_one_session(other: LineCodec) -> None:
 
 def test_a_newer_version_is_not_damage() -> None:
     """A line of a version that is not known yet asks for an upgrade, whatever else stands in it."""
-    with_another_sum = re.sub(b'"sum":"[^"]*"', b'"sum":"%032d"' % 0, line_of())
-    for line in (b'{"v":2,"new":"format"}\n', with_another_sum.replace(b'{"v":1,', b'{"v":12,')):
+    with_another_sum = re.sub(b'"sum":"[^"]*"', b'"sum":"%011d"' % 0, line_of())
+    for line in (b'{"v":3,"new":"format"}\n', with_another_sum.replace(b'{"v":2,', b'{"v":12,')):
         with pytest.raises(StoreError, match="upgrade") as caught:
             CODEC.decode_header(line)
         assert StoreError is type(caught.value)

@@ -5,9 +5,9 @@ from functools import partial
 from memci.archive.contents.noting import notes_of
 from memci.archive.summarizers import literals as literal_module
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
-from memci.archive.summarizers.literals import literals
+from memci.archive.summarizers.literals import _BEGINNING, literals
 from memci.archive.summarizers.passage import Atoms
-from memci.archive.summarizers.words import estimate
+from memci.archive.summarizers.words import Known, estimate
 from memci.messages.formats.openai import facts
 from tests.python_calls import python_calls
 
@@ -56,6 +56,27 @@ def test_values_that_were_met_before_are_not_weighed_again() -> None:
     Atoms().add("run 4711 of HAT-136 (src/app_one.py): run")
     calls = python_calls(lambda: Atoms().add("HAT-136 of 4711 (src/app_one.py): run " * 20))
     assert 0 == calls[estimate.__code__] == calls[literal_module._kind.__code__]
+
+
+def test_a_number_that_no_value_begins_with_is_passed_over() -> None:
+    """Brackets, dashes, capitals and bare numbers of code are no beginning of a date, an amount or a number with a unit."""
+    assert [] == _BEGINNING.findall("call(HAT, x-y, IDS[2]) -> Marna; (I) 4) {5} n=6")
+    assert ["1", "$", "5", "M", "("] == _BEGINNING.findall("1 km, $5, May 4) (040) x")
+
+
+def test_of_many_words_only_the_latest_are_kept() -> None:
+    """What was made of words is found again, and what takes their place is made in turn, so that memory stays bounded."""
+    made: list[str] = []
+
+    def make(text: str) -> str:
+        made.append(text)
+        return text.upper()
+
+    known = Known(make, 4)
+    assert ["A", "B", "A", "C", "A"] == [known[text] for text in "abaca"]
+    assert list("abc") == made
+    assert ["D", "E", "A"] == [known[text] for text in "dea"]
+    assert list("abcdea") == made
 
 
 def test_plain_words_cost_the_working_set_no_call() -> None:

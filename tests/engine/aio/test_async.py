@@ -3,7 +3,7 @@
 import asyncio
 import fcntl
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,6 +27,7 @@ from memci.errors import (
     SessionClosedError,
     UnavailableError,
 )
+from memci.messages.message import Message
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, turn
 from tests.engine.wire import Value, system, user
@@ -389,3 +390,32 @@ def test_an_engine_outlives_its_loop() -> None:
             return await said(session)
 
     assert [user("first"), *[user("more")] * 3] == asyncio.run(read())
+
+
+@in_loop
+async def test_nothing_waits_for_a_summary() -> None:
+    """While a task waits for summaries, others go on, and closing ends the wait; cancelling the task changes nothing of that."""
+    begun, released = threading.Event(), threading.Event()
+
+    class Slow:
+        async def summarize(self, _messages: Sequence[Message], *, max_tokens: int) -> str:
+            begun.set()
+            await asyncio.to_thread(released.wait, 60)
+            return str(max_tokens)
+
+    async with AsyncEngine("memory:", config_of(active={"max_pages": 3}), summarizer=Slow(), threads=1) as engine:
+        pool = engine._twin._pool
+        assert pool is not None
+        pool.patience_s = 0.01
+        session = await engine.session("chat")
+        for number in range(1, 5):
+            await session.extend(turn(number, 40))
+        cancelled, waiting = asyncio.create_task(session.summarize()), asyncio.create_task(session.summarize())
+        await reached(begun)
+        cancelled.cancel()
+        await session.extend(turn(5, 40))
+        assert 10 == len([message async for message in session.messages()])
+        assert not waiting.done()
+    (outcome,) = await asyncio.wait_for(asyncio.gather(waiting, return_exceptions=True), 60)
+    assert outcome == 0 or isinstance(outcome, SessionClosedError)  # as it came before the session was closed, or after
+    released.set()

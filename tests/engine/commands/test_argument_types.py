@@ -78,8 +78,10 @@ def parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 def arguments(call: Callable[..., Any], name: str, value: object) -> dict[str, Any]:
     """Return arguments of a call, one of which is the value."""
-    required = [each for each, parameter in parameters(call).items() if parameter.default is inspect.Parameter.empty]
-    return {each: GOOD[each] for each in required if each not in (name, "self")} | {name: value}
+    taken = parameters(call)
+    several = {each for each, parameter in taken.items() if parameter.kind is inspect.Parameter.VAR_KEYWORD}  # sections
+    required = {each for each, parameter in taken.items() if parameter.default is inspect.Parameter.empty} - several
+    return {each: GOOD[each] for each in required if each not in (name, "self")} | {"active" if name in several else name: value}
 
 
 def check(error: MemciError) -> None:

@@ -57,7 +57,8 @@ def test_each_page_is_asked_for_once(store: Store) -> None:
         engine.close()
 
 
-def test_a_claim_ends(store: Store) -> None:
+@pytest.mark.parametrize("how", ["killed", "closed"])
+def test_a_claim_ends(store: Store, how: str) -> None:
     """What a killed process had claimed is asked for by others when its time is over, and what a closed one left, at once."""
     held, begun = threading.Event(), threading.Semaphore(0)
 
@@ -78,12 +79,31 @@ def test_a_claim_ends(store: Store) -> None:
     with other.session("chat") as session:
         assert 0 == session.summarize(60)
     pool(killed).patience_s = 0.01
-    killed.close()  # four are under way, and left to themselves; the fifth was not begun
+    if how == "closed":  # four are under way, and left to themselves; the fifth was not begun
+        killed.close()
+    else:
+        now += timedelta(seconds=2 * pool(killed).lease_s)
     with other.session("chat") as session:
-        assert 1 == session.summarize(60)
-        assert ["5"] == summarizer.calls
-    now += timedelta(seconds=2 * pool(killed).lease_s)
-    with other.session("chat") as session:
-        assert 4 == session.summarize(60)
+        assert 5 == session.summarize(60)
+    assert ["1", "2", "3", "4", "5"] == sorted(summarizer.calls)
     held.set()
+    killed.close()
+    with other.session("chat") as session:
+        session.refresh()
+        assert 5 == len(events(session))
+    other.close()
+
+
+def test_what_is_claimed_as_the_engine_closes_is_free(store: Store) -> None:
+    """Where no thread takes the pages any more, nobody else waits for them."""
+    closing, other = engine_on(store, Says()), engine_on(store, Says())
+    session = closing.session("chat")
+    talk(session, 5, words=20)
+    takes, pool(closing).takes = pool(closing).takes, lambda *_page: True  # type: ignore[method-assign]
+    pool(closing).close()
+    assert 0 == session.summarize()
+    pool(closing).takes = takes  # type: ignore[method-assign]
+    with other.session("chat") as later:
+        assert 4 == later.summarize(60)
+    closing.close()
     other.close()

@@ -1,8 +1,11 @@
 """Summaries that a summariser writes: no call waits for one, none is believed unchecked, and folds publish what is there."""
 
+import math
 import threading
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +13,18 @@ from memci.archive.contents.contents_page import ContentsEntry, Directory
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.summarizers.external.answer import as_summary
 from memci.archive.summarizers.summary import Summarizer
 from memci.engine.core.monitor import SummaryFailed
-from memci.engine.core.summary_pool import SummaryPool
+from memci.engine.core.summary_pool import Outcome, Request, SummaryPool
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
+from memci.engine.reading import pages
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import Session
-from memci.errors import ConflictError
+from memci.engine.summaries.continuing import content_sha256
+from memci.engine.summaries.summarizing import checked
+from memci.errors import ArgumentError, ConflictError
 from memci.messages.message import Message
 from tests.engine.sessions import config_of, heard, prepare, talk
 from tests.engine.whole_state import told
@@ -134,8 +141,6 @@ def test_what_comes_late_is_published_by_the_next_fold(store: Store) -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (lambda _number: ValueError("no model today"), "no model today"),
-        (lambda _number: SystemExit(3), "SystemExit"),
         (lambda _number: None, "a Summary or a str"),
         (lambda _number: "", "it is empty"),
         (lambda number: f"question{number} cost 4,711 euros", "'4,711 euros'"),
@@ -161,6 +166,39 @@ def test_what_cannot_be_believed_is_dropped(answer: Callable[[str], object], rea
         talk(session, 2, first=5, words=20)
         summarised(engine, session)
         assert {"1", "2", "3"}.isdisjoint(summarizer.calls[calls:])
+
+
+@pytest.mark.parametrize("error", [ValueError("no model today"), SystemExit(3)])
+def test_an_outage_costs_no_page_its_summary(error: BaseException, store: Store) -> None:
+    """What fails is told, and asked for again after a while, by this engine and by others; for a third time, and no more."""
+    now = datetime.now(UTC)
+    summarizer = Says(lambda _number: error)
+    with engine_on(store, summarizer) as engine, engine.session("chat") as session:
+        engine._clock = session._core.clock = lambda: now
+        notices = heard(session)
+        talk(session, 4, words=20)
+        for wait_s, calls in ((0.0, 3), (29.0, 3), (2.0, 6), (31.0, 6)):
+            now += timedelta(seconds=wait_s)
+            assert 0 == session.summarize(60)
+            assert calls == len(summarizer.calls)
+        assert 6 == len([each for each in notices if isinstance(each, SummaryFailed)])
+        assert [1] * 3 + [2] * 3 == [event.data["tries"] for event in events(session)]
+        assert f"It is asked for again from {events(session)[-1].data['again']} on" in str(session.explain("usr-1"))
+    now += timedelta(seconds=600)
+    with engine_on(store, summarizer) as engine, engine.session("chat") as session:
+        engine._clock = session._core.clock = lambda: now
+        state = state_codec.to_mapping(session._core.state)
+        assert state == state_codec.to_mapping(state_codec.from_mapping(state))
+        if isinstance(error, ValueError):
+            summarizer.answer = lambda number: f"question{number} was asked"
+            assert 3 == session.summarize(60)
+        else:
+            assert 0 == session.summarize(60)
+            now += timedelta(days=1)
+            assert 0 == session.summarize(60)
+            assert "asked for again" not in str(session.explain("usr-1"))
+        assert 9 == len(summarizer.calls)
+        assert () == session.verify().problems
 
 
 def test_a_call_that_fails_is_repeated() -> None:
@@ -274,6 +312,55 @@ def test_nobody_conflicts_with_a_summary(store: Store) -> None:
         assert "no conflict" == list(session.messages())[-1]["content"]
 
 
+@pytest.mark.parametrize("folds", [False, True])
+def test_going_back_to_a_checkpoint_keeps_them(folds: bool) -> None:  # noqa: FBT001 (a case)
+    """What was written since of pages that are the same is not paid for again, whether or not a fold published it."""
+    summarizer = Says()
+    with engine_on(MemoryStore(), summarizer, contents={"max_tokens": 4_000}) as engine, engine.session("chat") as session:
+        talk(session, 5, words=20)
+        made = session.checkpoint("here")
+        summarised(engine, session)
+        if folds:
+            talk(session, 4, first=6, words=20)
+            session.fold("all")
+            summarised(engine, session)
+        calls = len(summarizer.calls)
+        session.restore_checkpoint(made.id)
+        summarised(engine, session)
+        assert calls == len(summarizer.calls)
+        session.fold("all")
+        assert {"says"} == {entry.by for entry in entries(session).values()}
+        assert () == session.verify().problems
+
+
+def test_a_row_of_a_directory_says_whose_it_is() -> None:
+    """As the entry of a page does."""
+    with engine_on(MemoryStore(), Says(), contents={"max_tokens": 64}) as engine, engine.session("chat") as session:
+        talk(session, 6, words=20)
+        summarised(engine, session)
+        session.fold("all")
+        assert any(isinstance(entry, Directory) for entry in session.contents.entries)
+        assert "says of it was written by says." in str(session.explain("usr-1"))
+
+
+@pytest.mark.parametrize("timeout_s", ["x", -1, math.nan, True])
+def test_a_time_that_is_none_is_refused(timeout_s: Any) -> None:  # noqa: ANN401 (whatever a caller gives)
+    """Before anything is asked."""
+    with engine_on(MemoryStore(), Says()) as engine, pytest.raises(ArgumentError, match="timeout_s"):
+        engine.session("chat").summarize(timeout_s)
+
+
+def test_a_name_is_bounded() -> None:
+    """In the journal and in explanations it is a short line."""
+    summarizer = Says()
+    summarizer.name = "a\nb" * 500
+    with engine_on(MemoryStore(), summarizer) as engine, engine.session("chat") as session:
+        talk(session, 4, words=20)
+        summarised(engine, session)
+        assert {200} == {len(event.data["by"]) for event in events(session)}
+        assert "\n" not in events(session)[0].data["by"]
+
+
 def test_an_erased_page_takes_what_was_written_of_it(tmp_path: Path) -> None:
     """No word of it is left in any file."""
     with engine_on(FileStore(tmp_path, "flush"), Says()) as engine, engine.session("chat") as session:
@@ -282,6 +369,7 @@ def test_an_erased_page_takes_what_was_written_of_it(tmp_path: Path) -> None:
         session.erase("usr-2")
         session.fold("all")
         session.erase("usr-3")
+        assert "gave no summary" not in str(session.explain("usr-3"))
         summarised(engine, session)
         files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
         assert not any(b"ask2x1" in data or b"ask3x1" in data for data in files)
@@ -299,8 +387,8 @@ def test_an_engine_that_reads_only_asks_nothing(store: Store) -> None:
         assert [] == summarizer.calls
 
 
-def test_what_cannot_be_noted_yet_is_not_asked_for_again(store: Store) -> None:
-    """Where others wrote, which the settings say the session has to be told of first, a summary waits for that."""
+def test_what_came_is_noted_where_others_wrote(store: Store) -> None:
+    """A summary that was paid for waits for no refresh; the session's commands conflict as ever, and nothing is paid twice."""
     released = threading.Event()
     summarizer = Says(lambda number: released.wait(60) and f"question{number} was asked")
     with engine_on(store, summarizer) as engine, engine_on(store, None) as other:
@@ -313,10 +401,36 @@ def test_what_cannot_be_noted_yet_is_not_asked_for_again(store: Store) -> None:
         assert pool(engine).finish(60)
         summarised(engine, session)
         assert [] == events(session)
+        writer.refresh()
+        assert 3 == len(events(writer))
+        with pytest.raises(ConflictError):
+            session.append(user("a conflict"))
         session.refresh()
+        assert 3 == len(events(session))
         summarised(engine, session)
         assert ["1", "2", "3", "4"] == sorted(summarizer.calls)
         assert 4 == len(events(session))
+        assert () == session.verify().problems
+
+
+def test_what_waits_is_noted_at_a_refresh() -> None:
+    """Where the store had failed, for example."""
+    with engine_on(MemoryStore(), Says()) as engine, engine.session("chat") as session:
+        talk(session, 3, words=20)
+        with session._open() as core:
+            request = Request(
+                session_id="chat",
+                page="usr-1",
+                revision=0,
+                sha256=content_sha256(pages.load(core, "usr-1")),
+                tokens=200,
+                max_tokens=40,
+                messages=tuple(node.message for node in pages.load(core, "usr-1").nodes()),
+            )
+            outcome = Outcome(request=request, by="says", summary=as_summary("question1 was asked"))
+            core.prepared.outcomes["usr-1"] = checked(outcome, core.counter, core.clock())
+        session.refresh()
+        assert ["question1 was asked"] == [event.data["title"] for event in events(session)]
 
 
 def test_events_are_read_some_at_a_time(store: Store) -> None:

@@ -129,7 +129,7 @@ def test_another_counter_counts_it_again() -> None:
     again.append(user("and on"))
     core = again._core
     assert core.state.working.shown
-    assert core.count(core.state.wire.block(render(core.state.working.shown))) == core.state.working.tokens
+    assert core.count(core.state.wire.block(render(core.state.working))) == core.state.working.tokens
 
 
 def test_an_older_journal_has_none() -> None:

@@ -63,6 +63,7 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
     "unpin": lambda session: session.unpin(5),
     "fold": lambda session: session.fold("all"),
     "undo_fold": lambda session: session.undo_fold(),
+    "close_topic": lambda session: session.close_topic("it"),
     "rewind": lambda session: session.rewind("usr-6/2"),
     "checkpoint": lambda session: session.checkpoint("here"),
     "restore_checkpoint": lambda session: session.restore_checkpoint("cp-1"),
@@ -71,6 +72,7 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
     "report_usage": lambda session: session.report_usage(prompt_tokens=session._core.last_counted),
     "erase": lambda session: session.erase(2),
     "recall_page": lambda session: session.handle_tool_call(call("recall_page", '{"index": "usr-2"}')),
+    "close_topic as a tool": lambda session: session.handle_tool_call(call("close_topic", '{"title": "it"}')),
     "pages": lambda session: session.pages(),
     "page": lambda session: session.page(2),
     "search": lambda session: session.search("ask2x2"),
@@ -79,7 +81,7 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
     "messages": lambda session: list(session.messages()),
 }
 
-ALWAYS_ANEW = {"erase", "recall_page"}
+ALWAYS_ANEW = {"erase", "recall_page", "close_topic as a tool"}
 """What takes in what others wrote whatever the settings say."""
 
 READING = {"pages", "page", "search", "explain", "checkpoints", "messages"}

@@ -1,17 +1,21 @@
 """What it costs that the index follows the journal, counted, and that it is the same however it was filled."""
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.file.store import FileStore
 from memci.engine.core import indexing
+from memci.engine.engine import Engine
 from memci.engine.session import Session
-from tests.engine.sessions import open_session, talk, turn
+from memci.errors import UnavailableError
+from tests.engine.sessions import config_of, open_session, talk, turn
 
 PAGES = 600
-MOST_BYTES = 3_000  # in the log of the index, for a page of some 900 bytes of messages; a checkpoint writes them once more
+MOST_BYTES = 2_000  # in the log of the index, for a page of some 900 bytes of messages; a checkpoint writes them once more
 
 
 def statements(session: Session, turns: int) -> int:
@@ -36,10 +40,22 @@ def test_bytes_a_page(tmp_path: Path) -> None:
     """While a session goes on, what the index writes is bounded by the page, and does not repeat the texts."""
     session = open_session(FileStore(tmp_path, "flush"), budget={"window": 4_000, "reserve": 0})
     session._core.ask(lambda index: index._db().run("PRAGMA wal_autocheckpoint = 0"))
+    (path,) = tmp_path.rglob("index.sqlite")
+    other = PageIndex(str(path))  # without it, what is written goes to no log
     for number in range(1, PAGES + 1):
         session.extend(turn(number, 40))
-    (log,) = tmp_path.rglob("index.sqlite-wal")
-    assert 0 < log.stat().st_size <= PAGES * MOST_BYTES
+    assert 0 < Path(f"{path}-wal").stat().st_size <= PAGES * MOST_BYTES
+    other.close()
+
+
+def test_what_follows_by_itself_is_written_once(tmp_path: Path) -> None:
+    """Where nobody else has the index open, what it takes in ahead of those who ask goes to no log, but into its file at once."""
+    session = open_session(FileStore(tmp_path, "flush"), budget={"window": 1_000, "reserve": 0})
+    talk(session, indexing.INDEX_CHUNK // 2 + 20)
+    assert session._core.store.index.seq >= indexing.INDEX_CHUNK
+    assert 0 == sum(path.stat().st_size for path in tmp_path.rglob("index.sqlite-wal"))
+    session.search("say1x1")
+    assert session._core.store.index.seq == session.seq
 
 
 @pytest.mark.parametrize("asked_every", [1, 7])
@@ -69,3 +85,55 @@ def test_the_index_may_be_behind_until_it_is_asked() -> None:
     assert indexing.INDEX_CHUNK <= index.seq < session.seq
     session.search("say1x1")
     assert session.seq == index.seq
+
+
+def behind(session: Session) -> Callable[[], object]:
+    """Let a session's index be far behind, and return the step of it that needs no lock, not yet done."""
+    talk(session, 3)
+    session.search("say1x1")
+    talk(session, indexing.INDEX_AHEAD // 2 + 1, first=4)
+    rest = session._core.keep_up()
+    assert rest is not None
+    return rest
+
+
+def rows(session: Session) -> list[object]:
+    return session._core.ask(lambda index: list(index.rows()))
+
+
+def test_commands_go_on_while_the_index_follows(tmp_path: Path) -> None:
+    """While events that were read are on their way into the index, others may write, search and rewind: it becomes the same."""
+    for command in (
+        lambda session: talk(session, 1, first=session.turn + 1),
+        lambda session: session.search("say9x1"),
+        lambda session: session.rewind("usr-150/2"),
+        lambda _: None,
+    ):
+        session = open_session(FileStore(tmp_path / str(id(command)), "flush"))
+        rest = behind(session)
+        command(session)
+        rest()
+        known = rows(session)
+        session._core.empty_index()
+        assert known == rows(session)
+
+
+def test_what_is_erased_meanwhile_does_not_come_into_the_index(tmp_path: Path) -> None:
+    """Events that were read before their page was erased are not taken in after."""
+    session = open_session(FileStore(tmp_path, "flush"))
+    rest = behind(session)
+    session.erase("usr-100")
+    rest()
+    assert [] == session.search("ask100x1 say100x1")
+    session.close()
+    assert not any(b"100x1" in path.read_bytes() for path in tmp_path.rglob("index.sqlite*"))
+
+
+def test_a_session_that_is_deleted_meanwhile_stays_deleted(tmp_path: Path) -> None:
+    """A step that comes too late makes no file."""
+    engine = Engine(FileStore(tmp_path, "flush"), config_of())
+    rest = behind(engine.session("chat"))
+    engine.delete("chat")
+    with pytest.raises(UnavailableError):
+        rest()
+    assert not any(tmp_path.rglob("index.sqlite*"))

@@ -1,9 +1,15 @@
 """Snapshots make loading faster, and nothing else."""
 
+from pathlib import Path
+
+import pytest
+
+from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
 from memci.messages import codec
+from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, talk
 
 
@@ -52,3 +58,31 @@ def test_a_snapshot_of_another_version_is_passed_over() -> None:
         snapshots.put(found[0], codec.encode({**value, "state": {**value["state"], "v": version, "pinned": ["usr-1"]}}))
         assert before == told(store)
         assert () == session.verify().problems
+
+
+@pytest.mark.parametrize("closes_session", [False, True])
+def test_closing_an_engine_keeps_what_the_next_one_would_have_to_replay(tmp_path: Path, *, closes_session: bool) -> None:
+    """Where much came since the last snapshot, the next process reads one record; else nothing is kept."""
+    config = config_of(snapshot_every=40)
+    sizes = []
+    for turns in (1, 8, 0, 2):
+        engine = Engine(FileStore(tmp_path), config)
+        session = engine.session("chat")
+        talk(session, turns, first=session.turn + 1)
+        if closes_session:
+            session.close()
+        engine.close()
+        sizes.append(sorted(int(path.stem) for path in tmp_path.rglob("snapshots/*.json")))
+    assert [[], [19], [19], [19]] == sizes
+    counted = CountingStore(FileStore(tmp_path))
+    with Engine(counted, config, read_only=True) as engine, engine.session("chat") as session:
+        assert 11 == session.turn
+        assert 1 + session.seq - 19 == counted.records
+
+
+def test_what_was_just_erased_is_kept_in_no_snapshot_at_closing(tmp_path: Path) -> None:
+    """An engine that is closed after an erasure leaves no snapshot with the words."""
+    with Engine(FileStore(tmp_path), config_of(snapshot_every=8)) as engine, engine.session("chat") as session:
+        talk(session, 3)
+        session.erase("usr-2")
+    assert not any(b"ask2x1" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())

@@ -15,6 +15,7 @@ import pytest
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.core import indexing
 from memci.engine.core.worker import Worker
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -166,11 +167,11 @@ def test_snapshot_and_index_come_ahead_of_the_commands() -> None:
     found = session._core.store.snapshots.find()
     assert found is not None
     assert 35 <= found[0] == session.seq < 40
-    talk(session, 60, first=18)
+    talk(session, 200, first=18)
     before = session._core.store.index.seq
     prepare(session)
-    assert before <= session.seq - 128 < session._core.store.index.seq
-    calls = called(lambda: talk(session, 2, first=78))
+    assert before <= session.seq - indexing.INDEX_AHEAD < session._core.store.index.seq
+    calls = called(lambda: talk(session, 2, first=218))
     assert 0 == calls["Core.write_snapshot"] + calls["advance"]
 
 

@@ -11,6 +11,7 @@ from memci.archive.contents.contents_page import Directory
 from memci.archive.disk import LOCK, FileIo
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.chapters.address import page_number
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConflictError, PageNotFoundError, PermissionDeniedError
@@ -72,6 +73,14 @@ HISTORIES = [
     "checkpoint fold restore-checkpoint",
     "checkpoint rewind-before restore-checkpoint",
     "fold recall checkpoint rewind-before restore-checkpoint",
+    "close",
+    "close undo",
+    "close talk fold",
+    "close-alone",
+    "close-alone undo",
+    "close checkpoint rewind-before restore-checkpoint",
+    "close-alone checkpoint rewind-before restore-checkpoint",
+    "close talk close fold squeeze",
 ]
 
 
@@ -80,6 +89,13 @@ def do(session: Session, index: str, step: str) -> None:  # noqa: C901, PLR0912 
     match step:
         case "fold":
             session.fold("all")
+        case "close":
+            session.close_topic(f"all about {WORD}")
+        case "close-alone":
+            session.fold("all")
+            session.pin(f"usr-1..{page_number(index) - 1}")
+            session.pin(f"usr-{page_number(index) + 1}..99")
+            session.close_topic(f"all about {WORD}")
         case "recall":
             session.recall(index)
         case "fade":
@@ -137,6 +153,26 @@ def test_nothing_is_left(tmp_path: Path, history: str) -> None:
         again.window()
 
 
+def test_topics_that_it_was_no_part_of_keep_their_titles(tmp_path: Path) -> None:
+    """The title of its own topic goes, in journal and window; the others stay."""
+    session = open_on(tmp_path, active={"min_pages": 1}, contents={"max_tokens": 900})
+    talk(session, 4)
+    session.close_topic("what was before")
+    session.extend(marked_turn())
+    talk(session, 3, first=5)
+    session.close_topic(f"all about {WORD}")
+    session.window()
+    assert [("what was before",), (f"all about {WORD}",)] == [each.titles for each in directories(session)]
+    session.erase("usr-5")
+    assert [] == left_in(tmp_path)
+    assert [("what was before",), ("[erased]",)] == [each.titles for each in directories(session)]
+    assert () == session.verify().problems
+
+
+def directories(session: Session) -> list[Directory]:
+    return [each for each in session.contents.entries if isinstance(each, Directory)]
+
+
 def test_what_is_left_keeps_its_shape(tmp_path: Path) -> None:
     """Roles, calls and results stay, so that a window is still well formed; what was said is ``[erased]``."""
     session = open_on(tmp_path)
@@ -157,11 +193,11 @@ def test_what_is_left_keeps_its_shape(tmp_path: Path) -> None:
 def test_what_erasing_leaves(tmp_path: Path) -> None:
     """Ids of calls, names of tools, idempotency keys and labels of checkpoints stay; names of users and pages do not."""
     session = open_on(tmp_path)
-    index = session.begin_page("gonePage")
-    call = {"id": "staysId", "type": "function", "function": {"name": "staysTool", "arguments": '{"goneKey": "goneValue"}'}}
-    session.append({"role": "user", "name": "goneUser", "content": "goneWord", "goneExtra": 1}, key="staysKey")
+    index = session.begin_page("vanishPage")
+    call = {"id": "staysId", "type": "function", "function": {"name": "staysTool", "arguments": '{"vanishKey": "vanishValue"}'}}
+    session.append({"role": "user", "name": "vanishUser", "content": "vanishWord", "vanishExtra": 1}, key="staysKey")
     session.append({"role": "assistant", "content": None, "tool_calls": [call]})
-    session.append({"role": "tool", "tool_call_id": "staysId", "name": "staysTool", "content": "goneResult"})
+    session.append({"role": "tool", "tool_call_id": "staysId", "name": "staysTool", "content": "vanishResult"})
     talk(session, 3)
     session.checkpoint("staysLabel")
     session.fold("all")
@@ -169,7 +205,7 @@ def test_what_erasing_leaves(tmp_path: Path) -> None:
     session.close()
     left = b" ".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert all(name in left for name in (b"staysId", b"staysTool", b"staysKey", b"staysLabel"))
-    assert b"gone" not in left
+    assert b"vanish" not in left
 
 
 def test_an_erased_page_can_be_recalled(tmp_path: Path) -> None:

@@ -63,3 +63,13 @@ def test_a_page_of_a_kept_journal_is_erased(session: Session) -> None:
     session.erase(index)
     assert all(word not in session.render(at=seq).to_json().decode() for seq in range(1, session.seq + 1))
     assert () == session.verify().problems
+
+
+def test_settings_that_a_kept_journal_does_not_name_yet_are_in_force(session: Session, tmp_path: Path) -> None:
+    """An engine that only reads finds its own settings in a journal that lacks the keys which came later."""
+    del session
+    config = config_of(**SETTINGS)
+    with Engine(FileStore(tmp_path, "flush"), config, read_only=True) as engine, engine.session("chat") as read:
+        assert "listed" not in json.loads((KEPT / "journal.jsonl").read_bytes().splitlines()[0])["body"]["config"]["contents"]
+        assert read.config.policy_mapping() == config.policy_mapping()
+        assert read.window().to_json() == read.render(at=read.seq).to_json()

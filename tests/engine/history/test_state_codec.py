@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
-from memci.archive.contents.working_set import Kind, Note, WorkingSet
+from memci.archive.contents.working_set import Continuation, Kind, Note, WorkingSet
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
@@ -87,6 +87,7 @@ def directory(first: int, last: int) -> Directory:
         spans=((first, "a word", 1.5, " → "),),
         price=0.2,
         unlisted=True,
+        titles=("first", "second"),
         covers=((first, last),),
         pages=last - first + 1,
         archived_turn=4,
@@ -99,7 +100,8 @@ def directory(first: int, last: int) -> Directory:
 
 def working(clock: int) -> WorkingSet:
     notes = (Note(Kind.NAME, "read_it", "usr-3", 4, 1.5), Note(Kind.RULE, "always", "usr-2", clock, 2.0))
-    return WorkingSet(clock, notes, notes[:1], 30)
+    made = Continuation(lines=("Goal: it",), by="a model", pages=("usr-1..3",), made=2, notes=notes[1:], tokens=40)
+    return WorkingSet(clock, notes, notes[:1], 30, continues=True, continuation=made)
 
 
 def summary(index: str) -> SummaryPrepared:
@@ -109,6 +111,7 @@ def summary(index: str) -> SummaryPrepared:
         sha256="ab" * 32,
         by="a model",
         at="2023-05-09T00:00:00+00:00",
+        room=96,
         reason="too long",
         title="what it is of",
         summary="in short",
@@ -117,6 +120,13 @@ def summary(index: str) -> SummaryPrepared:
         words=[["a word", 1.5, " → "]],
         lacks=["42 km"],
         usage={"tokens": 40},
+        asked="window",
+        tries=2,
+        again="2026-01-01T00:10:00+00:00",
+        pages=["usr-1..3"],
+        given=["usr-3"],
+        made=2,
+        dropped=["'42'"],
     )
 
 
@@ -140,7 +150,18 @@ def full_state() -> State:
         working=working(12),
         claims={"usr-11": ("0123abcd", "2023-05-09T00:00:00+00:00")},
         summaries={"usr-10": summary("usr-10"), "usr-8": summary("usr-8")},
-        last_fold=LastFold(("usr-7", "usr-8"), (directory(1, 5), entry(6)), working(9), {"usr-8": summary("usr-8")}),
+        topic=8,
+        last_fold=LastFold(
+            folded=("usr-7", "usr-8"),
+            entries=(directory(1, 5), entry(6)),
+            working=working(9),
+            summaries={"usr-8": summary("usr-8")},
+            topic=5,
+            titles={"usr-8": "its title"},
+            revised=("usr-6",),
+        ),
+        folded_turn=6,
+        touched={"usr-8": 5, "usr-3": 6},
         settled=WindowSettled(
             budget=900,
             format="responses",
@@ -161,7 +182,10 @@ def full_state() -> State:
         answers=("ef" * 32, "01" * 32),
         instructions="how to recall",
         instruction_tokens=15,
+        headlines="how to end",
+        headlines_tokens=9,
         configured=configured,
+        chosen={"recall": {"turns": 3}},
         renderer=3,
         next_checkpoint=4,
         detours=((3, 9), (10, 14)),

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 import pytest
@@ -19,6 +19,7 @@ from memci.engine.settings.config import (
     Config,
     Contents,
     Eviction,
+    Levels,
     Limits,
     OpenSessions,
     Prices,
@@ -27,6 +28,7 @@ from memci.engine.settings.config import (
     Summary,
     config_file_text,
 )
+from memci.engine.settings.presets import PRESETS, Preset
 from memci.errors import ConfigError
 
 SECTIONS = {
@@ -35,6 +37,7 @@ SECTIONS = {
     "prices": Prices,
     "contents": Contents,
     "eviction": Eviction,
+    "levels": Levels,
     "recall": Recall,
     "summary": Summary,
     "search": Search,
@@ -60,21 +63,34 @@ def at(path: str, value: object) -> dict[str, Any]:
 def test_the_defaults_are_those_of_the_design() -> None:
     """An empty mapping gives the documented defaults."""
     assert Config.from_mapping({}).to_mapping() == {
+        "preset": "chapters",
         "format": "openai",
         "counter": "o200k_base",
         "budget": {"window": 32000, "reserve": 4000},
         "active": {
             "min_pages": 2,
             "max_pages": None,
+            "max_messages": None,
+            "max_calls": None,
+            "every_turns": None,
+            "least_tokens": None,
+            "keep_messages": None,
             "high_water": 1.0,
             "low_water": "auto",
             "page_tokens": 8000,
         },
         "prices": {"write": 1.25, "read": 0.1},
-        "contents": {"max_tokens": "auto", "low_share": 0.85, "directories": True},
+        "contents": {"max_tokens": "auto", "low_share": 0.85, "directories": True, "listed": True},
         "eviction": {"zero_recall_turns": None, "stale_turns": None},
+        "levels": {"trimmed": None, "lines": None, "directory": None, "gone": None},
         "recall": {"turns": 6, "max_share": 0.25, "passages_tokens": 0, "protocol": "native"},
-        "summary": {"timeout_s": 120},
+        "summary": {
+            "timeout_s": 120,
+            "continuation": False,
+            "continuation_tokens": 400,
+            "rebuild_every": 4,
+            "headlines": False,
+        },
         "search": {"vectors": False},
         "cache_breakpoints": False,
         "summarizer": "extractive",
@@ -87,6 +103,37 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "checkpoints": {"every_turns": None, "keep": 50},
         "limits": {"message_bytes": 33_554_432},
     }
+
+
+def test_a_preset_gives_the_defaults_of_what_is_not_set() -> None:
+    """What a preset says holds in the place of the defaults, in sections that are given in part too, and made in code."""
+    for name, sections in PRESETS.items():
+        config = Config.from_mapping({"preset": name, "recall": {"turns": 9}})
+        expected = {
+            "recall": {"turns": 9, **sections.get("recall", {})},
+            **{key: sections[key] for key in sections.keys() - {"recall"}},
+        }
+        plain = Config().to_mapping()
+        for section, keys in expected.items():
+            plain[section] |= keys
+        assert {**plain, "preset": name} == config.to_mapping()
+        assert Config(preset=config.preset, recall=config.recall) == config
+    assert list(get_args(Preset)) == list(PRESETS)
+
+
+def test_keys_beside_a_preset_win() -> None:
+    """A key that is given holds, whatever the preset says."""
+    given = {"contents": {"listed": True}, "active": {"max_messages": 7, "keep_messages": None}, "recall": {"protocol": "native"}}
+    config = Config.from_mapping({"preset": "sliding", **given})
+    assert attrs.evolve(Config.from_mapping(given), preset="sliding") == config
+
+
+def test_what_a_journal_holds_is_taken_as_it_stands() -> None:
+    """Where a stored config lacks a key, that has its default and not what the preset says by now."""
+    stored = Config(preset="sliding").policy_mapping()
+    del stored["contents"]["listed"]
+    assert Config.from_stored(stored).contents.listed
+    assert "sliding" == Config.from_stored(stored).preset
 
 
 def test_a_window_holds_what_the_reserve_leaves() -> None:
@@ -107,12 +154,18 @@ def test_a_config_cannot_be_changed() -> None:
 
 
 IMPOSSIBLE: dict[str, list[object]] = {
+    "preset": ["", "Sliding", "window", None, 1, True, ["sliding"], {}],
     "format": ["", "html", "openai ", None, 1, ["openai"]],
     "counter": ["", " ", None, 7, ["o200k_base"]],
     "budget.window": [0, -1, True, 8000.0, "8000", None, math.nan, 10**400, [1]],
     "budget.reserve": [-1, True, 0.5, "auto", None, 32_000, 40_000],
     "active.min_pages": [0, -1, True, 1.5, None, "4"],
     "active.max_pages": [0, -1, False, 1, 4.0, "auto"],
+    "active.max_messages": [0, -1, True, 4.0, "auto"],
+    "active.max_calls": [0, -1, True, 4.0, "auto"],
+    "active.every_turns": [0, -1, True, 1.5, "never"],
+    "active.least_tokens": [0, -1, True, 0.5, "8k"],
+    "active.keep_messages": [0, -1, True, 1.5, "all"],
     "active.high_water": [0, -0.5, 1.01, math.nan, math.inf, True, "auto", None],
     "active.low_water": [0, -0.5, 1.0, 1, 1.2, math.nan, True, "half", None, 10**400],
     "active.page_tokens": [0, -1, True, None, "8k"],
@@ -121,14 +174,23 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "contents.max_tokens": [0, -1, True, None, 0.5, "all"],
     "contents.low_share": [0, -1, 1.5, math.nan, True, None, "auto"],
     "contents.directories": [0, 1, None, "yes"],
+    "contents.listed": [0, 1, None, "no"],
     "eviction.zero_recall_turns": [0, -1, True, 1.5, "never"],
     "eviction.stale_turns": [0, -1, True, 1.5, "never"],
+    "levels.trimmed": [0, -1, True, 1.5, "never"],
+    "levels.lines": [0, -1, True, 1.5, "never"],
+    "levels.directory": [0, -1, True, 1.5, "never"],
+    "levels.gone": [0, -1, True, 1.5, "never"],
     "limits.message_bytes": [0, -1, True, None, 1.5, "1 MB"],
     "recall.turns": [0, -1, True, None, 1.5],
     "recall.max_share": [0, -1, 1.5, math.nan, True, None, "auto"],
     "recall.passages_tokens": [-1, True, None, 1.5],
     "recall.protocol": [None, "", "mcp", False, ["none"]],
     "summary.timeout_s": [0, -1, True, None, 1.5, "60 s"],
+    "summary.continuation": [0, 1, None, "yes"],
+    "summary.continuation_tokens": [0, 63, -1, True, None, 1.5, "auto"],
+    "summary.rebuild_every": [0, -1, True, None, 1.5],
+    "summary.headlines": [0, 1, None, "yes"],
     "search.vectors": [0, 1, None, "yes"],
     "cache_breakpoints": [0, 1, None, "yes", True],
     "summarizer": [None, "", " ", 1, [], {}, {1: 2}, ["extractive"]],
@@ -172,6 +234,8 @@ POSSIBLE = [
     ("budget.reserve", 0),
     ("active.min_pages", 1),
     ("active.max_pages", 4),
+    ("active.max_messages", 1),
+    ("active.keep_messages", 1),
     ("active.high_water", 1),
     ("active.low_water", 0.99),
     ("prices.read", 1.25),
@@ -180,6 +244,8 @@ POSSIBLE = [
     ("contents.directories", False),
     ("eviction.zero_recall_turns", None),
     ("eviction.stale_turns", None),
+    ("levels.trimmed", 1),
+    ("levels.gone", 1),
     ("recall.turns", 1),
     ("recall.protocol", "attp"),
     ("on_conflict", "retry"),
@@ -205,6 +271,12 @@ def test_constructors_check_as_mappings_do() -> None:
     with pytest.raises(ConfigError) as caught:
         Active(min_pages=4, max_pages=2)
     assert caught.value.path == "active.max_pages"
+    with pytest.raises(ConfigError) as caught:
+        Active(max_messages=30, keep_messages=30)
+    assert caught.value.path == "active.keep_messages"
+    with pytest.raises(ConfigError, match="they rise in the order trimmed, lines, directory, gone") as caught:
+        Levels(trimmed=3, directory=9, gone=9)
+    assert caught.value.path == "levels.gone"
     with pytest.raises(ConfigError, match="from_mapping"):
         Config(budget={"window": 8_000})  # type: ignore[arg-type]
 
@@ -219,6 +291,7 @@ def test_constructors_check_as_mappings_do() -> None:
         ({"recall": {"protocol": "natve"}}, "recall.protocol", "native"),
         ({"durability": "fsynch"}, "durability", "fsync"),
         ({"format": "open-ai"}, "format", "openai"),
+        ({"preset": "slidng"}, "preset", "sliding"),
     ],
 )
 def test_unknown_words_name_the_nearest(mapping: dict[str, object], path: str, near: str) -> None:
@@ -255,6 +328,7 @@ def test_keys_that_are_not_text_are_refused(mapping: dict[object, object]) -> No
     assert "is not text" in str(refused(mapping))
 
 
+LEVELS = ("trimmed", "lines", "directory", "gone")
 SHARES = st.floats(0.01, 1.0)
 COUNTS = st.integers(1, 10**9)
 
@@ -266,19 +340,29 @@ def configs(draw: st.DrawFn) -> Config:
     low: float | Literal["auto"] = "auto" if draw(st.booleans()) else draw(st.floats(0.01, high, exclude_max=True))
     max_tokens: int | Literal["auto"] = "auto" if draw(st.booleans()) else draw(COUNTS)
     return Config(
+        preset=draw(st.sampled_from(sorted(PRESETS))),
         counter=draw(st.sampled_from(["o200k_base", "gpt-4o", "approximate"])),
         budget=Budget(window=window, reserve=draw(st.integers(0, window - 1))),
         active=Active(
             min_pages=min_pages,
             max_pages=draw(st.none() | st.integers(min_pages, 99)),
+            max_messages=draw(st.none() | st.integers(51, 99)),
+            max_calls=draw(st.none() | COUNTS),
+            every_turns=draw(st.none() | COUNTS),
+            least_tokens=draw(st.none() | COUNTS),
+            keep_messages=draw(st.none() | st.integers(1, 50)),
             high_water=high,
             low_water=low,
             page_tokens=draw(COUNTS),
         ),
         prices=Prices(write=write, read=draw(st.floats(0.01, write))),
-        contents=Contents(max_tokens=max_tokens, low_share=draw(SHARES), directories=draw(st.booleans())),
+        contents=Contents(
+            max_tokens=max_tokens, low_share=draw(SHARES), directories=draw(st.booleans()), listed=draw(st.booleans())
+        ),
         eviction=Eviction(zero_recall_turns=draw(st.none() | COUNTS), stale_turns=draw(st.none() | COUNTS)),
+        levels=Levels(**{name: draw(st.none() | st.integers(9 * place + 1, 9 * place + 9)) for place, name in enumerate(LEVELS)}),
         recall=Recall(turns=draw(COUNTS), max_share=draw(SHARES), protocol=draw(st.sampled_from(["none", "native", "attp"]))),
+        summary=Summary(continuation=draw(st.booleans()), rebuild_every=draw(COUNTS)),
         search=Search(vectors=draw(st.booleans())),
         store=draw(st.text(min_size=1).filter(str.strip)),
         on_conflict=draw(st.sampled_from(["raise", "retry"])),
@@ -298,8 +382,11 @@ def test_a_mapping_gives_the_config_back(config: Config) -> None:
 
 @given(configs())
 def test_the_policy_is_all_but_the_place(config: Config) -> None:
-    """The policy says nothing of places, conflicts, search, checkpoints, limits and summaries, and gives back all the rest."""
+    """The policy says nothing of places, conflicts, search, limits, and of summaries only what is on."""
     policy = config.policy_mapping()
+    kept = {"continuation", "continuation_tokens", "rebuild_every"} if config.summary.continuation else set()
+    kept |= {"headlines"} if config.summary.headlines else set()
+    assert kept == policy.pop("summary", {}).keys()
     places = {"on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
     places |= {"summarizer", "summary", "planner"}
     assert places == config.to_mapping().keys() - policy.keys()

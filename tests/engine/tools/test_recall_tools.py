@@ -140,7 +140,37 @@ def test_the_prompt_names_the_tools(session: Session) -> None:
     """The ATTP prompt holds the signature of each tool."""
     for lang in ("en", "zh"):
         prompt = session.attp_prompt(lang)
-        assert all(f"def {name}(" in prompt for name in ("recall_page", "read_page", "list_pages", "search_pages"))
+        names = ("recall_page", "read_page", "list_pages", "search_pages", "close_topic")
+        assert all(f"def {name}(" in prompt for name in names)
+
+
+def test_a_model_closes_a_topic() -> None:
+    """The pages before its turn leave the window under the title, natively and in ATTP, and its own call stays in view."""
+    session = open_session()
+    talk(session, 3)
+    call = {"id": "c1", "type": "function", "function": {"name": "close_topic", "arguments": '{"title": "First things"}'}}
+    session.append({"role": "user", "content": "now for something else"})
+    session.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    answer = session.handle_tool_call(call)
+    assert {"index": "usr-1..3", "title": "First things"} == json.loads(answer["content"])
+    session.append(answer)
+    assert_paired(session.window().messages)
+    talk(session, 1, first=5)
+    assert {"index": "usr-4", "title": "Second things"} == attp(session, '__result__ = close_topic("Second things")')
+    first, second = session.contents.entries
+    assert first.render().startswith("[usr-1..3] First things · 3 pages")
+    assert second.render().startswith("[usr-4] Second things · 3 entries")
+    session.close()
+
+
+BAD_TITLES = [("[usr-3] is it", "1 to 120 characters"), ("x" * 121, "1 to 120 characters"), ("again", "talk on first")]
+
+
+@pytest.mark.parametrize(("title", "advice"), BAD_TITLES)
+def test_a_model_learns_why_a_topic_is_not_closed(session: Session, title: str, advice: str) -> None:
+    """The answer says what is wrong with the title, or that there is nothing to close."""
+    openai(session, "close_topic", title="all of it")
+    assert advice in openai(session, "close_topic", title=title)["error"]["message"]
 
 
 def test_a_tool_takes_in_what_another_process_wrote(tmp_path: Path) -> None:

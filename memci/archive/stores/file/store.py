@@ -24,7 +24,7 @@ from memci.archive.stores.names import (
     session_name,
 )
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec, superfluous
-from memci.errors import ConfigError, CorruptError, StoreError, UnavailableError
+from memci.errors import ConfigError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
@@ -244,10 +244,11 @@ class FileSession:
 
     def indexed_seq(self) -> int:
         """Return the last record that the index knows of; 0 where there is none that can be read."""
-        try:
-            return self.index.seq if os.path.exists(self._index_path) else 0  # noqa: PTH110 (no error on a failing disk)
-        except (CorruptError, UnavailableError):
+        if not os.path.exists(self._index_path):  # noqa: PTH110 (no error on a failing disk)
             return 0
+        from memci.archive.catalogue.index_file import stored_seq  # noqa: PLC0415 (as above)
+
+        return stored_seq(self._index_path)
 
     def rest(self) -> None:
         """Give back the files until the next call."""

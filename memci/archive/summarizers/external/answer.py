@@ -13,7 +13,7 @@ MOST_CHARACTERS = 20_000  # of an answer that is looked at at all
 # In a row: a model chose its words, so that each tells more than an extract.
 VALUE_WORTH, WORD_WORTH, FUNCTION_WORTH = 4.0, 3.0, 1.0
 
-_USAGE = ("prompt_tokens", "completion_tokens", "price")
+_USAGE = ("prompt_tokens", "completion_tokens", "cached_tokens", "price")
 _MOST_USED = 1e12
 _BULLET = re.compile(r"^\s*(?:[-*•·]|[0-9]{1,2}[.)])\s+")
 _PIECE = re.compile(f"[{CJK}]{{1,4}}|[^\\s{CJK}]+")  # of a text without spaces, what stands or goes together
@@ -30,15 +30,15 @@ def as_summary(answer: object) -> Summary:
         texts, usage = [answer.title, answer.summary, answer.outcome, *answer.lines], _numbers(answer.usage)
         if isinstance(lines, str) or not all(isinstance(text, str) for text in texts):
             message = "of a Summary title, summary and outcome are texts, and lines are several"
-            raise SummaryError(message)
+            raise SummaryError(message, usage=usage)
     elif isinstance(answer, str):
         texts = [answer]
     else:
         message = f"a summariser returns a Summary or a str, not a {type(answer).__name__}"
-        raise SummaryError(message)
+        raise SummaryError(message, usage={})
     if (size := sum(map(len, texts))) > MOST_CHARACTERS:
         message = f"it answers with {size} characters, more than the {MOST_CHARACTERS} that are looked at"
-        raise SummaryError(message)
+        raise SummaryError(message, usage=usage)
     if isinstance(answer, str):
         found = filter(None, (one_line(_BULLET.sub("", line)) for line in answer.splitlines()))
         title, summary, outcome, lines = next(found, ""), "", "", tuple(found)

@@ -1,8 +1,11 @@
 """Whether a summary that somebody else wrote can be believed: checked against its page, without a model."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+
+import attrs
 
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import LiteralKind, literals
@@ -16,7 +19,8 @@ _STEM = 5  # letters by which a word is known in another form
 _FEWEST_WORDS = 4  # from which on a share of them tells something
 _MARKS = re.compile(
     r"\[[a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+|/[0-9]+)?\]|\[/?(?:recalled|contents|erased|working set|continuation)\b"
-    r"|Contents of earlier pages|<\|[^|>]{1,40}\|>|</?(?:system|user|assistant|tool)>|^(?:system|developer)\s*:|\[/?INST\]",
+    r"|\[\s*(?:usr|sys)\W*[0-9]|Contents of earlier pages|<\|[^|>]{1,40}\|>|<\s*/?\s*(?:system|user|assistant|tool)\s*>"
+    r"|^(?:system|developer)\s*:|\[\s*/?\s*INST\s*\]",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWERS = re.compile(  # as models begin one that is no summary
@@ -29,13 +33,63 @@ _ANSWERS = re.compile(  # as models begin one that is no summary
 _CAPITALISED = re.compile(r"(?<![\w.'’-])[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?!\w)")  # and words of scripts without capitals
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;…—–\"“(\n]\s*|^\W+)$")
 _NUMBERS = re.compile(r"[0-9]+(?:[.,'][0-9]+)*")
+_DIGITS = re.compile(r"(?![0-9])\d|[⁰¹²³⁴-⁹₀-₉]")  # of other scripts, and raised or lowered ones
+_SIGNED = re.compile(  # where a sign or per cent makes another value of a number
+    r"(?<![^\s(\[{:=])([-−])([0-9]+(?:[.,'][0-9]+)*)|([0-9]+(?:[.,'][0-9]+)*)\s?(?:[%％]|per ?cent\b|Prozent\b)"
+    r"|百分之\s?([0-9]+(?:\.[0-9]+)?)",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"[0-9]+(?:[-./][0-9]+){2}")
 _GROUPING = re.compile(r"(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))")
 _PADDING = re.compile(r"^0+(?=[0-9])|\.0+$|(?<=\.[0-9])0+$|(?<=\.[0-9]{2})0+$")
 _SPACES = re.compile(r"\s+")
+_LABELS = "Goal Decisions State Open Ziel Entscheidungen Stand Offen 目标 决定 现状 待办"  # of lines, as the prompts ask for them
+_VOID = frozenset(
+    ["null", "none", "nil", "undefined", "nan", "n", "error", "errors", "ok", "okay", "todo", "unknown", "empty"]
+)  # alone
+_NAMES = frozenset(  # such as end like words that begin a sentence
+    words(
+        "james thomas charles chris nicholas lucas marcus louis hans klaus andreas jonas dennis douglas travis curtis"
+        " carlos luis alexis frances iris agnes doris gladys peter jennifer walter oliver alexander heather amber"
+        " esther roger tyler hunter carter christopher ahmed mohammed fred alfred jared emily kelly molly billy sally"
+        " holly beverly kimberly lily"
+    )
+)
 _COMMON = STOPWORDS | frozenset(COMMON_WORDS)
 _CAPITALS_SHARE = 0.12  # of the words of a page: from there on its language writes more than names with a capital
 
 _EXACT = (LiteralKind.URL, LiteralKind.EMAIL, LiteralKind.PATH, LiteralKind.ERROR, LiteralKind.NAME)
+
+
+@attrs.frozen
+class _Source:
+    """What a summary is checked against, with what is found in it once."""
+
+    text: str
+    exact: str  # with single spaces
+    folded: str
+    numbers: frozenset[str]
+    order: str  # of the numbers
+    signed: frozenset[str]  # those with a sign or per cent
+    words: frozenset[str]
+    capitalises: bool  # whether its language writes more than names with a capital
+
+    @classmethod
+    def of(cls, text: str) -> "_Source":
+        text = _plain_digits(text)
+        said, exact = words(text), _SPACES.sub(" ", text)
+        capitals = sum(1 for match in _CAPITALISED.finditer(text) if match[0][0].isupper() and not _begins(text, match.start()))
+        numbers = _plain_numbers(text)
+        return cls(
+            text=text,
+            exact=exact,
+            folded=exact.casefold(),
+            numbers=frozenset(numbers),
+            order=f" {' '.join(numbers)} ",
+            signed=frozenset(_signed(text)),
+            words=frozenset(said),
+            capitalises=capitals > _CAPITALS_SHARE * len(said),
+        )
 
 
 def problem(summary: Summary, said: Sequence[str], *, page_tokens: int, max_tokens: int, count: Callable[[str], int]) -> str:
@@ -53,13 +107,53 @@ def problem(summary: Summary, said: Sequence[str], *, page_tokens: int, max_toke
         return f"its {tokens} tokens are not fewer than the {page_tokens} of its page"
     if tokens > SLACK * max_tokens:
         return f"its {tokens} tokens are too many, {max_tokens} were given"
-    if (mark := _MARKS.search(text)) is not None:
-        return f"it holds a mark that only contents pages and requests have: {one_line(mark[0])}"
-    page = "\n".join(said)
-    if (answer := _ANSWERS.match(text)) is not None and answer[0].casefold() not in page.casefold():
-        return f"it answers instead of summing up: {answer[0]}"
-    unknown = next(_unknown(text, page), "")
+    if mark := forged(text):
+        return _told(mark)
+    text, source = _plain_digits(text), _Source.of("\n".join(said))
+    if answer := _answer(text, source):
+        return answer
+    unknown = next(chain(filter(None, [_unknown_share(text, source)]), map(repr, _unknown(text, source))), "")
     return unknown and f"its page does not say {unknown}"
+
+
+@attrs.frozen
+class Believed:
+    """The lines of a continuation that can be believed, why others are left out, and why there is none."""
+
+    lines: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def believed(summary: Summary, said: Sequence[str], *, most_tokens: int, count: Callable[[str], int]) -> Believed:
+    """Return what can be believed of a continuation that was made of texts: each line is checked for itself.
+
+    As a whole it is an answer, or in another language, or has more than *most_tokens* of the lines that are left. O(size of the
+    texts).
+    """
+    text, source = written(summary), _Source.of("\n".join([*said, _LABELS]))
+    if not any(map(str.isalnum, text)):
+        return Believed(reason="it is empty")
+    if reason := _answer(text, source) or _unknown_share(_plain_digits(text), source):
+        return Believed(reason=reason)
+    lines, dropped = list[str](), list[str]()
+    for line in text.splitlines():
+        why = _told(mark) if (mark := forged(line)) else next(map(repr, _unknown(_plain_digits(line), source)), "")
+        if why:
+            dropped.append(why)
+        elif any(map(str.isalnum, line)):
+            lines.append(line)
+    tokens = count("\n".join(lines))
+    reason = "" if lines else "nothing in it can be believed"
+    if tokens > most_tokens:
+        reason = f"its {tokens} tokens are too many, there is room for {most_tokens}"
+    return Believed(() if reason else tuple(lines), tuple(dropped), reason)
+
+
+def forged(text: str) -> str:
+    """Return the first mark or index of memci's in a text, or of a request's; empty where there is none."""
+    mark = _MARKS.search(text) or _MARKS.search(unicodedata.normalize("NFKC", text))
+    return "" if mark is None else mark[0]
 
 
 def written(summary: Summary) -> str:
@@ -67,31 +161,58 @@ def written(summary: Summary) -> str:
     return "\n".join(filter(None, (summary.title, summary.summary, *summary.lines, summary.outcome)))
 
 
-def _unknown(text: str, page: str) -> Iterator[str]:
-    """Yield what a text says and its page does not: most of its words, or values, or names."""
-    if share := _unknown_share(text, page):
-        yield share
-    yield from map(repr, chain(unknown_values(text, page), _unknown_names(text, page)))
+def _told(mark: str) -> str:
+    return f"it holds a mark that only contents pages and requests have: {one_line(mark)}"
 
 
-def unknown_values(text: str, page: str) -> Iterator[str]:
+def _answer(text: str, source: _Source) -> str:
+    answer = _ANSWERS.match(text)
+    return (
+        ""
+        if answer is None or answer[0].casefold() in source.text.casefold()
+        else f"it answers instead of summing up: {answer[0]}"
+    )
+
+
+def _unknown(text: str, source: _Source) -> Iterator[str]:
+    """Yield the values and names that a text says and its page does not."""
+    yield from _unknown_values(text, source)
+    yield from _unknown_names(text, source)
+
+
+def _unknown_values(text: str, source: _Source) -> Iterator[str]:
     """Yield the literal values of a text that its page does not hold, each as it is written there."""
-    exact, folded = _SPACES.sub(" ", page), _SPACES.sub(" ", page).casefold()
-    numbers = set(_plain_numbers(page))
     for literal in literals(text):
         value = text[literal.start : literal.end]
         if literal.kind in _EXACT:
-            known = value in exact
+            known = value in source.exact
         elif literal.kind is LiteralKind.QUOTE:
-            known = _SPACES.sub(" ", value[1:-1]).strip(" .,;:!?").casefold() in folded
+            known = _SPACES.sub(" ", value[1:-1]).strip(" .,;:!?").casefold() in source.folded
         else:
             figures = _plain_numbers(value)
-            known = numbers.issuperset(figures) if figures else value in exact
+            known = source.numbers.issuperset(figures) if figures else value in source.exact
+            if _DATE.fullmatch(value):
+                known = any(f" {' '.join(each)} " in source.order for each in (figures, figures[::-1]))
         if not known:
             yield value
     for number in _plain_numbers(text):  # those that are no value of their own, such as one in words
-        if number not in numbers:
+        if number not in source.numbers:
             yield number
+    yield from sorted(_signed(text) - source.signed)
+
+
+def _plain_digits(text: str) -> str:
+    """Return a text whose digits are all those of ASCII."""
+    return text if text.isascii() else _DIGITS.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
+
+
+def _signed(text: str) -> set[str]:
+    """Return the numbers of a text that have a sign or are per cents."""
+    found = _SIGNED.findall(_GROUPING.sub("", text))
+    return {
+        f"{'-' if sign else ''}{' '.join(_plain_numbers(below or share or chinese))}{'' if sign else '%'}"
+        for sign, below, share, chinese in found
+    }
 
 
 def lacking(text: str, values: Sequence[str]) -> tuple[str, ...]:
@@ -107,18 +228,16 @@ def _plain_numbers(text: str) -> list[str]:
     return [_PADDING.sub("", each) or "0" for each in chain.from_iterable(several)]
 
 
-def _unknown_names(text: str, page: str) -> Iterator[str]:
+def _unknown_names(text: str, source: _Source) -> Iterator[str]:
     """Yield capitalised words that the page does not say, where its language capitalises little but names."""
-    said = words(page)
-    capitals = sum(1 for match in _CAPITALISED.finditer(page) if match[0][0].isupper() and not _begins(page, match.start()))
-    if capitals > _CAPITALS_SHARE * len(said):
+    if source.capitalises:
         return
-    known = set(said)
+    known = source.words
     for match in _CAPITALISED.finditer(text):
         name = match[0].lower()
         if not match[0][0].isupper() or known.issuperset(words(name)) or name in _COMMON:
             continue
-        is_form = name.endswith(("s", "ed", "ing", "ly", "er")) and _begins(text, match.start())
+        is_form = name.endswith(("s", "ed", "ing", "ly", "er")) and name not in _NAMES and _begins(text, match.start())
         if not (is_form or any(word.startswith(name[:_STEM]) for word in known if len(name) >= _STEM)):
             yield match[0]
 
@@ -127,12 +246,13 @@ def _begins(text: str, start: int) -> bool:
     return _SENTENCE_END.search(text[max(0, start - 4) : start]) is not None
 
 
-def _unknown_share(text: str, page: str) -> str:
-    known = set(words(page))
-    stems = {word[:_STEM] for word in known}
+def _unknown_share(text: str, source: _Source) -> str:
+    stems = {word[:_STEM] for word in source.words}
     said = [word for word in words(text) if word not in STOPWORDS and not word.isdecimal()]
     unknown = [word for word in said if word[:_STEM] not in stems]
     fewest = _FEWEST_WORDS if compiled(UNSPACED).search(text) is None else 2 * _FEWEST_WORDS
-    if len(said) < fewest or len(unknown) <= (1 - KNOWN_SHARE) * len(said):
+    says_nothing = _VOID.issuperset(said) and not any(map(str.isdigit, text))
+    if not (says_nothing or unknown == said) and (len(said) < fewest or len(unknown) <= (1 - KNOWN_SHARE) * len(said)):
         return ""
-    return f"most of its words, such as {', '.join(map(repr, unknown[:3]))}: they are of another language, or answer it"
+    told = ", ".join(map(repr, (unknown or said or [one_line(text)])[:3]))
+    return f"most of its words, such as {told}: they are of another language, or answer it"

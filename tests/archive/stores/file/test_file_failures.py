@@ -137,7 +137,7 @@ def test_a_full_disk_leaves_the_journal_as_it_was(store: FileStore, session: Fil
     """However much of a commit fitted, the append says that the disk is full, and goes through once there is room."""
     path = directory / "journal.jsonl"
     before = path.read_bytes()
-    for room_bytes in range(0, 800, 29):
+    for room_bytes in range(0, 700, 29):
         io.room_bytes = room_bytes
         with pytest.raises(UnavailableError, match="make room"):
             session.journal.append(1, [new_record("a"), new_record("b" * 500)])
@@ -197,7 +197,7 @@ def test_a_failed_sync_of_a_directory_ends_the_session(store: FileStore, io: Fau
 def test_a_first_append_on_a_full_disk_can_be_repeated(store: FileStore, io: FaultyIo, session_id: str) -> None:
     """A session that could not begin for want of room begins when there is some."""
     session = store.open(TENANT, session_id)
-    for room_bytes in (0, 50, 150):
+    for room_bytes in (0, 50, 100):
         io.room_bytes = room_bytes
         with pytest.raises(UnavailableError, match="make room"):
             session.journal.append(0, [new_record()])

@@ -281,7 +281,7 @@ def test_a_journal_of_another_session_is_damage(store: FileStore, file: Path, tm
 
 def test_a_newer_journal_asks_for_an_upgrade(store: FileStore, file: Path) -> None:
     """A record of a later format is no damage: it is listed, refused with the way out, and not written to."""
-    content = file.read_bytes() + b'{"v":2,"seq":8}\n'
+    content = file.read_bytes() + b'{"v":3,"seq":8}\n'
     file.write_bytes(content)
     session = reopened(store)
     with pytest.raises(StoreError, match="upgrade"):

@@ -89,7 +89,7 @@ def damaged(request: pytest.FixtureRequest) -> Damaged:
     "change",
     [
         lambda line: line.replace(b"two", b"too"),
-        lambda line: line.replace(b'"left":0', b'"left":1'),
+        lambda line: line.replace(b'"kind"', b'"left":1,"of":2,"kind"'),
         lambda line: line.replace(b'"seq":2', b'"seq":3'),
         lambda line: line.replace(b"appended", b"appendee"),
         lambda line: line[:-2],

@@ -9,7 +9,7 @@ import pytest
 from memci.archive.summarizers.external.answer import as_summary
 from memci.archive.summarizers.external.calling import summarize
 from memci.archive.summarizers.summary import Summary, name_of
-from memci.errors import SummaryError
+from memci.errors import SummaryError, SummaryTimeoutError
 from memci.messages.message import Message
 
 
@@ -71,7 +71,7 @@ class Async:
 def test_an_asynchronous_one_is_awaited_and_cancelled() -> None:
     """It is waited for, for so long."""
     assert "room of 24" == summarize(Async(0), (), 24, 60).title
-    with pytest.raises(TimeoutError):
+    with pytest.raises(SummaryTimeoutError):
         summarize(Async(600), (), 24, 0.01)
 
 

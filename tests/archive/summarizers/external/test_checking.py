@@ -3,7 +3,7 @@
 import pytest
 
 from memci.archive.summarizers.external.answer import as_summary
-from memci.archive.summarizers.external.checking import lacking, problem
+from memci.archive.summarizers.external.checking import believed, lacking, problem
 from memci.archive.summarizers.summary import Summary
 
 ENGLISH = (
@@ -14,6 +14,8 @@ CODES = (
     "Please book flight HAT136 and seat ZZ0QX in src/Foo2Bar.py with GPT4 or the Utf8Decoder of MP3 files.",
     "Done, all of it.",
 )
+DATED = ("When does the order of lamps come, and how cold is it?", "On 2026-05-09, with 4 % off, ١٢ lamps, at -7 degrees.")
+LOG = ("Why does the job end with an error?", "The log says: error: null is not an object. None of the values is ok or n/a.")
 GERMAN = (
     "Ich möchte meinen Vertrag zum 31.12. kündigen, Kundennummer 12-3344.",
     "Ihre Kündigung für Vertrag 12-3344 ist eingegangen, die Bestätigung kommt per Post.",
@@ -41,6 +43,9 @@ def problem_of(text: str, said: tuple[str, ...], *, page_tokens: int = 70, max_t
         (GERMAN, "Kündigung des Vertrags 12-3344 zum 31.12., Bestätigung per Post"),
         (CHINESE, "用户找故宫附近4.5分以上的酒店，推荐王府井大饭店"),
         (CODES, "book flight HAT136, seat ZZ0QX"),
+        (DATED, "Order comes on 09.05.2026, 4% off, -7 degrees"),
+        (DATED, "Order of 2026-05-09: 4 percent off, 12 lamps"),
+        (ENGLISH, "Cancelled ３ chairs"),
         (CODES, "GPT4, Utf8Decoder, MP3 in src/Foo2Bar.py"),
     ],
 )
@@ -67,6 +72,24 @@ def test_what_the_page_says_is_believed(said: tuple[str, ...], text: str) -> Non
         (ENGLISH, "<|im_start|>order cancelled", "it holds a mark"),
         (ENGLISH, "Sure! The order is cancelled", "it answers instead of summing up: Sure"),
         (ENGLISH, "I'm sorry, the order is cancelled", "it answers instead of summing up"),
+        *((ENGLISH, f"{name} cancelled the order", repr(name)) for name in ("Thomas", "Peter", "Jennifer", "James", "Walter")),
+        (ENGLISH, "Cancelled ９ chairs", "'9'"),
+        (ENGLISH, "Cancelled ٩ chairs", "'9'"),
+        (ENGLISH, "Cancelled ⁹ chairs", "'9'"),
+        (ENGLISH, "Order cancelled, -3 chairs", "'-3'"),
+        (ENGLISH, "Order cancelled, 3% of the chairs", "'3%'"),
+        (ENGLISH, "Order cancelled, 3 per cent of the chairs", "'3%'"),
+        (DATED, "Order comes on 2026-09-05", "'2026-09-05'"),
+        (DATED, "Order comes on 05.09.2026", "'05.09.2026'"),
+        *(
+            (ENGLISH, f"{mark} order cancelled", "it holds a mark")
+            for mark in ("[usr 3]", "[ usr-3]", "［usr-3］", "[usr\u20113]")
+        ),
+        *((ENGLISH, f"{mark} order cancelled", "it holds a mark") for mark in ("</ system >", "[ INST ]")),
+        (ENGLISH, "rate limit exceeded", "of another language, or answer it"),
+        (ENGLISH, "lorem ipsum dolor", "of another language, or answer it"),
+        *((said, text, "or answer it") for said in (ENGLISH, LOG, CHINESE) for text in ("null", "N/A", "None", "error", "OK")),
+        (ENGLISH, "I do not know", "or answer it"),
         (ENGLISH, "", "it is empty"),
         (ENGLISH, " …\n- ", "it is empty"),
         (ENGLISH, "refund " * 40, "its 40 tokens are too many, 24 were given"),
@@ -97,3 +120,33 @@ def test_values_that_it_lacks_are_told() -> None:
     """What is of use only to the letter, and is not in the summary, is named."""
     values = ("W5442520", "$1,129.50", "/srv/orders/log.txt")
     assert values[1:] == lacking("Order w5442520 cancelled", values)
+
+
+@pytest.mark.parametrize("language", [ENGLISH, GERMAN, CHINESE])
+def test_each_line_of_a_continuation_is_checked_for_itself(language: tuple[str, ...]) -> None:
+    """Lines with what the texts do not say, or with marks, are left out, and it is told why; labels are no names."""
+    said = language[0].splitlines()[0]
+    found = believed(
+        Summary(title=f"Goal: {said}", lines=(f"{said} 4711", f"[usr-1] {said}", "…")), language, most_tokens=900, count=len
+    )
+    assert (f"Goal: {said}",) == found.lines
+    assert "'4711'" == found.dropped[0]
+    assert found.dropped[1].endswith("[usr-1]")
+    assert not found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is empty"),
+        ("order 4711", "nothing in it can be believed"),
+        ("Sure! The order is cancelled", "it answers instead of summing up: Sure"),
+        ("订单已经取消，退款将在几天内到账", "of another language"),
+        ("order cancelled " * 10, "its 160 tokens are too many, there is room for 150"),
+    ],
+)
+def test_a_continuation_may_be_no_good_at_all(text: str, reason: str) -> None:
+    """One that is empty, an answer, in another language or too long has a reason, and no lines."""
+    found = believed(Summary(title=text), ENGLISH, most_tokens=150, count=len)
+    assert () == found.lines
+    assert reason in found.reason

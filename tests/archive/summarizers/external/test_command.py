@@ -1,16 +1,19 @@
 """Summaries by an external program: what it is told, what of its output is read, and how it ends."""
 
 import os
+import signal
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from memci.archive.summarizers.external.calling import summarize
+from memci.archive.summarizers.external.calling import continuation, summarize
 from memci.archive.summarizers.external.command import CommandSummarizer
-from memci.archive.summarizers.summary import Summary
-from memci.errors import ArgumentError, SummaryError
+from memci.archive.summarizers.summary import GivenPage, Summary
+from memci.errors import ArgumentError, SummaryError, SummaryTimeoutError
 from memci.messages.formats import format as formats
 
 PAGE = [
@@ -30,6 +33,15 @@ def test_it_is_told_of_the_page() -> None:
         "import json,sys; v=json.load(sys.stdin); print(len(v['messages']), v['messages'][1]['content']); print(v['max_tokens'])"
     )
     assert ("2 hello", ("24",)) == (said(code).title, said(code).lines)
+
+
+def test_of_a_session_it_is_told_what_was_written_before_and_the_pages() -> None:
+    """It reads which kind is asked for, the text before, and of each page its messages or its entry."""
+    code = "import json,sys; v=json.load(sys.stdin); print(v['kind'], v['max_tokens']); print(v['previous']); print(v['pages'])"
+    pages = [GivenPage(index="usr-1..2", entry="two pages"), GivenPage(index="usr-3", messages=tuple(PAGE[1:]))]
+    summary = continuation(CommandSummarizer([sys.executable, "-c", code]), "Goal: it", pages, 300, SECONDS)
+    given = [{"index": "usr-1..2", "entry": "two pages"}, {"index": "usr-3", "messages": [PAGE[1].value()]}]
+    assert ("continuation 300", ("Goal: it", str(given))) == (summary.title, summary.lines)
 
 
 def test_json_may_say_more() -> None:
@@ -89,3 +101,35 @@ def test_no_command_is_refused(command: object) -> None:
     """A program and its arguments are a list of texts."""
     with pytest.raises(ArgumentError):
         CommandSummarizer(command)  # type: ignore[arg-type]
+
+
+def test_what_it_leaves_behind_holds_nobody_up(tmp_path: Path) -> None:
+    """A process that left its session, and keeps the output open, is waited for no longer than the program may take."""
+    note = tmp_path / "child"
+    code = (
+        "import subprocess,sys; "
+        "child=subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True); "
+        f"open({str(note)!r},'w').write(str(child.pid)); print('a', flush=True)"
+    )
+    before = set(threading.enumerate())
+    with pytest.raises(SummaryTimeoutError, match="was not done within"):
+        said(code, 3.0)
+    assert before == set(threading.enumerate())
+    os.kill(int(note.read_text()), signal.SIGKILL)
+
+
+def test_what_runs_can_be_cancelled(tmp_path: Path) -> None:
+    """Whoever waits for it is told, and nothing that it began is left; later calls are answered."""
+    note = tmp_path / "begun"
+    code = f"import os,time; open({str(note)!r},'w').write(str(os.getpid())); time.sleep(600)"
+    summarizer = CommandSummarizer([sys.executable, "-c", code], timeout_s=SECONDS)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(summarizer.summarize, PAGE, max_tokens=24)
+        until = time.monotonic() + SECONDS
+        while not (note.exists() and note.read_text()) and time.monotonic() < until:
+            time.sleep(0.01)
+        summarizer.cancel()
+        with pytest.raises(SummaryError, match="ended with -9"):
+            waiting.result(SECONDS)
+    assert not alive(int(note.read_text()))
+    summarizer.cancel()

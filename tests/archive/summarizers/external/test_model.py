@@ -2,8 +2,16 @@
 
 import pytest
 
-from memci.archive.summarizers.external.calling import summarize
-from memci.archive.summarizers.external.model import MOST_CHARACTERS, ModelSummarizer, Prompt, prompt
+from memci.archive.summarizers.external.calling import continuation, summarize
+from memci.archive.summarizers.external.model import (
+    MOST_CHARACTERS,
+    MOST_GIVEN,
+    ModelSummarizer,
+    Prompt,
+    continuation_prompt,
+    prompt,
+)
+from memci.archive.summarizers.summary import GivenPage
 from memci.errors import ArgumentError
 from memci.messages.formats import format as formats
 from memci.messages.message import Message
@@ -67,3 +75,41 @@ def test_anything_that_answers_is_a_model() -> None:
         assert "parrot (prompt 1)" == summarizer.name
     with pytest.raises(ArgumentError):
         ModelSummarizer("gpt", name="gpt")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("I want to cancel my order, please", "Sum up what"),
+        ("Ich möchte meinen Vertrag kündigen, und das ist nicht neu", "Fasse zusammen, wo"),
+        ("我想找一家评分高的酒店，最好在故宫附近", "请概括"),
+    ],
+)
+def test_of_a_session_it_is_given_what_was_written_before_and_the_pages(text: str, begins: str) -> None:
+    """The task is in the language of the pages; what was written before, entries and messages follow as data."""
+    pages = [GivenPage(index="usr-1..3", entry="[usr-1..3] 3 pages"), GivenPage(index="usr-4", messages=tuple(page(text, "ok")))]
+    system, user = continuation_prompt("", pages, 300)
+    assert system["content"].startswith(begins)
+    assert "210 " in system["content"]
+    assert "$" not in system["content"]
+    shown = f"<conversation>\n\nusr-1..3\n[usr-1..3] 3 pages\n\nusr-4\nuser: {text}\n\nassistant: ok\n\n</conversation>"
+    assert shown == user["content"]
+    assert f"<summary>\nGoal: it\n</summary>\n\n{shown}" == continuation_prompt("Goal: it", pages, 300)[1]["content"]
+
+
+def test_many_pages_share_the_room_of_a_request() -> None:
+    """Of each of many long pages both ends are shown, and no request grows with them for ever."""
+    pages = [
+        GivenPage(index=f"usr-{number}", messages=tuple(page(f"begin{number} {'x' * 30_000} end{number}")))
+        for number in range(20)
+    ]
+    said = continuation_prompt("", pages, 300)[1]["content"]
+    assert len(said) < MOST_GIVEN + 1_000
+    assert all(f"begin{number}" in said and f"end{number}" in said for number in range(20))
+
+
+def test_a_model_writes_continuations() -> None:
+    """Its first line is the title, the others are lines."""
+    summarizer = ModelSummarizer(lambda messages: f"Goal: {len(messages)}\n- Open: all", name="m")
+    summary = continuation(summarizer, "", [GivenPage(index="usr-1", messages=tuple(page("hi")))], 300, 60)
+    assert ("Goal: 2", ("Open: all",)) == (summary.title, summary.lines)

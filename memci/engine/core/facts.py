@@ -1,0 +1,41 @@
+"""The facts of a page as the state has them now: what only it knows is said of pages that the index found."""
+
+import attrs
+
+from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.contents.contents_page import Directory
+from memci.chapters.page import Page
+from memci.engine.history.state import State
+
+
+def facts_of(state: State, page: Page, title: str = "") -> PageFacts:
+    """Return the facts of a page that stands in the window for itself. O(its entries)."""
+    head, tail = page.head, page.tail
+    first_at, last_at = page.times
+    recall_count, last_recall_turn = state.recalls.get(page.index, (0, None))
+    return PageFacts(
+        index=page.index,
+        state=state.page_state(page.index),
+        turn=page.turn,
+        entries=len(page),
+        tokens=page.tokens,
+        title=page.name or title,
+        recall_count=recall_count,
+        last_recall_turn=last_recall_turn,
+        pinned=page.index in state.pinned,
+        parent="sys-0" if page.chapter is state.system else state.archive.root,
+        first_seq=head.seq if head else state.seq,
+        last_seq=tail.seq if tail else state.seq,
+        first_at=first_at,
+        last_at=last_at,
+    )
+
+
+def placed(state: State, facts: PageFacts) -> PageFacts:
+    """Return an archived page's facts with where the page is now. O(directories)."""
+    where = state.page_state(facts.index)
+    entry = state.archive.find_entry(facts.index)
+    directory = None if entry is not None else state.archive.find_directory(facts.index)
+    parent = directory.index if isinstance(directory, Directory) else state.archive.root
+    pinned = entry is not None and entry.pinned
+    return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
