@@ -124,6 +124,10 @@ class Opened:
                 self.session.window()
             self.session.append(message)
 
+    def work_alone(self) -> None:
+        """End the engine's own thread: how far it came between two commands is a matter of time, which no count may depend on."""
+        self.engine._worker.close()
+
     def close(self) -> None:
         """Close session and engine."""
         self.engine.close()
