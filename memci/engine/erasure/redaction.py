@@ -33,6 +33,7 @@ _TEXTS = ("summary", "outcome")
 _NOTHING_OF_PAGES = (
     *("answer_noted", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed"),
+    *("segment_added", "removed", "returned"),
 )
 
 
@@ -291,6 +292,22 @@ class Redaction:
             self._entries = ()
         return self._rewound_parts(body)
 
+    def _node(self, value: Body) -> Body:
+        """Return what is left of a note or a directory, as an event or a tree tells of it."""
+        if value.get("page", value.get("index")) != self.page:
+            return value
+        self._held = True
+        kept = {key: item for key, item in value.items() if key not in ("name", "description", "message")}
+        named = {"name": ERASED} if value.get("name") else {}
+        return {**(self._entry(value) if "message" in value else {}), **kept, **named}
+
+    def _tree(self, value: Body) -> Body:
+        edits = [
+            [*edit[:2], *(each and ERASED for each in edit[2:])] if edit[:2] == ["update", self.page] else edit
+            for edit in value["last_edit"]
+        ]
+        return {**value, "nodes": list(map(self._node, value["nodes"])), "last_edit": edits}
+
     def _checkpoint_made(self, body: Body) -> Body:
         self._kept[self._record.seq] = self._entries
         return body
@@ -308,6 +325,7 @@ class Redaction:
             summaries=_summary,
             working=_working,
             last_fold=_last_fold,
+            tree=_tree,
         )
     )
 
@@ -328,6 +346,9 @@ class Redaction:
         "quoted": _quoted,
         "restored": _of(entry=_item),
         "rewound": _rewound,
+        **dict.fromkeys(("note_written", "directory_made", "updated"), _node),
+        "moved": _of(entry=_item),
+        "edit_undone": _of(entries=_item),
         "checkpoint_made": _checkpoint_made,
         "checkpoint_restored": _checkpoint_restored,
     }

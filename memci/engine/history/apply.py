@@ -1,6 +1,6 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import assert_never
 
 import attrs
@@ -10,10 +10,21 @@ from memci.chapters.address import ends, is_range, last_number, page_number
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
+from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
-from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold
+from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LateResult, State
+from memci.engine.history.tree_events import (
+    DirectoryMade,
+    EditUndone,
+    NoteWritten,
+    PageMoved,
+    PageRemoved,
+    PageReturned,
+    PageUpdated,
+    SegmentAdded,
+)
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 
@@ -76,6 +87,17 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             pass
         case events.PageErased():
             state.erased_seq = seq
+        case (
+            SegmentAdded()
+            | NoteWritten()
+            | DirectoryMade()
+            | PageMoved()
+            | PageUpdated()
+            | PageRemoved()
+            | PageReturned()
+            | EditUndone()
+        ):
+            edit(state, event)
         case _:
             assert_never(event)
     state.seq = seq
@@ -197,29 +219,13 @@ def _recalled(entry: Item, event: events.PageRecalled) -> Item:
 
 def _evict(state: State, event: events.PagesEvicted) -> None:
     gone = [index for index, _ in event.pages]
-    _ungroup(state, [page_number(index) for index in gone if not is_range(index)], gone)
+    ungroup(state, [page_number(index) for index in gone if not is_range(index)], gone)
 
 
 def _restore(state: State, event: events.PageRestored) -> None:
     state.touch([event.page], state.turn)
-    _ungroup(state, [page_number(event.page)])
+    ungroup(state, [page_number(event.page)])
     state.archive.put(ContentsEntry.from_mapping(event.entry))
-
-
-def _ungroup(state: State, numbers: Sequence[int], gone: Collection[str] = ()) -> None:
-    """Take pages of these numbers out of directories, and entries that are *gone* out of the contents page, for good."""
-    state.archive.replace(_ungrouped(state.archive.entries, numbers, gone))
-    if state.last_fold is not None:
-        state.last_fold = attrs.evolve(state.last_fold, entries=_ungrouped(state.last_fold.entries, numbers, gone))
-
-
-def _ungrouped(entries: Iterable[Item], numbers: Sequence[int], gone: Collection[str]) -> tuple[Item, ...]:
-    """Return entries, but for those *gone*, with no directory that groups pages of these numbers. O(entries · numbers)."""
-    left: list[Item] = [entry for entry in entries if entry.index not in gone]
-    for number in numbers:
-        held = (entry.without(number) if isinstance(entry, Directory) and entry.holds(number) else entry for entry in left)
-        left = list(filter(None, held))
-    return tuple(sorted(left, key=lambda entry: page_number(entry.index)))
 
 
 def _pin(state: State, event: events.PagePinned) -> None:

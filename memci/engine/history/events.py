@@ -6,7 +6,7 @@ has its default. Nobody compares or prints events, and a process makes their cla
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import attrs
 
@@ -14,23 +14,15 @@ from memci.archive.contents.contents_page import Directory
 from memci.archive.stores.contract import NewRecord, Record
 from memci.chapters.page import Page
 from memci.engine.history.blocks import OLDEST_RENDERER
+from memci.engine.history.kind import Kind
+from memci.engine.history.tree_events import TreeEvent
 from memci.errors import StoreError
 from memci.messages import codec
 from memci.messages.message import Message
 
 
-@attrs.frozen
-class _Kind:
-    kind: ClassVar[str]  # as a record says it
-    version: ClassVar[int]
-
-    def __init_subclass__(cls, kind: str = "", version: int = 1) -> None:
-        if kind:  # else attrs makes the class anew, with what it has
-            cls.kind, cls.version = kind, version
-
-
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class SessionConfigured(_Kind, kind="configured"):
+class SessionConfigured(Kind, kind="configured"):
     """The session was begun, or goes on with other settings.
 
     ``counted`` has the sizes of all that is visible under a new counter or renderer: ``pages`` (index to pairs of tokens and stub
@@ -52,7 +44,7 @@ class SessionConfigured(_Kind, kind="configured"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class MessageAppended(_Kind, kind="appended", version=2):
+class MessageAppended(Kind, kind="appended", version=2):
     """A message came in."""
 
     message: dict[str, Any]
@@ -72,14 +64,14 @@ class MessageAppended(_Kind, kind="appended", version=2):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class AnswerNoted(_Kind, kind="answer_noted"):
+class AnswerNoted(Kind, kind="answer_noted"):
     """ATTP gave an answer: a message that is equal to it is not the user's."""
 
     sha256: str
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class SystemSet(_Kind, kind="system_set"):
+class SystemSet(Kind, kind="system_set"):
     """The system part was replaced."""
 
     pages: list[dict[str, Any]]  # {"index", "message", "tokens"}, one a message
@@ -87,7 +79,7 @@ class SystemSet(_Kind, kind="system_set"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PageBegan(_Kind, kind="page_began"):
+class PageBegan(Kind, kind="page_began"):
     """The application opened a page, or named the open one, which has no entries yet."""
 
     page: str
@@ -96,7 +88,7 @@ class PageBegan(_Kind, kind="page_began"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagesFolded(_Kind, kind="folded", version=2):
+class PagesFolded(Kind, kind="folded", version=2):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
     reason: str  # marks, levels, command, topic, or budget (a window had no room)
@@ -120,7 +112,7 @@ class PagesFolded(_Kind, kind="folded", version=2):
 
 
 @attrs.frozen(kw_only=True)
-class SummaryPrepared(_Kind, kind="summary_prepared"):
+class SummaryPrepared(Kind, kind="summary_prepared"):
     """A summariser wrote of a page what the next fold publishes; or what it wrote is dropped, or nothing came, for a *reason*.
 
     Of the root it is a continuation, in ``lines``.
@@ -155,7 +147,7 @@ class SummaryPrepared(_Kind, kind="summary_prepared"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class SummariesClaimed(_Kind, kind="summaries_claimed"):
+class SummariesClaimed(Kind, kind="summaries_claimed"):
     """A summariser is asked of pages, and nobody else asks one of them until a time."""
 
     pages: list[str]
@@ -164,14 +156,14 @@ class SummariesClaimed(_Kind, kind="summaries_claimed"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class ResultsTrimmed(_Kind, kind="trimmed"):
+class ResultsTrimmed(Kind, kind="trimmed"):
     """Of long results of tools, only stretches of the text are shown until their pages fold."""
 
     results: dict[str, dict[str, list[int]]]  # by page and seq: tokens of what is shown, and the bounds of each stretch
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class FoldUndone(_Kind, kind="fold_undone"):
+class FoldUndone(Kind, kind="fold_undone"):
     """The pages of the last fold are back in view."""
 
     pages: list[dict[str, Any]]  # as page_value writes them
@@ -181,7 +173,7 @@ class FoldUndone(_Kind, kind="fold_undone"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PageRecalled(_Kind, kind="recalled"):
+class PageRecalled(Kind, kind="recalled"):
     """An archived page was attached, or its attachment renewed."""
 
     page: str
@@ -197,7 +189,7 @@ class PageRecalled(_Kind, kind="recalled"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PassagesQuoted(_Kind, kind="quoted"):
+class PassagesQuoted(Kind, kind="quoted"):
     """Passages of earlier pages stand beside a message, in the place of those that stood there; with none, these left.
 
     The block is in front of what the user said, and after what a tool answered.
@@ -209,7 +201,7 @@ class PassagesQuoted(_Kind, kind="quoted"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagesMentioned(_Kind, kind="mentioned"):
+class PagesMentioned(Kind, kind="mentioned"):
     """What was said names recalled pages: they stay as long as if they came in this turn."""
 
     pages: list[str]
@@ -217,7 +209,7 @@ class PagesMentioned(_Kind, kind="mentioned"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagesTouched(_Kind, kind="touched"):
+class PagesTouched(Kind, kind="touched"):
     """What came in names a file or an identifier of these pages: their distance is counted from this turn."""
 
     pages: list[str]
@@ -225,7 +217,7 @@ class PagesTouched(_Kind, kind="touched"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagesFaded(_Kind, kind="faded"):
+class PagesFaded(Kind, kind="faded"):
     """Recalled pages left the window again."""
 
     pages: list[str]
@@ -233,7 +225,7 @@ class PagesFaded(_Kind, kind="faded"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagesEvicted(_Kind, kind="evicted", version=2):
+class PagesEvicted(Kind, kind="evicted", version=2):
     """Pages and directories left the contents page: pairs of index and what evicted it (a policy's name, or ``command``).
 
     Since version 2 a page may leave the directory that groups it.
@@ -243,7 +235,7 @@ class PagesEvicted(_Kind, kind="evicted", version=2):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PageRestored(_Kind, kind="restored", version=2):
+class PageRestored(Kind, kind="restored", version=2):
     """An evicted page, or one in a directory, has its own entry again."""
 
     page: str
@@ -251,7 +243,7 @@ class PageRestored(_Kind, kind="restored", version=2):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PagePinned(_Kind, kind="pinned"):
+class PagePinned(Kind, kind="pinned"):
     """A page was pinned, or is no longer."""
 
     page: str
@@ -259,7 +251,7 @@ class PagePinned(_Kind, kind="pinned"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class Rewound(_Kind, kind="rewound", version=2):
+class Rewound(Kind, kind="rewound", version=2):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
 
     page: str
@@ -274,7 +266,7 @@ class Rewound(_Kind, kind="rewound", version=2):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class PageErased(_Kind, kind="erased"):
+class PageErased(Kind, kind="erased"):
     """What a page held was taken out of the records before this one: whoever knew it loads the session again."""
 
     page: str
@@ -283,7 +275,7 @@ class PageErased(_Kind, kind="erased"):
 
 
 @attrs.frozen(kw_only=True, repr=False)
-class WindowSettled(_Kind, kind="settled", version=2):
+class WindowSettled(Kind, kind="settled", version=2):
     """What windows are asked for with, from then on, and the steps that the last one needed."""
 
     budget: int
@@ -301,7 +293,7 @@ class WindowSettled(_Kind, kind="settled", version=2):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class UsageReported(_Kind, kind="usage"):
+class UsageReported(Kind, kind="usage"):
     """The provider counted a window."""
 
     prompt_tokens: int
@@ -311,7 +303,7 @@ class UsageReported(_Kind, kind="usage"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class CheckpointMade(_Kind, kind="checkpoint_made"):
+class CheckpointMade(Kind, kind="checkpoint_made"):
     """The session can come back to here."""
 
     number: int  # from 1, never used again; the id of number 3 is cp-3
@@ -323,7 +315,7 @@ class CheckpointMade(_Kind, kind="checkpoint_made"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class CheckpointRestored(_Kind, kind="checkpoint_restored"):
+class CheckpointRestored(Kind, kind="checkpoint_restored"):
     """The session goes on from a checkpoint; what came after it is gone from view."""
 
     checkpoint: str
@@ -333,7 +325,7 @@ class CheckpointRestored(_Kind, kind="checkpoint_restored"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class ForkMade(_Kind, kind="fork_made"):
+class ForkMade(Kind, kind="fork_made"):
     """A fork of this session was begun. Nothing changes; whoever erases content learns where copies of it may be."""
 
     session: str
@@ -342,7 +334,7 @@ class ForkMade(_Kind, kind="fork_made"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class Forked(_Kind, kind="forked"):
+class Forked(Kind, kind="forked"):
     """All before this event was taken over from another session, which it is independent of."""
 
     source: str
@@ -384,6 +376,7 @@ Event: TypeAlias = (
     | CheckpointRestored
     | ForkMade
     | Forked
+    | TreeEvent
 )
 
 _KINDS: dict[tuple[str, int], type[Event]] = {

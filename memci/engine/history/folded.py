@@ -1,6 +1,6 @@
 """What a fold does to the state, trimming too, and what taking it back does."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import attrs
 
@@ -176,3 +176,19 @@ def _counts_of(entry: Item, now: Item | None) -> Item:
     if isinstance(entry, Directory) and isinstance(now, Directory):
         return attrs.evolve(entry, last_recall_turn=now.last_recall_turn)
     return entry
+
+
+def ungroup(state: State, numbers: Sequence[int], gone: Collection[str] = ()) -> None:
+    """Take pages of these numbers out of directories, and entries that are *gone* out of the contents page, for good."""
+    state.archive.replace(_ungrouped(state.archive.entries, numbers, gone))
+    if state.last_fold is not None:
+        state.last_fold = attrs.evolve(state.last_fold, entries=_ungrouped(state.last_fold.entries, numbers, gone))
+
+
+def _ungrouped(entries: Iterable[Item], numbers: Sequence[int], gone: Collection[str]) -> tuple[Item, ...]:
+    """Return entries, but for those *gone*, with no directory that groups pages of these numbers. O(entries · numbers)."""
+    left: list[Item] = [entry for entry in entries if entry.index not in gone]
+    for number in numbers:
+        held = (entry.without(number) if isinstance(entry, Directory) and entry.holds(number) else entry for entry in left)
+        left = list(filter(None, held))
+    return tuple(sorted(left, key=lambda entry: page_number(entry.index)))

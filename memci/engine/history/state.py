@@ -9,7 +9,9 @@ import attrs
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
 from memci.archive.contents.contents_page import ContentsEntry, Item
+from memci.archive.contents.tree import Node, Tree
 from memci.archive.contents.working_set import WorkingSet
+from memci.chapters.address import is_root
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
 from memci.engine.history.blocks import OLDEST_RENDERER
@@ -78,6 +80,7 @@ class State:
     system: SystemChapter = attrs.field(factory=SystemChapter)
     archive: ArchiveChapter = attrs.field(factory=lambda: ArchiveChapter(f"{USER}-0"))
     working: WorkingSet = attrs.field(factory=WorkingSet)
+    tree: Tree = attrs.field(factory=Tree)
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
     turn_page: str = ""  # the first page of the open turn; empty before the first
@@ -119,9 +122,18 @@ class State:
             return PageState.OPEN if is_open else PageState.ACTIVE
         if index in self.recalled:
             return PageState.ATTACHED
+        if (node := self.tree.find(index)) is not None:
+            return self._node_state(node)
         if self.archive.find_entry(index) is not None:
             return PageState.ARCHIVED
         return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
+
+    def _node_state(self, node: Node) -> PageState:
+        """Return where a page of the tree is: listed at a root or in an open directory, or hidden in a closed one. O(depth)."""
+        if self.tree.is_removed(node.index):
+            return PageState.EVICTED
+        is_listed = is_root(node.parent) or node.parent in self.recalled
+        return PageState.ARCHIVED if is_listed else PageState.HIDDEN
 
     def touch(self, pages: Iterable[str], turn: int) -> None:
         """Count the distance of pages from a turn. O(pages)."""
@@ -159,7 +171,9 @@ class State:
         for chapter in (*self.verbatim(), self.archive):
             chapter._check()  # noqa: SLF001 (their own invariants)
         shown = {page.index for page in self.active.pages()}
+        self.tree._check()  # noqa: SLF001 (as above)
         archived = {entry.index for entry in self.archive.entries}
+        assert not archived & {node.index for node in self.tree}
         assert not shown & archived, (shown, archived)
         assert not shown & set(self.late), (shown, set(self.late))
         assert not shown & {page.index for page in self.recalled.pages()}

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
+from memci.archive.contents.tree import Tree
 from memci.archive.contents.working_set import WorkingSet, as_values, continuation_from, continuation_value, from_values
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
@@ -20,9 +21,9 @@ from memci.engine.history.state import LastFold, LateResult, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.message import Message
 
-VERSION = 12
+VERSION = 13
 
-_READ = (6, 7, 8, 9, 10, 11, VERSION)
+_READ = (6, 7, 8, 9, 10, 11, 12, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
@@ -89,6 +90,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "titles": last.titles,
             "revised": last.revised,
         },
+        **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
     }
@@ -114,6 +116,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         traffic=Traffic(**value["traffic"]),
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
+        tree=Tree.from_mapping(value["tree"]) if "tree" in value else Tree(),
         working=_working_set(value.get("working")),
         settled=value["settled"] and WindowSettled(**known_fields(WindowSettled, value["settled"])),
     )

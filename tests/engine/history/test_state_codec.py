@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
+from memci.archive.contents.tree import Node, Segment, Tree
 from memci.archive.contents.working_set import Continuation, Kind, Note, WorkingSet
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
@@ -130,6 +131,18 @@ def summary(index: str) -> SummaryPrepared:
     )
 
 
+def tree() -> Tree:
+    """Return a tree with a note in a directory that was removed."""
+    tree = Tree([Segment("lessons", "memory", "read_write", 400), Segment("sys"), Segment("usr")])
+    tree.add(Node("usr-3", "usr-0", "Invoices", "What is to be paid", turn=2, by="model", is_directory=True))
+    tree.add(Node("note-4", "usr-3", "Limit", "How many rows", tokens=12, turn=3, by="application"))
+    tree.place("usr-2", "usr-3", "note-4")
+    tree.remove("usr-3")
+    tree.last_edit = (("return", "usr-3", "usr-0", ""),)
+    tree.left_open = {"usr-3": ("note-4",)}
+    return tree
+
+
 def full_state() -> State:
     """Return a state of which no field has its default."""
     configured = config_of(format="responses", recall={"turns": 3}).policy_mapping()
@@ -190,6 +203,7 @@ def full_state() -> State:
         next_checkpoint=4,
         detours=((3, 9), (10, 14)),
     )
+    state.tree = tree()
     state.system.add_page(page("sys-1", RESPONSES.system("be brief")))
     looked = page("usr-10", RESPONSES.user("look there"), CALLED, DECIDED, RESPONSES.result("a", "found"))
     answer = node(RESPONSES.user(ATTP_ANSWER), 9)

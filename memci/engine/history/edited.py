@@ -1,0 +1,97 @@
+"""What an edit of the page tree does to the state. Costs the way to the root, and what the event holds."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, assert_never
+
+from memci.archive.contents.contents_page import ContentsEntry
+from memci.archive.contents.tree import Node, Segment
+from memci.chapters.address import page_number, segment_of
+from memci.engine.history import tree_events as events
+from memci.engine.history.folded import ungroup
+from memci.engine.history.state import State
+
+
+def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901 (one branch a kind of event)
+    """Change the tree as the event says, and note what takes that back."""
+    tree = state.tree
+    match event:
+        case events.SegmentAdded(name=name):
+            tree.add_segment(Segment(name, event.type, event.permission, event.capacity_tokens))
+            state.next_number.setdefault(name, 1)
+        case events.NoteWritten():
+            tree.add(Node(event.page, event.parent, event.name, event.description, event.tokens, event.turn, event.by))
+            tree.last_edit = (("remove", event.page),)
+        case events.DirectoryMade():
+            _number(state, event.page)
+            made = Node(event.page, event.parent, event.name, event.description, turn=event.turn, by=event.by, is_directory=True)
+            tree.add(made)
+            back = [_back(state, child) for child in event.children]
+            for child in event.children:
+                _place(state, child, event.page)
+            tree.last_edit = (*reversed(back), ("drop", event.page))
+        case events.PageMoved():
+            tree.last_edit = (_back(state, event.page),)
+            _place(state, event.page, event.parent)
+            _list(state, [event.entry] if event.entry is not None else ())
+        case events.PageUpdated():
+            node = tree.get(event.page)
+            tree.last_edit = (("update", event.page, node.name, node.description),)
+            node.name = node.name if event.name is None else event.name
+            node.description = node.description if event.description is None else event.description
+        case events.PageRemoved():
+            tree.last_edit = (("return", event.page, tree.get(event.page).parent, tree.following(event.page)),)
+            tree.remove(event.page)
+        case events.PageReturned():
+            tree.restore(event.page, event.parent)
+            tree.last_edit = (("remove", event.page),)
+        case events.EditUndone():
+            for step in tree.last_edit:
+                _step(state, *step)
+            tree.last_edit = ()
+            _list(state, event.entries)
+        case _:
+            assert_never(event)
+
+
+def _number(state: State, index: str) -> None:
+    segment = segment_of(index)
+    state.next_number[segment] = max(state.next_number.get(segment, 1), page_number(index) + 1)
+
+
+def _back(state: State, index: str) -> tuple[str, ...]:
+    """Return what puts a page back where it is now."""
+    node = state.tree.find(index)
+    return ("place", index, "", "") if node is None else ("place", index, node.parent, state.tree.following(index))
+
+
+def _place(state: State, index: str, parent: str, before: str = "") -> None:
+    """List a page in a directory, or where it came."""
+    if parent:
+        if state.tree.find(index) is None:
+            ungroup(state, [page_number(index)], [index])
+        state.tree.place(index, parent, before)
+    elif state.tree.find(index) is not None:
+        state.tree.drop(index)
+
+
+def _list(state: State, entries: Iterable[Mapping[str, Any]]) -> None:
+    for value in entries:
+        entry = ContentsEntry.from_mapping(value)
+        ungroup(state, [page_number(entry.index)])
+        state.archive.put(entry)
+
+
+def _step(state: State, what: str, index: str, *more: str) -> None:
+    """Take a step back."""
+    tree = state.tree
+    if what == "place":
+        _place(state, index, *more)
+    elif what == "update":
+        node = tree.get(index)
+        node.name, node.description = more
+    elif what == "remove":
+        tree.remove(index)
+    elif what == "return":
+        tree.restore(index, *more)
+    elif what == "drop":
+        tree.drop(index)

@@ -1,0 +1,62 @@
+"""What a session does with the page tree: notes, directories, what stands open, segments."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from memci.archive.catalogue.page_facts import PageFacts
+from memci.engine.core.core import Core
+from memci.engine.reading import pages
+from memci.engine.tree import making
+
+_Answer = TypeVar("_Answer")
+
+
+class TreeSession(ABC):
+    """The part of a session that edits the page tree. The application may do everything; a model does it by its tools.
+
+    Edits are events. They show in ``session.contents`` at once and in the window with the next fold; what is opened or closed
+    shows in the next window. ``PageNotFoundError`` for an index of no page, ``ArgumentError`` for a name that is no line,
+    ``PermissionDeniedError`` where a root or a system page would be edited, or a page would be inside itself.
+    """
+
+    @abstractmethod
+    def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
+        """Carry out a command."""
+
+    def create_contents_page(
+        self, name: str, description: str = "", parent: str | int | None = None, children: Sequence[str | int] = ()
+    ) -> str:
+        """Make a directory, move pages into it, and return its index. Without a *parent* it stands at the root of ``usr``."""
+        return self._run(lambda core: making.make_directory(core, name, description, parent, children, by="application"))
+
+    def move_page(self, source: str | int, target: str | int) -> None:
+        """List a page in another directory, with all that is in it; a root as the *target* lists it where it came.
+
+        The order of messages stays as it is.
+        """
+        self._run(lambda core: making.move(core, source, target, by="application"))
+
+    def update_page(self, index: str | int, *, name: str | None = None, description: str | None = None) -> None:
+        """Give a note or a directory another name or description; ``None`` keeps what it has."""
+        self._run(lambda core: making.update(core, index, name, description, by="application"))
+
+    def undo_edit(self) -> None:
+        """Take the last edit of the tree back; ``MemciError`` where there is none, or it was taken back already."""
+        self._run(lambda core: making.undo(core, by="application"))
+
+    def get_page(self, index: str | int) -> PageFacts:
+        """Return the facts of a page, a directory or a root."""
+        return self._run(lambda core: making.facts(core, pages.page_index(index)))
+
+    def get_children(self, index: str | int) -> list[PageFacts]:
+        """Return the facts of what a directory or a root lists, in its order; none for any other page. O(children)."""
+        return self._run(lambda core: making.children(core, pages.page_index(index)))
+
+    def get_parent(self, index: str | int) -> PageFacts | None:
+        """Return the facts of the directory or root that lists a page, ``None`` for a root or where nothing lists it."""
+        return self._run(lambda core: making.parent(core, pages.page_index(index)))
+
+    def get_ancestors(self, index: str | int) -> list[PageFacts]:
+        """Return the facts of the directories that a page is in, the nearest first, its root last. O(depth)."""
+        return self._run(lambda core: making.ancestors(core, pages.page_index(index)))
