@@ -15,12 +15,12 @@ from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
-from memci.engine.commands.explain import Explanation, explain
 from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.reading import pages
+from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
