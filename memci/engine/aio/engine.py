@@ -335,6 +335,8 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     get_children = _awaited(Session.get_children)
     get_parent = _awaited(Session.get_parent)
     get_ancestors = _awaited(Session.get_ancestors)
+    create_detail_page = _awaited(Session.create_detail_page)
+    notes = _awaited(Session.notes)
     add_segment = _awaited(Session.add_segment)
     segments = _awaited(Session.segments)
 
