@@ -275,6 +275,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
     then = state_codec.from_mapping(event.state)
     for segment, number in state.next_number.items():
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
+    then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
     then.session = state.session
     then.erased_seq = state.erased_seq

@@ -125,9 +125,12 @@ class TreeModel:
     def check(self, tree: Tree) -> None:
         """Assert that a session's tree is this one."""
         nodes = {node.index: node for node in tree}
-        assert self.parents == {index: node.parent for index, node in nodes.items()}
+        parents = {index: node.parent for index, node in nodes.items()}
+        assert self.parents == parents, set(self.parents.items()) ^ set(parents.items())
         assert self.removed == {index for index, node in nodes.items() if node.removed}
-        assert {index for index in self.children if not is_root(index)} == {each.index for each in nodes.values() if each.is_directory}
+        assert {index for index in self.children if not is_root(index)} == {
+            each.index for each in nodes.values() if each.is_directory
+        }
         for index, children in self.children.items():
             assert children == [child.index for child in tree.children(index)], index
         for index, (name, _) in self.names.items():
