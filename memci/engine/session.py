@@ -26,6 +26,7 @@ from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
 from memci.engine.settings.presets import Preset
 from memci.engine.summaries import summarizing
+from memci.engine.tree.session import TreeSession
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
 from memci.messages.codec import MessageLike, as_list
@@ -41,7 +42,7 @@ OnConflict = Literal["raise", "retry"]
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
-class Session(AbstractContextManager["Session"]):
+class Session(TreeSession, AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
@@ -104,7 +105,7 @@ class Session(AbstractContextManager["Session"]):
     def contents(self) -> ContentsPage:
         """The contents page as it is now; the window shows it as it was at the last fold. O(entries)."""
         with self._open() as core:
-            return core.state.archive.contents
+            return core.state.contents
 
     def refresh(self) -> None:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""

@@ -108,6 +108,8 @@ class PagesFolded(Kind, kind="folded", version=2):
     # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``);
     # as a continuation where it ``continues``, and with a summariser's ``continuation`` in its place.
     working: Mapping[str, Any] | None = None
+    # Where it changes: how the outline of what was made is ``shortened``, by segment, and its size (``tokens``).
+    outline: Mapping[str, Any] | None = None
     read: Sequence[Directory] | None = attrs.field(default=None, eq=False, repr=False)  # of this process; not in the record
 
 

@@ -8,7 +8,8 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
-from memci.archive.contents.contents_page import ContentsEntry, Item
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Item
+from memci.archive.contents.outline import outline
 from memci.archive.contents.tree import Node, Tree
 from memci.archive.contents.working_set import WorkingSet
 from memci.chapters.address import is_root
@@ -127,6 +128,11 @@ class State:
         if self.archive.find_entry(index) is not None:
             return PageState.ARCHIVED
         return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
+
+    @property
+    def contents(self) -> ContentsPage:
+        """The contents page as it is now, with what was made. O(entries)."""
+        return self.archive.preview(self.archive.entries, outline(self.tree) if self.tree else ())
 
     def _node_state(self, node: Node) -> PageState:
         """Return where a page of the tree is: listed at a root or in an open directory, or hidden in a closed one. O(depth)."""

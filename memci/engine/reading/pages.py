@@ -89,6 +89,9 @@ def refuse_root(index: object) -> None:
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _ROOTS:
+        inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
+        return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
         return load(core, index)
     facts = _listed(core, index)
@@ -112,7 +115,12 @@ def read_facts(core: Core, index: str) -> PageFacts:
     archived. ``PageNotFoundError`` for a range without pages.
     """
     if not is_list(index):
-        return get_facts(core, index)
+        node = core.state.tree.find(index)
+        if node is None or not is_root(index):
+            return get_facts(core, index)
+        return PageFacts(
+            index=index, state=PageState.ACTIVE, turn=0, entries=len(node.children), tokens=0, title=segment_of(index)
+        )
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):

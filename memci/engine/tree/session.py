@@ -43,7 +43,8 @@ class TreeSession(ABC):
 
     def undo_edit(self) -> None:
         """Take the last edit of the tree back; ``MemciError`` where there is none, or it was taken back already."""
-        self._run(lambda core: making.undo(core, by="application"))
+        meant = self._run(lambda core: core.state.tree.last_edit)
+        self._run(lambda core: making.undo(core, meant, by="application"))
 
     def get_page(self, index: str | int) -> PageFacts:
         """Return the facts of a page, a directory or a root."""

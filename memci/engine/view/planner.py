@@ -196,7 +196,7 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     elif state.recalled.attachments and not config.contents.listed:
         goal = budget * (1 - config.recall.max_share)
     elif state.recalled.attachments:
-        now = state.archive.contents.tokens
+        now = state.archive.contents.tokens + state.tree.outline_tokens
         contents = min(now, int(config.contents.low_share * contents_limit(state, config, config.budget.tokens)))
         spared = math.floor((now - contents) * state.scale)
         goal = budget * (1 - config.recall.max_share) + spared
