@@ -203,6 +203,14 @@ class PassagesQuoted(Kind, kind="quoted"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
+class SlotsSet(Kind, kind="slots_set"):
+    """The application gave slots other texts, or took some away."""
+
+    slots: Mapping[str, str | None]  # those that changed, by name; None for one that is gone
+    tokens: int  # of the block that shows all of them from then on; 0 for none
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class PagesMentioned(Kind, kind="mentioned"):
     """What was said names recalled pages: they stay as long as if they came in this turn."""
 
@@ -346,7 +354,7 @@ class Forked(Kind, kind="forked"):
 
 
 AT_THE_END = (
-    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported),
+    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared),
 )
 """The events that leave alone what a window shows, or add to its end."""
@@ -364,6 +372,7 @@ Event: TypeAlias = (
     | FoldUndone
     | PageRecalled
     | PassagesQuoted
+    | SlotsSet
     | PagesMentioned
     | PagesTouched
     | PagesFaded
