@@ -327,6 +327,16 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     restore_checkpoint = _awaited(Session.restore_checkpoint)
     verify = _awaited(Session.verify)
     erase = _awaited(Session.erase)
+    create_contents_page = _awaited(Session.create_contents_page)
+    move_page = _awaited(Session.move_page)
+    update_page = _awaited(Session.update_page)
+    undo_edit = _awaited(Session.undo_edit)
+    get_page = _awaited(Session.get_page)
+    get_children = _awaited(Session.get_children)
+    get_parent = _awaited(Session.get_parent)
+    get_ancestors = _awaited(Session.get_ancestors)
+    add_segment = _awaited(Session.add_segment)
+    segments = _awaited(Session.segments)
 
 
 class _ToBeOpened:

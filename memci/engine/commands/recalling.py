@@ -223,7 +223,7 @@ def _is_within(index: str, directories: Sequence[Directory]) -> bool:
 
 def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageFacts]:
     """Return the facts of the page of an index, or of the pages of a range, evicted ones too, but of those in directories."""
-    pages.refuse_root(index)
+    pages.refuse_root(core, index)
     if not is_range(index):
         return [pages.get_facts(core, index)]
     if segment_of(index) == SYSTEM:

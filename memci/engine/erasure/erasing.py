@@ -40,7 +40,7 @@ def erase(core: Core, index: str) -> Receipt:
     What is derived goes first, then the journal is redacted, and the event that says so comes last: if it does not come to that,
     erasing again does the rest. Others may go on writing meanwhile: what they write is redacted too.
     """
-    pages.refuse_root(index)
+    pages.refuse_root(core, index)
     redaction = _read(core, index)
     if not redaction.begun:
         raise pages.not_found(index)

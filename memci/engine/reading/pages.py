@@ -33,7 +33,6 @@ MOST_LINES = 100  # of the list of a range; in one of more pages a line stands f
 TITLE_CHARACTERS = 59  # where a longer title is cut
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
-_ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
 _ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
 _TITLES = 3  # pages of a line of several that are named by their titles
@@ -77,12 +76,12 @@ def not_found(index: str, problem: str = "") -> PageNotFoundError:
 
 def is_list(index: str) -> bool:
     """Return whether an index is that of a range of pages, or of a root."""
-    return is_range(index) or index in _ROOTS
+    return is_range(index) or is_root(index)
 
 
-def refuse_root(index: object) -> None:
+def refuse_root(core: Core, index: object) -> None:
     """Raise ``PermissionDeniedError`` for a root, where something is to be done that is done to pages."""
-    if index in _ROOTS:
+    if isinstance(index, str) and is_root(index) and segment_of(index) in core.state.tree.segments:
         message = f"{index} is the root of its segment and stays as it is: name a page of it, or a range such as 'usr-12..15'"
         raise PermissionDeniedError(message)
 
@@ -94,10 +93,16 @@ def read(core: Core, index: str) -> Page:
         return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
         return load(core, index)
+    _check_root(core, index)
     facts = _listed(core, index)
     if not facts and not is_root(index):
         raise not_found(index, "holds no pages")
     return Page(index=index, turn=facts[0].turn if facts else 0, pages=tuple(facts))
+
+
+def _check_root(core: Core, index: str) -> None:
+    if is_root(index) and segment_of(index) not in core.state.tree.segments:
+        raise not_found(index)
 
 
 def get_facts(core: Core, index: str) -> PageFacts:
@@ -165,6 +170,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if in_window is not None:
         return in_window
     if is_list(index):
+        _check_root(core, index)
         return _list_page(core, index)
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
