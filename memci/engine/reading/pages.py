@@ -88,7 +88,7 @@ def refuse_root(core: Core, index: object) -> None:
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
-    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _ROOTS:
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and not is_root(index):
         inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
         return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
