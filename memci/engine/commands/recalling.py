@@ -186,6 +186,9 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     """Keep pages' entries from ever being evicted, or let them go again; those in a directory get their own entry first."""
     chosen = _chosen(core, index)
     _refuse_system(index)
+    if (node := core.state.placement(index)) is not None and node.is_directory:
+        message = f"{index} is a directory, which lists pages: pin those of them that are to stay"
+        raise PermissionDeniedError(message)
     there = [facts for facts in chosen if facts.pinned == pinned or _may_pin(core, facts)]
     if not there:
         raise PageEvictedError(index)

@@ -173,6 +173,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if is_list(index):
         _check_root(core, index)
         return _list_page(core, index)
+    if core.state.is_made(index):
+        raise not_found(index, "has no messages of the conversation")
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
@@ -377,7 +379,7 @@ def _placed(state: State, first: int, last: int) -> Iterator[int]:
     """Yield the numbers of pages in a range that are placed in directories. O(the range, or what was made and placed)."""
     tree = state.tree
     if last - first < tree.length:
-        found: Iterable["Node | None"] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
+        found: Iterable[Node | None] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
     else:
         found = (node for node in tree if segment_of(node.index) == USER and first <= page_number(node.index) <= last)
     return (page_number(node.index) for node in found if node is not None and not node.name and not tree.is_removed(node.index))
