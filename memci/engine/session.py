@@ -35,7 +35,7 @@ from memci.messages.headline import parted
 
 if TYPE_CHECKING:
     from memci.attp.runtime import Result, Runtime
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Answer = TypeVar("_Answer")
 
@@ -227,7 +227,7 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         def command(core: Core) -> list[Hit]:
             vectors = core.config.search.vectors
-            only = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
+            only: dict[str, Any] = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
             return search(core, query, limit, include_visible, vectors=vectors, **only)
 
         return self._run(command)
@@ -371,11 +371,14 @@ class Session(TreeSession, AbstractContextManager["Session"]):
         return SessionSlots(self._run)
 
     @cached_property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
-        from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
 
-        return RecallToolbox(self._open, self._core, read_only=self._core.read_only)
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
+        from memci.engine.tools.tree_tools import TreeToolbox  # noqa: PLC0415 (for those who offer tools)
+
+        return TreeToolbox(self._open, self._core, read_only=self._core.read_only)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
