@@ -20,6 +20,7 @@ from memci.engine.commands.window import Window, make_window, not_made, render_a
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
+from memci.engine.history.state import SLOTS
 from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
@@ -433,9 +434,10 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
         journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
-        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest.
+        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
+        stands for all that slots ever said: those that there are keep their names.
         """
-        return self._run(lambda core: erase(core, pages.page_index(index)))
+        return self._run(lambda core: erase(core, SLOTS if index == SLOTS else pages.page_index(index)))
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""
