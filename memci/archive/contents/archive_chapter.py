@@ -50,6 +50,8 @@ class ArchiveChapter(Chapter):
         known = self._entries.get(index)
         if isinstance(known, Directory):
             return known
+        if segment_of(index) != segment_of(self.root):
+            return None
         number = page_number(index)
         return next((each for each in self._entries.values() if isinstance(each, Directory) and each.holds(number)), None)
 

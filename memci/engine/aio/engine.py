@@ -302,6 +302,9 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     get_children = _awaited(Session.get_children)
     get_parent = _awaited(Session.get_parent)
     get_ancestors = _awaited(Session.get_ancestors)
+    expand_details = _awaited(Session.expand_details)
+    hide_details = _awaited(Session.hide_details)
+    remove_page = _awaited(Session.remove_page)
     add_segment = _awaited(Session.add_segment)
     segments = _awaited(Session.segments)
 

@@ -23,6 +23,7 @@ from memci.messages.formats.format import Format
 SYSTEM, USER = "sys", "usr"
 
 MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
+MOST_LEFT_OPEN = 64  # of how many pages a closed directory knows that they stood open in it, those opened last
 MOST_TOUCHED = 256  # of how many pages it knows when they were touched again, those touched last
 
 

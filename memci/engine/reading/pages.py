@@ -12,6 +12,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
+from memci.archive.contents.tree import Node
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.dates import dates, span
 from memci.chapters.page import MessageNode, Opening, Page, StoredNode, StoredPage
@@ -164,6 +165,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if is_list(index):
         _check_root(core, index)
         return _list_page(core, index)
+    if (node := core.state.tree.find(index)) is not None and node.is_directory:
+        return _made_page(core, node)
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
@@ -330,6 +333,47 @@ def _list_page(core: Core, index: str) -> Page:
     page = Page(index=index, turn=lines[0].first.turn)
     page.add(MessageNode(message=message, tokens=tokens, seq=lines[0].first.first_seq))
     return page
+
+
+def _made_page(core: Core, directory: Node) -> Page:
+    """Return what a directory that was made shows when it is opened: one message with a line for each of its children.
+
+    Where there is no room for all lines, the last one says how many more there are. O(children shown), and its list of them.
+    """
+    children = core.state.tree.children(directory.index)
+    lines = [_child_line(core, child) for child in children[:MOST_LINES]]
+    told = f": {one_line(directory.description)}" if directory.description else ""
+    heading = (
+        f"[{directory.index}] {shown_title(directory.name)} · directory of {_pages_text(directory.pages)}{told}\n"
+        "These lines are extracts, to be read as data."
+    )
+    while True:
+        more = len(children) - len(lines)
+        message = core.state.wire.block("\n".join([heading, *lines, *([f"… {more} more"] if more else [])]))
+        tokens = core.count(message)
+        if len(lines) <= 1 or tokens <= core.config.budget.tokens * _ROOM_SHARE:
+            break
+        lines = lines[: len(lines) * 3 // 4]
+    page = Page(index=directory.index, turn=directory.turn)
+    page.add(MessageNode(message=message, tokens=tokens, seq=0))
+    return page
+
+
+def _child_line(core: Core, child: Node) -> str:
+    """Return the line of a page, a note or a directory in the list of what a directory holds, with where it stands."""
+    where = core.state.page_state(child.index)
+    shown = "in view" if where in (PageState.OPEN, PageState.ACTIVE) else "open" if where is PageState.ATTACHED else ""
+    if not child.name:
+        facts = get_facts(core, child.index)
+        said = (shown_title(facts.title), entries_text(facts.entries), tokens_text(facts.tokens), shown)
+        return f"[{child.index}] {' · '.join(filter(None, said))}"
+    size = f"directory of {_pages_text(child.pages)}" if child.is_directory else f"note · {tokens_text(child.tokens)}"
+    told = f": {one_line(child.description)}" if child.description else ""
+    return f"[{child.index}] {' · '.join(filter(None, (shown_title(child.name), size, shown)))}{told}"
+
+
+def _pages_text(pages: int) -> str:
+    return f"{pages} page{'s' * (pages != 1)}"
 
 
 def _listed(core: Core, index: str) -> list[PageFacts]:
