@@ -28,6 +28,16 @@ def test_the_sample_of_replay_is_what_it_prints() -> None:
     assert shown == output("-m", "memci", *command.split()[2:])[: len(shown)]
 
 
+def test_the_sample_of_a_dry_run_is_what_it_prints(tmp_path: Path) -> None:
+    """The window before and after a fold, on the page on the command line, is that of the example, and stays as it is."""
+    kept = "--store", f"file:{tmp_path}", "--session", "support"
+    output("-m", "memci", "replay", "examples/support.json", "--budget", "2000", *kept)
+    shown = [line for line in text("docs/cli.md").partition("## Changing a window")[2].splitlines() if line]
+    command, *printed = shown[shown.index("```console") + 1 : shown.index("```")]
+    words = command.split()[2:]
+    assert printed == output("-m", "memci", *words[: words.index("--session")], *kept)
+
+
 def test_the_samples_of_the_contents_page_are_what_the_demo_prints(tmp_path: Path) -> None:
     """The contents page that the reference shows, and the row in the concepts, are those of the example, but for what is cut."""
     kept = "--store", f"file:{tmp_path}", "--session", "support"

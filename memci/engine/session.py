@@ -15,12 +15,13 @@ from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
-from memci.engine.commands.explain import Explanation, explain
+from memci.engine.commands.slots import SessionSlots
 from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.reading import pages
+from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
@@ -106,7 +107,7 @@ class Session(TreeSession, AbstractContextManager["Session"]):
     def contents(self) -> ContentsPage:
         """The contents page as it is now; the window shows it as it was at the last fold. O(entries)."""
         with self._open() as core:
-            return core.state.archive.contents
+            return core.state.contents
 
     def refresh(self) -> None:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
@@ -364,6 +365,11 @@ class Session(TreeSession, AbstractContextManager["Session"]):
     def begin_page(self, name: str | None = None) -> str:
         """Open a page, which begins a turn, and return its index; an open page without entries only takes the name."""
         return self._run(lambda core: appending.begin_page(core, name))
+
+    @cached_property
+    def slots(self) -> SessionSlots:
+        """Named texts near the end of the window, such as open files, errors or a goal, which the application refreshes."""
+        return SessionSlots(self._run)
 
     @cached_property
     def toolbox(self) -> "RecallToolbox":

@@ -1,10 +1,10 @@
 """The archive chapter: the contents page; its raw pages live in the store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import filterfalse, groupby
 from operator import itemgetter
 
-from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item, Span
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item, Outlined, Span
 from memci.chapters.address import is_range, page_number, segment_of
 from memci.chapters.page import Chapter, MessageNode, Page
 from memci.messages.message import Message
@@ -35,10 +35,11 @@ class ArchiveChapter(Chapter):
         entries = (entry for entry in self._entries.values() if entry.covers[-1][1] >= since)
         return {number: list(spans) for entry in entries for number, spans in groupby(entry.spans, itemgetter(0))}
 
-    def preview(self, entries: Iterable[Item]) -> ContentsPage:
-        """Return the contents page as it would be with these entries."""
+    def preview(self, entries: Iterable[Item], outline: Sequence[Outlined] = ()) -> ContentsPage:
+        """Return the contents page as it would be with these entries, below what was made."""
         shown = tuple(entries)
-        return ContentsPage(index=self.root, entries=shown, tokens=sum(entry.contents_tokens for entry in shown))
+        tokens = sum(entry.contents_tokens for entry in shown)
+        return ContentsPage(index=self.root, entries=(*outline, *shown), tokens=tokens)
 
     def find_entry(self, index: str) -> ContentsEntry | None:
         """Return a page's entry, or ``None`` when it is evicted, in a directory, or not archived. O(1)."""

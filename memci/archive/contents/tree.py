@@ -43,6 +43,7 @@ class Node:
     tokens: int = 0  # of a note
     turn: int = 0  # in which it was made
     by: str = ""  # who made it: application or model
+    placed_by: str = ""  # who moved it to where it is; empty where it was made there
     removed: bool = False  # evicted, with all that is in it
     pages: int = 0  # notes and pages in it, at any depth, but for what was removed
     is_directory: bool = False
@@ -69,6 +70,10 @@ class Tree:
         self.next_note = 1  # numbers are never used again
         self.last_edit: tuple[Edit, ...] = ()  # what takes the last edit back, in order; empty where there is none to undo
         self.left_open: dict[str, tuple[str, ...]] = {}  # by closed directory: what stood open in it, in the order it was opened
+        # As the contents page shows the roots since the last fold: its size, and by segment how many of the oldest have no
+        # description there, and how many no line of their own.
+        self.outline_tokens = 0
+        self.shortened: dict[str, tuple[int, int]] = {}
         self._nodes: dict[str, Node] = {}
         for segment in segments:
             self.add_segment(segment)
@@ -109,11 +114,13 @@ class Tree:
             found.append(node)
         return found
 
+    def root(self, index: str) -> str:
+        """Return the root that a node is in, or is."""
+        return (self.path(index) or [self._nodes[index]])[-1].index
+
     def segment(self, index: str) -> Segment:
         """Return the segment that an index belongs to: that of a node by its root, that of any other page by its name."""
-        node = self._nodes.get(index)
-        root = index if node is None else (self.path(index) or [node])[-1].index
-        return self.segments[segment_of(root)]
+        return self.segments[segment_of(index if index not in self._nodes else self.root(index))]
 
     def is_removed(self, index: str) -> bool:
         """Return whether a node, or a directory that it is in, was removed."""
@@ -136,14 +143,14 @@ class Tree:
         self._nodes[node.index] = node
         self._link(node, before)
 
-    def place(self, index: str, parent: str, before: str = "") -> None:
+    def place(self, index: str, parent: str, before: str = "", by: str = "") -> None:
         """Put a node into another directory; a page that has none yet gets one."""
         node = self._nodes.get(index)
         if node is None:
-            self.add(Node(index, parent), before)
+            self.add(Node(index, parent, placed_by=by), before)
             return
         self._unlink(node)
-        node.parent = parent
+        node.parent, node.placed_by = parent, by
         self._link(node, before)
 
     def drop(self, index: str) -> None:
@@ -197,6 +204,8 @@ class Tree:
             "next_note": self.next_note,
             "last_edit": [list(edit) for edit in self.last_edit],
             "left_open": {index: list(pages) for index, pages in self.left_open.items()},
+            "outline_tokens": self.outline_tokens,
+            "shortened": {name: list(counts) for name, counts in self.shortened.items()},
             "nodes": [codec.told(node, _NODE) for node in self],
             "children": {node.index: list(node.children) for node in self._nodes.values() if node.children},
         }
@@ -208,6 +217,8 @@ class Tree:
         tree.next_note = value["next_note"]
         tree.last_edit = tuple(tuple(edit) for edit in value["last_edit"])
         tree.left_open = {index: tuple(pages) for index, pages in value["left_open"].items()}
+        tree.outline_tokens = value["outline_tokens"]
+        tree.shortened = {name: (plain, unlisted) for name, (plain, unlisted) in value["shortened"].items()}
         for each in value["nodes"]:
             tree._nodes[each["index"]] = Node(**each)
         for index, children in value["children"].items():

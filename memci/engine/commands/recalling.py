@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.contents.contents_page import Directory, Item
+from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.shrink import Policy, Stale, ZeroRecall, evictions
 from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
@@ -214,12 +214,18 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     """Keep pages' entries from ever being evicted, or let them go again; those in a directory get their own entry first."""
     chosen = _chosen(core, index)
     _refuse_system(index)
-    there = [facts for facts in chosen if facts.state in _VERBATIM or facts.pinned == pinned or _is_listed(core, facts.index)]
+    there = [facts for facts in chosen if facts.pinned == pinned or _may_pin(core, facts)]
     if not there:
         raise PageEvictedError(index)
     changed = [facts for facts in there if facts.pinned != pinned]
     if changed:
         core.commit([*_restored(core, changed), *(PagePinned(page=facts.index, pinned=pinned) for facts in changed)])
+
+
+def _may_pin(core: Core, facts: PageFacts) -> bool:
+    """Return whether a page is there to be pinned: in the window, listed, or in a directory that was made."""
+    is_placed = core.state.tree.find(facts.index) is not None and not core.state.tree.is_removed(facts.index)
+    return facts.state in _VERBATIM or is_placed or _is_listed(core, facts.index)
 
 
 def _refuse_system(index: str) -> None:
@@ -262,14 +268,22 @@ def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageF
 
 
 def _is_listed(core: Core, index: str) -> bool:
-    """Return whether the contents page lists a page, in a directory or for itself."""
+    """Return whether the contents page lists a page, in a range or for itself, and nobody placed it elsewhere."""
+    if core.state.tree.find(index) is not None:
+        return False
     return core.state.archive.find_entry(index) is not None or core.state.archive.find_directory(index) is not None
 
 
 def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
     """Return the events that give archived pages entries of their own, where they have none. O(their size)."""
+    loose = [facts for facts in chosen if not core.state.tree or core.state.tree.find(facts.index) is None]
+    return [PageRestored(page=entry.index, entry=entry.to_mapping()) for entry in own_entries(core, loose)]
+
+
+def own_entries(core: Core, chosen: Sequence[PageFacts]) -> list[ContentsEntry]:
+    """Return entries of their own for archived pages that have none. O(their size)."""
     limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
-    events = []
+    entries = []
     for facts in chosen:
         if facts.state in _VERBATIM or core.state.archive.find_entry(facts.index) is not None:
             continue
@@ -277,9 +291,8 @@ def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
         made = preparing.make_entry(core, page, planner.entry_room(limit, page.tokens))
         kept = {name: getattr(facts, name) for name in ("sha256", "revision", "recall_count", "last_recall_turn")}
         made = summarizing.keeping_title(core, made, core.state.archive.find_directory(facts.index))
-        entry = attrs.evolve(made, archived_turn=core.state.turn, pinned=facts.index in core.state.pinned, **kept)
-        events.append(PageRestored(page=facts.index, entry=entry.to_mapping()))
-    return events
+        entries.append(attrs.evolve(made, archived_turn=core.state.turn, pinned=facts.index in core.state.pinned, **kept))
+    return entries
 
 
 def turn_events(core: Core, turn: int, mentioned: Collection[str] = (), touched: Collection[str] = ()) -> list[Event]:

@@ -13,7 +13,7 @@ from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.engine.core import indexing
 from memci.engine.core.configuring import configuration, configured
-from memci.engine.core.facts import facts_of, placed
+from memci.engine.core.facts import facts_of, made_facts, placed
 from memci.engine.core.indexing import mark_of
 from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Monitor, logger
@@ -381,6 +381,8 @@ class Core:
         page = self.state.active.find_page(index) or self.state.system.find_page(index)
         if page is not None:
             return facts_of(self.state, page)
+        if (node := self.state.tree.find(index)) is not None and node.name:
+            return made_facts(self.state, node)
         found = self.ask(lambda pages: pages.find_page(index))
         return None if found is None else placed(self.state, found)
 

@@ -33,7 +33,7 @@ _TEXTS = ("summary", "outcome")
 _NOTHING_OF_PAGES = (
     *("answer_noted", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed"),
-    *("segment_added", "removed", "returned"),
+    *("segment_added", "removed", "returned", "slots_set"),
 )
 
 

@@ -14,7 +14,7 @@ from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
 from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, State
+from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Slots, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
     EditUndone,
@@ -51,6 +51,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _recall(state, event, seq)
         case events.PassagesQuoted():
             _quote(state, event)
+        case events.SlotsSet():
+            _set_slots(state, event)
         case events.PagesMentioned():
             _mention(state, event, seq)
         case events.PagesTouched():
@@ -210,6 +212,13 @@ def _quote(state: State, event: events.PassagesQuoted) -> None:
         state.recalled.quotes[event.beside] = Quotes(passages=event.passages, block=block, tokens=event.tokens)
 
 
+def _set_slots(state: State, event: events.SlotsSet) -> None:
+    known = state.slots.texts if state.slots is not None else {}
+    texts = {name: text for name, text in {**known, **event.slots}.items() if text is not None}
+    block = blocks.slots_block(texts, state.wire)
+    state.slots = Slots(texts=texts, block=block, tokens=event.tokens) if texts else None
+
+
 def _count_recall(state: State, event: events.PageRecalled) -> None:
     state.touch([event.page], event.turn)
     entry = state.archive.find_entry(event.page)
@@ -275,6 +284,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.recalled.attachments[index] = attrs.evolve(state.recalled.attachments[index], tokens=tokens)
     for seq, tokens in counted.get("quotes", {}).items():
         state.recalled.quotes[int(seq)] = attrs.evolve(state.recalled.quotes[int(seq)], tokens=tokens)
+    if state.slots is not None:
+        state.slots = attrs.evolve(state.slots, tokens=counted["slots"])
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())

@@ -108,6 +108,8 @@ class PagesFolded(Kind, kind="folded", version=2):
     # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``);
     # as a continuation where it ``continues``, and with a summariser's ``continuation`` in its place.
     working: Mapping[str, Any] | None = None
+    # Where it changes: how the outline of what was made is ``shortened``, by segment, and its size (``tokens``).
+    outline: Mapping[str, Any] | None = None
     read: Sequence[Directory] | None = attrs.field(default=None, eq=False, repr=False)  # of this process; not in the record
 
 
@@ -200,6 +202,14 @@ class PassagesQuoted(Kind, kind="quoted"):
     beside: int  # seq of the message
     passages: list[dict[str, str]]  # {"page", "address", "role", "at", "text"}, the best first
     tokens: int  # of the block
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SlotsSet(Kind, kind="slots_set"):
+    """The application gave slots other texts, or took some away."""
+
+    slots: Mapping[str, str | None]  # those that changed, by name; None for one that is gone
+    tokens: int  # of the block that shows all of them from then on; 0 for none
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -348,7 +358,7 @@ class Forked(Kind, kind="forked"):
 
 
 AT_THE_END = (
-    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported),
+    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared),
 )
 """The events that leave alone what a window shows, or add to its end."""
@@ -366,6 +376,7 @@ Event: TypeAlias = (
     | FoldUndone
     | PageRecalled
     | PassagesQuoted
+    | SlotsSet
     | PagesMentioned
     | PagesTouched
     | PagesFaded

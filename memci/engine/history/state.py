@@ -8,7 +8,8 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
-from memci.archive.contents.contents_page import ContentsEntry, Item
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Item
+from memci.archive.contents.outline import outline
 from memci.archive.contents.tree import Node, Tree
 from memci.archive.contents.working_set import WorkingSet
 from memci.chapters.address import is_root
@@ -19,6 +20,7 @@ from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 from memci.messages.formats.format import Format
+from memci.messages.message import Message
 
 SYSTEM, USER = "sys", "usr"
 
@@ -46,6 +48,15 @@ class LastFold:
     topic: int = 0  # as the state had it before
     titles: Mapping[str, str] = attrs.field(factory=dict)  # what pages were called that it gave the title of a topic, by index
     revised: tuple[str, ...] = ()  # archived pages that took late results in with it
+
+
+@attrs.frozen(kw_only=True)
+class Slots:
+    """Texts that the application refreshes, by name, and the *block* that shows them near the end of the window."""
+
+    texts: Mapping[str, str]
+    block: Message
+    tokens: int
 
 
 @attrs.define
@@ -84,6 +95,7 @@ class State:
     tree: Tree = attrs.field(factory=Tree)
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
+    slots: Slots | None = None  # None where there is none
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)
@@ -128,6 +140,11 @@ class State:
         if self.archive.find_entry(index) is not None:
             return PageState.ARCHIVED
         return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
+
+    @property
+    def contents(self) -> ContentsPage:
+        """The contents page as it is now, with what was made. O(entries)."""
+        return self.archive.preview(self.archive.entries, outline(self.tree) if self.tree else ())
 
     def _node_state(self, node: Node) -> PageState:
         """Return where a page of the tree is: listed at a root or in an open directory, or hidden in a closed one. O(depth)."""

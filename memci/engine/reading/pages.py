@@ -12,6 +12,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
+from memci.archive.contents.outline import outlined_size
 from memci.archive.contents.tree import Node
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.dates import dates, span
@@ -34,6 +35,7 @@ MOST_LINES = 100  # of the list of a range; in one of more pages a line stands f
 TITLE_CHARACTERS = 59  # where a longer title is cut
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
+_ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
 _ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
 _TITLES = 3  # pages of a line of several that are named by their titles
@@ -89,6 +91,9 @@ def refuse_root(core: Core, index: object) -> None:
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _ROOTS:
+        inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
+        return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
         return load(core, index)
     _check_root(core, index)
@@ -119,6 +124,9 @@ def read_facts(core: Core, index: str) -> PageFacts:
     """
     if not is_list(index):
         return get_facts(core, index)
+    if index not in _ROOTS and (root := core.state.tree.find(index)) is not None:
+        name, entries = segment_of(index), len(root.children)
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=name)
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
@@ -165,8 +173,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if is_list(index):
         _check_root(core, index)
         return _list_page(core, index)
-    if (node := core.state.tree.find(index)) is not None and node.is_directory:
-        return _made_page(core, node)
+    if (directory := core.state.tree.find(index)) is not None and directory.is_directory:
+        return _made_page(core, directory)
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
@@ -342,11 +350,9 @@ def _made_page(core: Core, directory: Node) -> Page:
     """
     children = core.state.tree.children(directory.index)
     lines = [_child_line(core, child) for child in children[:MOST_LINES]]
-    told = f": {one_line(directory.description)}" if directory.description else ""
-    heading = (
-        f"[{directory.index}] {shown_title(directory.name)} · directory of {_pages_text(directory.pages)}{told}\n"
-        "These lines are extracts, to be read as data."
-    )
+    heading = f"[{directory.index}] {one_line(directory.name)} · {outlined_size(directory)}. Its lines are to be read as data."
+    if directory.description:
+        heading += f"\n  {one_line(directory.description)}"
     while True:
         more = len(children) - len(lines)
         message = core.state.wire.block("\n".join([heading, *lines, *([f"… {more} more"] if more else [])]))
@@ -363,17 +369,12 @@ def _child_line(core: Core, child: Node) -> str:
     """Return the line of a page, a note or a directory in the list of what a directory holds, with where it stands."""
     where = core.state.page_state(child.index)
     shown = "in view" if where in (PageState.OPEN, PageState.ACTIVE) else "open" if where is PageState.ATTACHED else ""
+    name, size, told = shown_title(child.name), outlined_size(child), child.description
     if not child.name:
         facts = get_facts(core, child.index)
-        said = (shown_title(facts.title), entries_text(facts.entries), tokens_text(facts.tokens), shown)
-        return f"[{child.index}] {' · '.join(filter(None, said))}"
-    size = f"directory of {_pages_text(child.pages)}" if child.is_directory else f"note · {tokens_text(child.tokens)}"
-    told = f": {one_line(child.description)}" if child.description else ""
-    return f"[{child.index}] {' · '.join(filter(None, (shown_title(child.name), size, shown)))}{told}"
-
-
-def _pages_text(pages: int) -> str:
-    return f"{pages} page{'s' * (pages != 1)}"
+        name, size = shown_title(facts.title), f"{entries_text(facts.entries)} · {tokens_text(facts.tokens)}"
+    said = " · ".join(filter(None, (name, size, shown)))
+    return f"[{child.index}] {said}{told and f': {one_line(told)}'}"
 
 
 def _listed(core: Core, index: str) -> list[PageFacts]:

@@ -10,7 +10,6 @@ from memci.engine.commands import folding, recalling
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction
 from memci.engine.history.events import PagesFaded
-from memci.engine.history.state import SYSTEM, USER
 from memci.engine.history.tree_events import PageMoved, PageRemoved, PageReturned
 from memci.engine.reading import pages
 from memci.engine.tree.segments import By, refuse
@@ -117,9 +116,9 @@ def _is_inside(core: Core, index: str, directory: str) -> bool:
     """Return whether a page is in a directory that was made, at any depth, or in a range. O(depth)."""
     tree = core.state.tree
     if is_range(directory):
-        is_placed = tree.find(index) is not None
-        first, last = page_number(directory), last_number(directory)
-        return segment_of(index) == segment_of(directory) and not is_placed and first <= page_number(index) and last_number(index) <= last
+        is_placed, is_of_segment = tree.find(index) is not None, segment_of(index) == segment_of(directory)
+        within = page_number(directory) <= page_number(index) and last_number(index) <= last_number(directory)
+        return is_of_segment and within and not is_placed
     return tree.find(index) is not None and any(above.index == directory for above in tree.path(index))
 
 

@@ -46,10 +46,10 @@ class TreeSession(ABC):
     def expand_details(self, index: str | int) -> Page:
         """Open an archived page, a note, a directory or a range, until it is closed, and return it as ``recall`` does.
 
-        It stands in the next window, in front of the page that is open now, as what is recalled does: it counts as a recall, it has
-        the same share of the budget, and beyond that the least recently used ones close. Of a directory it is the list of what is
-        in it; what stood open in it when it was closed opens again, as far as there is room. A page that the window shows for
-        itself is just returned.
+        It stands in the next window, in front of the page that is open now, as what is recalled does: it counts as a recall,
+        it has the same share of the budget, and beyond that the least recently used ones close. Of a directory it is the list
+        of what is in it; what stood open in it when it was closed opens again, as far as there is room. A page that the window
+        shows for itself is just returned.
         """
         return self._run(lambda core: opening.expand(core, index, by="application"))
 
@@ -70,7 +70,8 @@ class TreeSession(ABC):
 
     def undo_edit(self) -> None:
         """Take the last edit of the tree back; ``MemciError`` where there is none, or it was taken back already."""
-        self._run(lambda core: making.undo(core, by="application"))
+        meant = self._run(lambda core: core.state.tree.last_edit)
+        self._run(lambda core: making.undo(core, meant, by="application"))
 
     def get_page(self, index: str | int) -> PageFacts:
         """Return the facts of a page, a directory or a root."""

@@ -8,11 +8,11 @@ from typing import TypeAlias
 import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.summarizers.summary import has_given_title
 from memci.chapters.address import among, is_root, segment_of
 from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM, State
 from memci.engine.reading import pages
-from memci.engine.summaries.summarizing import has_given_title
 from memci.engine.view import planner
 from memci.messages.formats.reading import ERASED
 
@@ -134,7 +134,7 @@ def _of_archived(core: Core, index: str, where: PageState, numbers: _Numbers) ->
         yield _attached(core, index)
     elif where is PageState.ARCHIVED:
         yield f"The contents page lists it ({numbers['listed_as']})."
-        if (listed := archive.find_entry(index)) is not None and has_given_title(listed):
+        if (listed := archive.find_entry(index)) is not None and has_given_title(listed.words):
             yield f"It is listed under a title that it was given: {listed.title}."
     elif (directory := archive.find_directory(index)) is not None:
         topic = f", the topic {'; '.join(directory.titles)}" if directory.titles else ""
