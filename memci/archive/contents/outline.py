@@ -8,6 +8,8 @@ from memci.archive.contents.tree import Node, Tree
 
 SHARE = 0.5  # of the contents page's room, that the outline may take where entries need the rest
 
+_BUILT_IN = ("sys", "usr")  # segments that every session has
+
 Shortened = Mapping[str, tuple[int, int]]  # by segment: how many of the oldest have no description, and no line of their own
 
 
@@ -109,8 +111,7 @@ class _Part:
 
 
 def _in_order(tree: Tree) -> list[str]:
-    first = list(tree.segments)[:2]
-    return [*(name for name in tree.segments if name not in first), *first]
+    return sorted(tree.segments, key=lambda name: name in _BUILT_IN)
 
 
 def outlined_size(node: Node, gone: int = 0) -> str:

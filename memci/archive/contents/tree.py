@@ -82,6 +82,11 @@ class Tree:
         """Return whether there is anything but roots. O(1)."""
         return len(self._nodes) > len(self.segments)
 
+    @property
+    def length(self) -> int:
+        """How many nodes there are but roots. O(1)."""
+        return len(self._nodes) - len(self.segments)
+
     def __iter__(self) -> Iterator[Node]:
         """Yield all nodes but roots, in the order they came. O(nodes)."""
         return (node for node in self._nodes.values() if not is_root(node.index))
@@ -158,6 +163,12 @@ class Tree:
         self._unlink(self._nodes[index])
         del self._nodes[index]
         self.left_open.pop(index, None)
+
+    def forget(self, indexes: Sequence[str]) -> None:
+        """Drop pages that are gone; what would put one of them back is not done any more when the last edit is undone."""
+        for index in indexes:
+            self.drop(index)
+        self.last_edit = tuple(edit for edit in self.last_edit if edit[1] not in indexes)
 
     def remove(self, index: str) -> None:
         """Take a node out of its directory, with all that is in it; it keeps its place for ``restore``."""

@@ -319,6 +319,13 @@ def _shrunk(  # noqa: PLR0913 (what decides it)
     )
 
 
+def show_outline(core: Core) -> None:
+    """Let the window show what was made, where it shows no contents page yet, and so would not before a first page folds."""
+    shows = core.state.archive.message_list.head is not None or not core.config.contents.listed
+    if not shows and core.state.contents.entries:
+        fold(core, FoldPlan(pages=(), reason="edits"))
+
+
 def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortened, int]:
     """Return how the outline is shortened, and its size then: it may take what entries leave, and its share in any case."""
     if not core.state.tree or not core.config.contents.listed:
@@ -330,7 +337,7 @@ def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortene
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:
     made = {entry.index: entry for entry in entries}
     items: list[Item] = [made.pop(item.index, item) for item in core.state.archive.entries]
-    items += [entry for index, entry in made.items() if index in folded and core.state.tree.find(index) is None]
+    items += [entry for index, entry in made.items() if index in folded and core.state.placement(index) is None]
     return sorted(items, key=lambda item: page_number(item.index))
 
 

@@ -276,7 +276,7 @@ def _is_listed(core: Core, index: str) -> bool:
 
 def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
     """Return the events that give archived pages entries of their own, where they have none. O(their size)."""
-    loose = [facts for facts in chosen if not core.state.tree or core.state.tree.find(facts.index) is None]
+    loose = [facts for facts in chosen if core.state.placement(facts.index) is None]
     return [PageRestored(page=entry.index, entry=entry.to_mapping()) for entry in own_entries(core, loose)]
 
 

@@ -67,6 +67,8 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     heard = core.state.settled.passages_seq if core.state.settled is not None else 0
     if core.config.recall.passages_tokens and not core.read_only:
         heard = quoting.quote(core, budget, heard)
+    if core.state.tree and not core.read_only:
+        folding.show_outline(core)
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq

@@ -300,6 +300,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
     then = state_codec.from_mapping(event.state)
     for segment, number in state.next_number.items():
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
+    then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
     then.session = state.session
     then.erased_seq = state.erased_seq
@@ -350,9 +351,11 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
-    state.pinned = {index for index in state.pinned if page_number(index) <= number}
+    if state.tree:
+        state.tree.forget(placed_pages(state, gone))
+    state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
-    state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number}
+    state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
     state.summaries = {
         index: each
@@ -382,6 +385,12 @@ def _show_open_page(state: State) -> None:
     page = state.active.open_page
     for node in page.nodes() if page is not None else ():
         node.trimmed = ()
+
+
+def placed_pages(state: State, number: int) -> list[str]:
+    """Return the pages of the conversation from a number on that are placed in the tree. O(numbers from there on)."""
+    placed = (state.tree.find(f"{USER}-{each}") for each in range(number, state.next_number[USER]))
+    return [node.index for node in placed if node is not None and not node.name]
 
 
 def entries_before_page(state: State, number: int, left: Mapping[int, Directory]) -> list[Item]:

@@ -91,7 +91,7 @@ class PageBegan(Kind, kind="page_began"):
 class PagesFolded(Kind, kind="folded", version=2):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
-    reason: str  # marks, levels, command, topic, or budget (a window had no room)
+    reason: str  # marks, levels, command, topic, edits (what was made shows), or budget (a window had no room)
     turn: int
     entries: list[dict[str, Any]]  # of the folded pages, and of archived ones that changed, which are shown only if they were
     folded: list[str]

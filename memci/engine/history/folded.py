@@ -87,7 +87,7 @@ def _take_out(state: State, folded: Sequence[str]) -> None:
             state.opening = opening_of(page)
         gone.update(node.seq for node in page.nodes())
         page.detach()
-        if not state.tree or state.tree.find(index) is None:
+        if state.placement(index) is None:
             state.pinned.discard(index)
         state.recalls.pop(index, None)
     if state.opening is not None:

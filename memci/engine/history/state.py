@@ -153,6 +153,15 @@ class State:
         is_listed = is_root(node.parent) or node.parent in self.recalled
         return PageState.ARCHIVED if is_listed else PageState.HIDDEN
 
+    def is_made(self, index: str) -> bool:
+        """Return whether an index is that of a note or a directory, whose number tells nothing of its place. O(1)."""
+        node = self.tree.find(index)
+        return node is not None and bool(node.name)
+
+    def placement(self, index: str) -> Node | None:
+        """Return where a page of the conversation is placed in the tree, ``None`` where nobody placed it. O(1)."""
+        return self.tree.find(index) if self.tree else None
+
     def touch(self, pages: Iterable[str], turn: int) -> None:
         """Count the distance of pages from a turn. O(pages)."""
         for index in pages:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -22,7 +22,7 @@ from memci.engine.core.facts import facts_of
 from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
-from memci.engine.history.state import SYSTEM, USER, LateResult
+from memci.engine.history.state import SYSTEM, USER, LateResult, State
 from memci.engine.settings.config import MOST, refusal
 from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
@@ -91,7 +91,7 @@ def refuse_root(core: Core, index: object) -> None:
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
-    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _ROOTS:
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and not is_root(index):
         inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
         return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
@@ -399,6 +399,7 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
     first, last = _numbers(index)
     active = (page_number(page.index) for page in core.state.active.pages())
     covers = core.state.archive.ranges(first, last) + [(number, number) for number in active if first <= number <= last]
+    covers += [(number, number) for number in _placed(core.state, first, last)]
     joined: list[tuple[int, int]] = []
     for low, high in sorted(covers):
         if joined and low <= joined[-1][1] + 1:
@@ -406,6 +407,16 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
         else:
             joined.append((low, high))
     return joined
+
+
+def _placed(state: State, first: int, last: int) -> Iterator[int]:
+    """Yield the numbers of pages in a range that are placed in directories. O(the range, or what was made and placed)."""
+    tree = state.tree
+    if last - first < tree.length:
+        found: Iterable[Node | None] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
+    else:
+        found = (node for node in tree if segment_of(node.index) == USER and first <= page_number(node.index) <= last)
+    return (page_number(node.index) for node in found if node is not None and not node.name and not tree.is_removed(node.index))
 
 
 def _lines(core: Core, index: "PageIndex", ranges: Sequence[tuple[int, int]]) -> list[_Line]:

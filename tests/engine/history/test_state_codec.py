@@ -136,10 +136,11 @@ def tree() -> Tree:
     tree = Tree([Segment("lessons", "memory", "read_write", 400), Segment("sys"), Segment("usr")])
     tree.add(Node("usr-3", "usr-0", "Invoices", "What is to be paid", turn=2, by="model", is_directory=True))
     tree.add(Node("note-4", "usr-3", "Limit", "How many rows", tokens=12, turn=3, by="application"))
-    tree.place("usr-2", "usr-3", "note-4")
+    tree.place("usr-2", "usr-3", "note-4", "model")
     tree.remove("usr-3")
     tree.last_edit = (("return", "usr-3", "usr-0", ""),)
     tree.left_open = {"usr-3": ("note-4",)}
+    tree.outline_tokens, tree.shortened = 30, {"lessons": (4, 2)}
     return tree
 
 
