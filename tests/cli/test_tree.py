@@ -114,6 +114,13 @@ def test_document(run: Run, store: str) -> None:
             ]
 
 
+def test_a_directory_is_shown_as_a_list(run: Run, store: str) -> None:
+    """``memci show`` gives the list of what a directory holds, as it does of a range."""
+    lines = run("show", "usr-42", "--store", store).out.splitlines()
+    assert ["page", "usr-34"] == [line.split()[0] for line in lines]
+    assert ["usr-34"] == [page["index"] for page in run("show", "42", "--store", store, "--json").json()["pages"]]
+
+
 def test_what_is_evicted_stands_nowhere(run: Run, tmp_path: Path) -> None:
     """An evicted page is not in the tree."""
     store = store_chat(tmp_path, "boiler", chat(40))
