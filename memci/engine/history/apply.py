@@ -12,7 +12,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
-from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold, ungroup
+from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LateResult, State
 from memci.engine.history.tree_events import (
@@ -64,6 +64,10 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _restore(state, event)
         case events.PagePinned():
             _pin(state, event)
+        case events.PageKept():
+            keep(state, event)
+        case events.EntryBookmarked():
+            _bookmark(state, event)
         case events.PageBegan():
             _begin_page(state, event)
         case events.SystemSet():
@@ -87,6 +91,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             pass
         case events.PageErased():
             state.erased_seq = seq
+            state.bookmarks = {at: each for at, each in state.bookmarks.items() if each[0] != event.page}
         case (
             SegmentAdded()
             | NoteWritten()
@@ -238,6 +243,13 @@ def _pin(state: State, event: events.PagePinned) -> None:
         state.pinned.discard(event.page)
 
 
+def _bookmark(state: State, event: events.EntryBookmarked) -> None:
+    if event.label:
+        state.bookmarks[event.entry_seq] = (event.page, event.label)
+    else:
+        state.bookmarks.pop(event.entry_seq, None)
+
+
 def _configure(state: State, event: events.SessionConfigured) -> None:
     state.session = event.session
     if not state.configured or event.counted is not None:
@@ -326,6 +338,13 @@ def _rewind(state: State, event: events.Rewound) -> None:
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
     state.pinned = {index for index in state.pinned if page_number(index) <= number}
+    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
+    if state.bookmarks:
+        newest = state.active.open_page
+        left_seqs = {node.seq for node in newest.nodes()} if newest is not None and newest.index == event.page else set()
+        state.bookmarks = {
+            seq: each for seq, each in state.bookmarks.items() if page_number(each[0]) < number or seq in left_seqs
+        }
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
