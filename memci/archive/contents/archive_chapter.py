@@ -16,6 +16,7 @@ class ArchiveChapter(Chapter):
     def __init__(self, root: str) -> None:
         super().__init__()
         self.root = root  # index of the root contents page
+        self._segment = segment_of(root)
         self.published: frozenset[str] = frozenset()  # what the shown message lists; each of these indexes can be recalled
         self.shown_directories: tuple[Directory, ...] = ()  # those that the shown message holds, as they were then
         self._entries: dict[str, Item] = {}
@@ -51,12 +52,15 @@ class ArchiveChapter(Chapter):
         known = self._entries.get(index)
         if isinstance(known, Directory):
             return known
+        if segment_of(index) != self._segment:
+            return None
         number = page_number(index)
         return next((each for each in self._entries.values() if isinstance(each, Directory) and each.holds(number)), None)
 
     def ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the numbers of pages from one to another that are listed, or that the window shows, as ranges. O(entries)."""
-        shown = map(page_number, filterfalse(is_range, self.published.difference(self._entries)))
+        singly = filterfalse(is_range, self.published.difference(self._entries))
+        shown = (page_number(index) for index in singly if segment_of(index) == self._segment)
         covers = [(number, number) for number in shown]
         covers += [each for item in (*self.shown_directories, *self._entries.values()) for each in item.covers]
         return [(max(low, first), min(high, last)) for low, high in covers if low <= last and high >= first]
@@ -65,7 +69,7 @@ class ArchiveChapter(Chapter):
         """Return whether the window shows a page's index, or a directory with the page in its ranges. O(directories)."""
         number = page_number(index)
         grouped = any(directory.holds(number) for directory in self.shown_directories)
-        return index in self.published or (grouped and segment_of(index) == segment_of(self.root))
+        return index in self.published or (grouped and segment_of(index) == self._segment)
 
     def put(self, entry: Item) -> None:
         """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""

@@ -29,6 +29,11 @@ class Segment:
     permission: Permission = attrs.field(default=Permission.READ_ONLY, converter=Permission)
     capacity_tokens: int | None = None  # what its lines and opened pages may take of a window; None for any part of the budget
 
+    @property
+    def half_tokens(self) -> int | None:
+        """What its lines may take, and what its opened pages may: half of its capacity each."""
+        return None if self.capacity_tokens is None else self.capacity_tokens // 2
+
 
 @attrs.define
 class Node:
@@ -79,6 +84,11 @@ class Tree:
     def __bool__(self) -> bool:
         """Return whether there is anything but roots. O(1)."""
         return len(self._nodes) > len(self.segments)
+
+    @property
+    def length(self) -> int:
+        """How many nodes there are but roots. O(1)."""
+        return len(self._nodes) - len(self.segments)
 
     def __iter__(self) -> Iterator[Node]:
         """Yield all nodes but roots, in the order they came. O(nodes)."""
@@ -156,6 +166,12 @@ class Tree:
         self._unlink(self._nodes[index])
         del self._nodes[index]
         self.left_open.pop(index, None)
+
+    def forget(self, indexes: Sequence[str]) -> None:
+        """Drop pages that are gone; what would put one of them back is not done any more when the last edit is undone."""
+        for index in indexes:
+            self.drop(index)
+        self.last_edit = tuple(edit for edit in self.last_edit if edit[1] not in indexes)
 
     def remove(self, index: str) -> None:
         """Take a node out of its directory, with all that is in it; it keeps its place for ``restore``."""

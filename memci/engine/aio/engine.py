@@ -22,12 +22,13 @@ from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
-from memci.engine.settings.config import Config, refusal
+from memci.engine.settings.config import Config
+from memci.engine.settings.setting import refusal
 from memci.engine.view.planner import Planner
 from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -242,8 +243,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         return AsyncSlots(self._twin.slots, self._calls)
 
     @property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
+
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
         return self._twin.toolbox
 
     @property
@@ -307,6 +311,10 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     get_ancestors = _awaited(Session.get_ancestors)
     pin = _awaited(Session.pin)
     unpin = _awaited(Session.unpin)
+    keep = _awaited(Session.keep)
+    unkeep = _awaited(Session.unkeep)
+    bookmark = _awaited(Session.bookmark)
+    bookmarks = _awaited(Session.bookmarks)
     fold = _awaited(Session.fold)
     close_topic = _awaited(Session.close_topic)
     summarize = _awaited(Session.summarize)
@@ -327,16 +335,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     restore_checkpoint = _awaited(Session.restore_checkpoint)
     verify = _awaited(Session.verify)
     erase = _awaited(Session.erase)
-    create_contents_page = _awaited(Session.create_contents_page)
-    move_page = _awaited(Session.move_page)
-    update_page = _awaited(Session.update_page)
-    undo_edit = _awaited(Session.undo_edit)
-    get_page = _awaited(Session.get_page)
-    get_children = _awaited(Session.get_children)
-    get_parent = _awaited(Session.get_parent)
-    get_ancestors = _awaited(Session.get_ancestors)
     create_detail_page = _awaited(Session.create_detail_page)
     notes = _awaited(Session.notes)
+    expand_details = _awaited(Session.expand_details)
+    hide_details = _awaited(Session.hide_details)
+    remove_page = _awaited(Session.remove_page)
     add_segment = _awaited(Session.add_segment)
     segments = _awaited(Session.segments)
 

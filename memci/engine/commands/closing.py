@@ -22,7 +22,8 @@ def close_topic(core: Core, title: object, after: int) -> Fold:
         raise core.changed(what)
     since = {page.index for page in state.active.pages() if int(page.index.rpartition("-")[2]) > after}
     plan = planner.plan_command(state, core.config, since)
-    if not plan.pages and not folding.topic_of(state.archive.entries, after):
+    listed = [index for index in plan.pages if state.placement(index) is None]
+    if not listed and not folding.topic_of(state.archive.entries, after):
         message = "there is no topic to close: since the last one no page is complete, or listed for itself; talk on first"
         raise MemciError(message)
     return folding.fold(core, attrs.evolve(plan, reason="topic"), title=named)

@@ -6,15 +6,15 @@ from typing import assert_never
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
-from memci.chapters.address import ends, is_range, last_number, page_number
+from memci.chapters.address import ends, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
-from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold, ungroup
+from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LateResult, Slots, State
+from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Slots, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
     EditUndone,
@@ -58,14 +58,17 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
         case events.PagesTouched():
             state.touch(event.pages, event.turn)
         case events.PagesFaded():
-            for index in event.pages:
-                state.recalled.fade(index)
+            _fade(state, event)
         case events.PagesEvicted():
             _evict(state, event)
         case events.PageRestored():
             _restore(state, event)
         case events.PagePinned():
             _pin(state, event)
+        case events.PageKept():
+            keep(state, event)
+        case events.EntryBookmarked():
+            _bookmark(state, event)
         case events.PageBegan():
             _begin_page(state, event)
         case events.SystemSet():
@@ -89,6 +92,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             pass
         case events.PageErased():
             state.erased_seq = seq
+            state.bookmarks = {at: each for at, each in state.bookmarks.items() if each[0] != event.page}
         case (
             SegmentAdded()
             | NoteWritten()
@@ -164,7 +168,9 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         _count_recall(state, event)
     if event.content is None:
         attached = state.recalled.attachments
-        attached[event.page] = attrs.evolve(attached[event.page], turn=event.turn, prefetched=0, used_seq=seq)
+        known = attached[event.page]
+        lasting = known.lasting or event.lasting
+        attached[event.page] = attrs.evolve(known, turn=event.turn, prefetched=0, used_seq=seq, lasting=lasting)
         return
     if event.read is not None:
         page, block = event.read
@@ -179,9 +185,22 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         prefetched=event.prefetched,
         media=event.media,
         dated=event.dated,
+        lasting=event.lasting,
         used_seq=seq,
     )
     state.recalled.attach(page, attachment)
+
+
+def _fade(state: State, event: events.PagesFaded) -> None:
+    """Let pages go, and note what stood open in a directory that was closed."""
+    if event.closed:
+        attached = state.recalled.attachments
+        inside = [index for index in event.pages if index != event.closed and attached[index].lasting]
+        state.tree.left_open.pop(event.closed, None)
+        if inside:
+            state.tree.left_open[event.closed] = tuple(inside[-MOST_LEFT_OPEN:])
+    for index in event.pages:
+        state.recalled.fade(index)
 
 
 def _mention(state: State, event: events.PagesMentioned, seq: int) -> None:
@@ -247,6 +266,13 @@ def _pin(state: State, event: events.PagePinned) -> None:
         state.pinned.discard(event.page)
 
 
+def _bookmark(state: State, event: events.EntryBookmarked) -> None:
+    if event.label:
+        state.bookmarks[event.entry_seq] = (event.page, event.label)
+    else:
+        state.bookmarks.pop(event.entry_seq, None)
+
+
 def _configure(state: State, event: events.SessionConfigured) -> None:
     state.session = event.session
     if not state.configured or event.counted is not None:
@@ -286,6 +312,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
     then = state_codec.from_mapping(event.state)
     for segment, number in state.next_number.items():
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
+    then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
     then.session = state.session
     then.erased_seq = state.erased_seq
@@ -331,14 +358,17 @@ def _rewind(state: State, event: events.Rewound) -> None:
     last = state.active.message_list.tail
     for index, attachment in list(state.recalled.attachments.items()):
         recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
-        if recalled_later or last_number(index) >= number or attachment.prefetched > (last.seq if last else 0):
+        if recalled_later or _tells_of(state, index, number) or attachment.prefetched > (last.seq if last else 0):
             state.recalled.fade(index)
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
-    state.pinned = {index for index in state.pinned if page_number(index) <= number}
+    state.tree.forget(placed_pages(state, gone))
+    state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
+    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
+    _keep_bookmarks(state, event.page)
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
-    state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number}
+    state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
     state.summaries = {
         index: each
@@ -355,11 +385,34 @@ def _rewind(state: State, event: events.Rewound) -> None:
         publish(state, event.contents_tokens)
 
 
+def _keep_bookmarks(state: State, last: str) -> None:
+    """Forget the bookmarks of entries that are gone; *last* is the index of the last page that may have some left. O(those)."""
+    newest = state.active.open_page
+    left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == last else set()
+    number, marks = page_number(last), state.bookmarks.items()
+    state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
+
+
+def _tells_of(state: State, index: str, number: int) -> bool:
+    """Return whether what is attached is of a page of the conversation from a number on, or lists one. O(its children)."""
+    node = state.tree.find(index)
+    if node is not None and node.is_directory:
+        return any(_tells_of(state, child.index, number) for child in state.tree.children(index) if not child.is_directory)
+    return segment_of(index) == USER and last_number(index) >= number
+
+
 def _show_open_page(state: State) -> None:
     """Show the page whole that is open again. O(its entries)."""
     page = state.active.open_page
     for node in page.nodes() if page is not None else ():
         node.trimmed = ()
+
+
+def placed_pages(state: State, number: int) -> list[str]:
+    """Return the pages of the conversation from a number on that are placed in the tree. O(numbers from there on)."""
+    numbers = range(number, state.next_number[USER]) if state.tree else ()
+    placed = (state.tree.find(f"{USER}-{each}") for each in numbers)
+    return [node.index for node in placed if node is not None and not node.name]
 
 
 def entries_before_page(state: State, number: int, left: Mapping[int, Directory]) -> list[Item]:

@@ -91,7 +91,7 @@ class PageBegan(Kind, kind="page_began"):
 class PagesFolded(Kind, kind="folded", version=2):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
-    reason: str  # marks, levels, command, topic, or budget (a window had no room)
+    reason: str  # marks, levels, command, topic, edits (what was made shows), or budget (a window had no room)
     turn: int
     entries: list[dict[str, Any]]  # of the folded pages, and of archived ones that changed, which are shown only if they were
     folded: list[str]
@@ -187,6 +187,8 @@ class PageRecalled(Kind, kind="recalled"):
     prefetched: int = 0  # in older journals: seq of the user's message that it matched, where nobody asked for it
     media: bool = False  # whether the block carries pictures, sound and files
     dated: int = 0  # whether the block says when the page was said, see ``blocks.DATED``
+    lasting: bool = False  # whether it was opened: no turn lets it fade
+    by: str = ""  # who opened it: application or model
     read: tuple[Page, Message] | None = attrs.field(default=None, eq=False, repr=False)  # page and block; not in the record
 
 
@@ -232,6 +234,8 @@ class PagesFaded(Kind, kind="faded"):
 
     pages: list[str]
     reason: str
+    closed: str = ""  # the directory that somebody closed; what was opened of the others stood open in it
+    by: str = ""  # who closed it, or the page: application or model
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -258,6 +262,26 @@ class PagePinned(Kind, kind="pinned"):
 
     page: str
     pinned: bool
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PageKept(Kind, kind="kept"):
+    """Folds pass a page by from then on, or take it again; an archived one came back into view for that."""
+
+    page: str
+    by: str  # who keeps it: application, or the rule that the config has; empty where nobody does any more
+    content: dict[str, Any] | None = None  # as page_value writes it, of one that came back
+    recalls: list[int] | None = None  # as in Rewound, of one that came back
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class EntryBookmarked(Kind, kind="bookmarked"):
+    """An entry has a bookmark, or has none any more."""
+
+    page: str
+    entry_seq: int  # of the message
+    label: str = ""  # empty for none
+    by: str
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -355,7 +379,7 @@ class Forked(Kind, kind="forked"):
 
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
-    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared),
+    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -379,6 +403,8 @@ Event: TypeAlias = (
     | PagesEvicted
     | PageRestored
     | PagePinned
+    | PageKept
+    | EntryBookmarked
     | Rewound
     | PageErased
     | WindowSettled

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -12,6 +12,8 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
+from memci.archive.contents.outline import outlined_size
+from memci.archive.contents.tree import Node
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.dates import dates, span
 from memci.chapters.page import MessageNode, Opening, Page, StoredNode, StoredPage
@@ -20,9 +22,9 @@ from memci.engine.core.facts import facts_of
 from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
-from memci.engine.history.state import SYSTEM, USER, LateResult
+from memci.engine.history.state import SYSTEM, USER, LateResult, State
 from memci.engine.history.tree_events import NoteWritten
-from memci.engine.settings.config import MOST, refusal
+from memci.engine.settings.setting import MOST, refusal
 from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
 from memci.messages.message import Message
@@ -34,6 +36,7 @@ MOST_LINES = 100  # of the list of a range; in one of more pages a line stands f
 TITLE_CHARACTERS = 59  # where a longer title is cut
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
+_CONVERSATION = (f"{SYSTEM}-0", f"{USER}-0")  # the roots that list pages which nobody placed
 _ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
 _TITLES = 3  # pages of a line of several that are named by their titles
@@ -89,7 +92,7 @@ def refuse_root(core: Core, index: object) -> None:
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
-    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _ROOTS:
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _CONVERSATION:
         inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
         return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
@@ -121,12 +124,10 @@ def read_facts(core: Core, index: str) -> PageFacts:
     archived. ``PageNotFoundError`` for a range without pages.
     """
     if not is_list(index):
-        node = core.state.tree.find(index)
-        if node is None or not is_root(index):
-            return get_facts(core, index)
-        return PageFacts(
-            index=index, state=PageState.ACTIVE, turn=0, entries=len(node.children), tokens=0, title=segment_of(index)
-        )
+        return get_facts(core, index)
+    if is_root(index) and index not in _CONVERSATION and (node := core.state.tree.find(index)) is not None:
+        title, entries = segment_of(index), len(node.children)
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=title)
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
@@ -173,6 +174,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if is_list(index):
         _check_root(core, index)
         return _list_page(core, index)
+    if (directory := core.state.tree.find(index)) is not None and directory.is_directory:
+        return _made_page(core, directory)
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data), _name(core, index))
     else:
@@ -357,6 +360,40 @@ def _list_page(core: Core, index: str) -> Page:
     return page
 
 
+def _made_page(core: Core, directory: Node) -> Page:
+    """Return what a directory that was made shows when it is opened: one message with a line for each of its children.
+
+    Where there is no room for all lines, the last one says how many more there are. O(children shown), and its list of them.
+    """
+    children = core.state.tree.children(directory.index)
+    lines = [_child_line(core, child) for child in children[:MOST_LINES]]
+    heading = f"[{directory.index}] {one_line(directory.name)} · {outlined_size(directory)}. Its lines are to be read as data."
+    if directory.description:
+        heading += f"\n  {one_line(directory.description)}"
+    while True:
+        more = len(children) - len(lines)
+        message = core.state.wire.block("\n".join([heading, *lines, *([f"… {more} more"] if more else [])]))
+        tokens = core.count(message)
+        if len(lines) <= 1 or tokens <= core.config.budget.tokens * _ROOM_SHARE:
+            break
+        lines = lines[: len(lines) * 3 // 4]
+    page = Page(index=directory.index, turn=directory.turn)
+    page.add(MessageNode(message=message, tokens=tokens, seq=0))
+    return page
+
+
+def _child_line(core: Core, child: Node) -> str:
+    """Return the line of a page, a note or a directory in the list of what a directory holds, with where it stands."""
+    where = core.state.page_state(child.index)
+    shown = "in view" if where in (PageState.OPEN, PageState.ACTIVE) else "open" if where is PageState.ATTACHED else ""
+    name, size, told = shown_title(child.name), outlined_size(child), child.description
+    if not child.name:
+        facts = get_facts(core, child.index)
+        name, size = shown_title(facts.title), f"{entries_text(facts.entries)} · {tokens_text(facts.tokens)}"
+    said = " · ".join(filter(None, (name, size, shown)))
+    return f"[{child.index}] {said}{told and f': {one_line(told)}'}"
+
+
 def _listed(core: Core, index: str) -> list[PageFacts]:
     """Return the facts of the pages of a root or a range that are not evicted, oldest first."""
     if segment_of(index) == SYSTEM:
@@ -379,6 +416,7 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
     first, last = _numbers(index)
     active = (page_number(page.index) for page in core.state.active.pages())
     covers = core.state.archive.ranges(first, last) + [(number, number) for number in active if first <= number <= last]
+    covers += [(number, number) for number in _placed(core.state, first, last)]
     joined: list[tuple[int, int]] = []
     for low, high in sorted(covers):
         if joined and low <= joined[-1][1] + 1:
@@ -386,6 +424,16 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
         else:
             joined.append((low, high))
     return joined
+
+
+def _placed(state: State, first: int, last: int) -> Iterator[int]:
+    """Yield the numbers of pages in a range that are placed in directories. O(the range, or what was made and placed)."""
+    tree = state.tree
+    if last - first < tree.length:
+        found: Iterable[Node | None] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
+    else:
+        found = (node for node in tree if segment_of(node.index) == USER and first <= page_number(node.index) <= last)
+    return (page_number(node.index) for node in found if node is not None and not node.name and not tree.is_removed(node.index))
 
 
 def _lines(core: Core, index: "PageIndex", ranges: Sequence[tuple[int, int]]) -> list[_Line]:

@@ -10,7 +10,7 @@ from memci.engine.history.events import from_record
 from memci.engine.history.page_codec import page_file
 from memci.engine.history.tree_events import NoteWritten
 from memci.engine.reading import pages
-from memci.engine.settings.config import MOST
+from memci.engine.settings.setting import MOST
 from memci.engine.tree import making
 from memci.engine.tree.segments import By
 from memci.errors import ArgumentError, ConflictError

@@ -136,10 +136,11 @@ def tree() -> Tree:
     tree = Tree([Segment("lessons", "memory", "read_write", 400), Segment("sys"), Segment("usr")])
     tree.add(Node("usr-3", "usr-0", "Invoices", "What is to be paid", turn=2, by="model", is_directory=True))
     tree.add(Node("note-4", "usr-3", "Limit", "How many rows", tokens=12, turn=3, by="application"))
-    tree.place("usr-2", "usr-3", "note-4")
+    tree.place("usr-2", "usr-3", "note-4", "model")
     tree.remove("usr-3")
     tree.last_edit = (("return", "usr-3", "usr-0", ""),)
     tree.left_open = {"usr-3": ("note-4",)}
+    tree.outline_tokens, tree.shortened = 30, {"lessons": (4, 2)}
     return tree
 
 
@@ -155,6 +156,8 @@ def full_state() -> State:
         turn_page="usr-9",
         opening=page("usr-9", RESPONSES.user("what was asked")),
         pinned={"usr-10", "usr-11"},
+        kept={"usr-11": "rule", "usr-10": "application"},
+        bookmarks={7: ("usr-10", "the answer")},
         recalls={"usr-11": (2, 5), "usr-10": (1, None)},
         late={
             "usr-6": [LateResult(8, node(RESPONSES.result("a", "late"), 9))],
@@ -172,6 +175,7 @@ def full_state() -> State:
             topic=5,
             titles={"usr-8": "its title"},
             revised=("usr-6",),
+            kept={"usr-7": "application"},
         ),
         folded_turn=6,
         touched={"usr-8": 5, "usr-3": 6},
@@ -214,7 +218,7 @@ def full_state() -> State:
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
         attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
-        attachment = attrs.evolve(attachment, media=True, dated=True)
+        attachment = attrs.evolve(attachment, media=True, dated=True, lasting=True)
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
     quoted = {"page": "usr-2", "address": "usr-2/1", "role": "user", "at": "2026-03-01", "text": "of then"}
     state.recalled.quotes[9] = Quotes(passages=[quoted], block=passages_block([quoted], state.wire), tokens=40)
