@@ -15,19 +15,22 @@ from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
-from memci.engine.commands.explain import Explanation, explain
 from memci.engine.commands.keeping import Bookmark
+from memci.engine.commands.slots import SessionSlots
 from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
+from memci.engine.history.state import SLOTS
 from memci.engine.reading import pages
+from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
 from memci.engine.settings.setting import refusal
 from memci.engine.summaries import summarizing
+from memci.engine.tree.session import TreeSession
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
 from memci.messages.codec import MessageLike, as_list
@@ -35,7 +38,7 @@ from memci.messages.headline import parted
 
 if TYPE_CHECKING:
     from memci.attp.runtime import Result, Runtime
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Answer = TypeVar("_Answer")
 
@@ -43,7 +46,7 @@ OnConflict = Literal["raise", "retry"]
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
-class Session(AbstractContextManager["Session"]):
+class Session(TreeSession, AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
@@ -106,7 +109,7 @@ class Session(AbstractContextManager["Session"]):
     def contents(self) -> ContentsPage:
         """The contents page as it is now; the window shows it as it was at the last fold. O(entries)."""
         with self._open() as core:
-            return core.state.archive.contents
+            return core.state.contents
 
     def refresh(self) -> None:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
@@ -227,7 +230,7 @@ class Session(AbstractContextManager["Session"]):
 
         def command(core: Core) -> list[Hit]:
             vectors = core.config.search.vectors
-            only = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
+            only: dict[str, Any] = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
             return search(core, query, limit, include_visible, vectors=vectors, **only)
 
         return self._run(command)
@@ -387,11 +390,19 @@ class Session(AbstractContextManager["Session"]):
         return self._run(lambda core: appending.begin_page(core, name))
 
     @cached_property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
-        from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
+    def slots(self) -> SessionSlots:
+        """Named texts near the end of the window, such as open files, errors or a goal, which the application refreshes."""
+        return SessionSlots(self._run)
 
-        return RecallToolbox(self._open, self._core, read_only=self._core.read_only)
+    @cached_property
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
+
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
+        from memci.engine.tools.tree_tools import TreeToolbox  # noqa: PLC0415 (for those who offer tools)
+
+        return TreeToolbox(self._open, self._core, read_only=self._core.read_only)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
@@ -446,9 +457,10 @@ class Session(AbstractContextManager["Session"]):
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
         journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
-        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest.
+        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
+        stands for all that slots ever said: those that there are keep their names.
         """
-        return self._run(lambda core: erase(core, pages.page_index(index)))
+        return self._run(lambda core: erase(core, SLOTS if index == SLOTS else pages.page_index(index)))
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""

@@ -1,10 +1,10 @@
 """The archive chapter: the contents page; its raw pages live in the store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import filterfalse, groupby
 from operator import itemgetter
 
-from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item, Span
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Directory, Item, Outlined, Span
 from memci.chapters.address import is_range, page_number, segment_of
 from memci.chapters.page import Chapter, MessageNode, Page
 from memci.messages.message import Message
@@ -16,6 +16,7 @@ class ArchiveChapter(Chapter):
     def __init__(self, root: str) -> None:
         super().__init__()
         self.root = root  # index of the root contents page
+        self._segment = segment_of(root)
         self.published: frozenset[str] = frozenset()  # what the shown message lists; each of these indexes can be recalled
         self.shown_directories: tuple[Directory, ...] = ()  # those that the shown message holds, as they were then
         self._entries: dict[str, Item] = {}
@@ -35,10 +36,11 @@ class ArchiveChapter(Chapter):
         entries = (entry for entry in self._entries.values() if entry.covers[-1][1] >= since)
         return {number: list(spans) for entry in entries for number, spans in groupby(entry.spans, itemgetter(0))}
 
-    def preview(self, entries: Iterable[Item]) -> ContentsPage:
-        """Return the contents page as it would be with these entries."""
+    def preview(self, entries: Iterable[Item], outline: Sequence[Outlined] = ()) -> ContentsPage:
+        """Return the contents page as it would be with these entries, below what was made."""
         shown = tuple(entries)
-        return ContentsPage(index=self.root, entries=shown, tokens=sum(entry.contents_tokens for entry in shown))
+        tokens = sum(entry.contents_tokens for entry in shown)
+        return ContentsPage(index=self.root, entries=(*outline, *shown), tokens=tokens)
 
     def find_entry(self, index: str) -> ContentsEntry | None:
         """Return a page's entry, or ``None`` when it is evicted, in a directory, or not archived. O(1)."""
@@ -50,12 +52,15 @@ class ArchiveChapter(Chapter):
         known = self._entries.get(index)
         if isinstance(known, Directory):
             return known
+        if segment_of(index) != self._segment:
+            return None
         number = page_number(index)
         return next((each for each in self._entries.values() if isinstance(each, Directory) and each.holds(number)), None)
 
     def ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the numbers of pages from one to another that are listed, or that the window shows, as ranges. O(entries)."""
-        shown = map(page_number, filterfalse(is_range, self.published.difference(self._entries)))
+        singly = filterfalse(is_range, self.published.difference(self._entries))
+        shown = (page_number(index) for index in singly if segment_of(index) == self._segment)
         covers = [(number, number) for number in shown]
         covers += [each for item in (*self.shown_directories, *self._entries.values()) for each in item.covers]
         return [(max(low, first), min(high, last)) for low, high in covers if low <= last and high >= first]
@@ -64,7 +69,7 @@ class ArchiveChapter(Chapter):
         """Return whether the window shows a page's index, or a directory with the page in its ranges. O(directories)."""
         number = page_number(index)
         grouped = any(directory.holds(number) for directory in self.shown_directories)
-        return index in self.published or (grouped and segment_of(index) == segment_of(self.root))
+        return index in self.published or (grouped and segment_of(index) == self._segment)
 
     def put(self, entry: Item) -> None:
         """Put an entry in its place by age, or over the one of the same index. O(1) for the newest, else O(entries)."""

@@ -202,8 +202,7 @@ class Directory:
     @cached_property
     def _text(self) -> str:
         title = f"{one_line('; '.join(self.titles))} · " if self.titles else ""
-        pages = f"{self.pages} {'page' if self.pages == 1 else 'pages'}"
-        heading = f"[{self.index}] {title}{pages}{_said(self.first_at, self.last_at)}"
+        heading = f"[{self.index}] {title}{pages_text(self.pages)}{_said(self.first_at, self.last_at)}"
         unlisted = " · not listed, search_pages finds them" if self.unlisted else ""
         return "\n".join([heading + unlisted, *(row(number, list(said)) for number, said in self._rows())])
 
@@ -269,11 +268,35 @@ def within(indexes: Iterable[str], directories: Sequence[Directory]) -> set[str]
 
 
 @attrs.frozen(kw_only=True)
+class Outlined:
+    """A note, or a directory that was made, at a root; without a name, it tells how many of these have no line of their own."""
+
+    index: str
+    name: str = ""
+    description: str = ""
+    size: str  # how much it holds, for people
+
+    def render(self) -> str:
+        """Return it as the model reads it: a line that begins with a bracket, and the description below."""
+        if not self.name:
+            return f"[…] {self.size}: list_pages finds them"
+        head = f"[{self.index}] {one_line(self.name)} · {self.size}"
+        return f"{head}\n  {one_line(self.description)}" if self.description else head
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as a JSON value, without what has its default."""
+        return codec.told(self, _OUTLINED)
+
+
+_OUTLINED = codec.defaults(Outlined)
+
+
+@attrs.frozen(kw_only=True)
 class ContentsPage:
     """The contents page as it is now; the window shows it as it was at the last fold."""
 
     index: str  # the root's, such as usr-0
-    entries: tuple[ContentsEntry | Directory, ...]  # oldest first
+    entries: tuple[ContentsEntry | Directory | Outlined, ...]  # what was made first, then what pages left, oldest first
     tokens: int  # size of its entries
 
     def render(self) -> str:
@@ -312,6 +335,11 @@ def one_line(text: str) -> str:
 def entries_text(entries: int) -> str:
     """Return a count of entries for people, such as ``1 entry`` or ``6 entries``."""
     return f"{entries} entr{'y' if entries == 1 else 'ies'}"
+
+
+def pages_text(pages: int) -> str:
+    """Return a count of pages for people, such as ``1 page`` or ``6 pages``."""
+    return f"{pages} page{'' if pages == 1 else 's'}"
 
 
 def tokens_text(tokens: int) -> str:

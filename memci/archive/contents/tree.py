@@ -31,6 +31,11 @@ class Segment:
     permission: Permission = attrs.field(default=Permission.READ_ONLY, converter=Permission)
     capacity_tokens: int | None = None  # what its lines and opened pages may take of a window; None for any part of the budget
 
+    @property
+    def half_tokens(self) -> int | None:
+        """What its lines may take, and what its opened pages may: half of its capacity each."""
+        return None if self.capacity_tokens is None else self.capacity_tokens // 2
+
 
 @attrs.define
 class Node:
@@ -43,6 +48,7 @@ class Node:
     tokens: int = 0  # of a note
     turn: int = 0  # in which it was made
     by: str = ""  # who made it: application or model
+    placed_by: str = ""  # who moved it to where it is; empty where it was made there
     removed: bool = False  # evicted, with all that is in it
     pages: int = 0  # notes and pages in it, at any depth, but for what was removed
     is_directory: bool = False
@@ -69,6 +75,10 @@ class Tree:
         self.next_note = 1  # numbers are never used again
         self.last_edit: tuple[Edit, ...] = ()  # what takes the last edit back, in order; empty where there is none to undo
         self.left_open: dict[str, tuple[str, ...]] = {}  # by closed directory: what stood open in it, in the order it was opened
+        # As the contents page shows the roots since the last fold: its size, and by segment how many of the oldest have no
+        # description there, and how many no line of their own.
+        self.outline_tokens = 0
+        self.shortened: dict[str, tuple[int, int]] = {}
         self._nodes: dict[str, Node] = {}
         for segment in segments:
             self.add_segment(segment)
@@ -76,6 +86,11 @@ class Tree:
     def __bool__(self) -> bool:
         """Return whether there is anything but roots. O(1)."""
         return len(self._nodes) > len(self.segments)
+
+    @property
+    def length(self) -> int:
+        """How many nodes there are but roots. O(1)."""
+        return len(self._nodes) - len(self.segments)
 
     def __iter__(self) -> Iterator[Node]:
         """Yield all nodes but roots, in the order they came. O(nodes)."""
@@ -109,11 +124,13 @@ class Tree:
             found.append(node)
         return found
 
+    def root(self, index: str) -> str:
+        """Return the root that a node is in, or is."""
+        return (self.path(index) or [self._nodes[index]])[-1].index
+
     def segment(self, index: str) -> Segment:
         """Return the segment that an index belongs to: that of a node by its root, that of any other page by its name."""
-        node = self._nodes.get(index)
-        root = index if node is None else (self.path(index) or [node])[-1].index
-        return self.segments[segment_of(root)]
+        return self.segments[segment_of(index if index not in self._nodes else self.root(index))]
 
     def is_removed(self, index: str) -> bool:
         """Return whether a node, or a directory that it is in, was removed."""
@@ -136,14 +153,14 @@ class Tree:
         self._nodes[node.index] = node
         self._link(node, before)
 
-    def place(self, index: str, parent: str, before: str = "") -> None:
+    def place(self, index: str, parent: str, before: str = "", by: str = "") -> None:
         """Put a node into another directory; a page that has none yet gets one."""
         node = self._nodes.get(index)
         if node is None:
-            self.add(Node(index, parent), before)
+            self.add(Node(index, parent, placed_by=by), before)
             return
         self._unlink(node)
-        node.parent = parent
+        node.parent, node.placed_by = parent, by
         self._link(node, before)
 
     def drop(self, index: str) -> None:
@@ -151,6 +168,12 @@ class Tree:
         self._unlink(self._nodes[index])
         del self._nodes[index]
         self.left_open.pop(index, None)
+
+    def forget(self, indexes: Sequence[str]) -> None:
+        """Drop pages that are gone; what would put one of them back is not done any more when the last edit is undone."""
+        for index in indexes:
+            self.drop(index)
+        self.last_edit = tuple(edit for edit in self.last_edit if edit[1] not in indexes)
 
     def remove(self, index: str) -> None:
         """Take a node out of its directory, with all that is in it; it keeps its place for ``restore``."""
@@ -197,6 +220,8 @@ class Tree:
             "next_note": self.next_note,
             "last_edit": [list(edit) for edit in self.last_edit],
             "left_open": {index: list(pages) for index, pages in self.left_open.items()},
+            "outline_tokens": self.outline_tokens,
+            "shortened": {name: list(counts) for name, counts in self.shortened.items()},
             "nodes": [codec.told(node, _NODE) for node in self],
             "children": {node.index: list(node.children) for node in self._nodes.values() if node.children},
         }
@@ -208,6 +233,8 @@ class Tree:
         tree.next_note = value["next_note"]
         tree.last_edit = tuple(tuple(edit) for edit in value["last_edit"])
         tree.left_open = {index: tuple(pages) for index, pages in value["left_open"].items()}
+        tree.outline_tokens = value["outline_tokens"]
+        tree.shortened = {name: (plain, unlisted) for name, (plain, unlisted) in value["shortened"].items()}
         for each in value["nodes"]:
             tree._nodes[each["index"]] = Node(**each)
         for index, children in value["children"].items():

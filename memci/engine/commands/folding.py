@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item, within
+from memci.archive.contents.outline import SHARE, Shortened, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, continuation_value, render
 from memci.chapters.address import page_number
@@ -78,7 +79,7 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
         several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
         named = {pages.page_index(index) for index in several}
         for index in named:
-            pages.refuse_root(index)
+            pages.refuse_root(core, index)
             pages.get_facts(core, index)
             if index in core.state.kept:
                 message = f"page {index} is kept: unkeep it first"
@@ -122,8 +123,10 @@ def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
             return more
         made, most = [_archived(core, each) for each in taken], usual - min(working, int(WORKING_SHARE * usual))
         contents = _contents_with(core, made, [page.index for page in folded])
+        shortened, outline_tokens = _outline(core, contents, most)
+        most = max(most - outline_tokens, 0)
         left = _shrunk(core, contents, limit=most, room=most, evict=budget == config.budget.tokens)
-        return more + contents_tokens(core, left.entries) - state.archive.tokens
+        return more + contents_tokens(core, left.entries, shortened) - state.archive.tokens
 
     return planner.plan_to(state, config, goal, added, core.lay_out)
 
@@ -143,7 +146,6 @@ def fold(  # noqa: PLR0913 (what bounds it)
         core.commit(trims)
         return _told(core, before, plan.reason)
     folded = [page for index in dict.fromkeys(plan.pages) if (page := state.active.find_page(index)) is not None]
-    kept = [page.index for page in folded if page.index in state.kept] if state.kept else ()
     usual = planner.contents_limit(state, config, config.budget.tokens if budget is None else budget)
     taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
     working = _working(core, taken, usual) if taken else None
@@ -160,6 +162,8 @@ def fold(  # noqa: PLR0913 (what bounds it)
     better = {item.index: item for item in summarizing.improved(core, state.archive.entries) if item.index not in revised}
     entries += [item for item in better.values() if isinstance(item, ContentsEntry)]
     contents = _contents_with(core, [*better.values(), *entries], plan.pages)
+    shortened, outline_tokens = _outline(core, contents, limit)
+    limit, most = max(limit - outline_tokens, 0), max(most - outline_tokens, 0)
     topic, closed = _closing(state, title, contents)
     if len(closed) == 1:
         entries = [each for each in entries if each is not closed[0]]
@@ -168,7 +172,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
     titled = (title, [entry.index for entry in closed]) if len(closed) > 1 else None
     shrinkage = _shrunk(core, contents, limit=limit, room=most, low_share=low_share, evict=evict, titled=titled)
     too_large = not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit
-    changed = entries or better or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core)
+    changed = entries or better or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core, shortened)
     if too_large or not changed:
         return Fold(pages=(), tokens_before=before, tokens_after=before, reason=plan.reason, seq=0)
     if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
@@ -179,6 +183,9 @@ def fold(  # noqa: PLR0913 (what bounds it)
     directories = [each for each in shrinkage.entries if isinstance(each, Directory) and each.index in changes]
     said = state.archive.said(min((each.covers[0][0] for each in directories), default=0))
     at_once = within((page.index for page in folded), directories)
+    if state.tree:
+        at_once.update(page.index for page in folded if state.tree.find(page.index) is not None)
+    is_outlined = (shortened, outline_tokens) == (state.tree.shortened, state.tree.outline_tokens)
     event = PagesFolded(
         reason=plan.reason,
         turn=state.turn,
@@ -193,14 +200,15 @@ def fold(  # noqa: PLR0913 (what bounds it)
         details={index: detail.value for index, detail in shrinkage.details.items()},
         directories=[directory.to_mapping(said) for directory in directories],
         evicted=[list(pair) for pair in shrinkage.evicted],
-        contents_tokens=contents_tokens(core, shrinkage.entries),
+        contents_tokens=contents_tokens(core, shrinkage.entries, shortened),
         topic=topic or None,
         working=working,
+        outline=None if is_outlined else {"tokens": outline_tokens, "shortened": shortened},
         read=directories,
     )
     core.commit([*trims, event])
     core.catch_up()
-    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept)
+    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted])
     if shrinkage.evicted:
         core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
     return done
@@ -224,14 +232,12 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     return _told(core, before, "undo", last.folded)
 
 
-def _told(  # noqa: PLR0913 (what a fold tells)
-    core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = (), *, kept: Sequence[str] = ()
-) -> Fold:
+def _told(core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = ()) -> Fold:
     """Tell observers of what was committed just now, and return it."""
-    after, seq, gone = core.lay_out(core.state, core.state.settled).tokens, core.state.seq, tuple(evicted)
-    done = Fold(
-        pages=tuple(pages), evicted=gone, tokens_before=before, tokens_after=after, reason=reason, seq=seq, kept=tuple(kept)
-    )
+    after, seq = core.lay_out(core.state, core.state.settled).tokens, core.state.seq
+    done = Fold(pages=tuple(pages), evicted=tuple(evicted), tokens_before=before, tokens_after=after, reason=reason, seq=seq)
+    if (last := core.state.last_fold) is not None and last.kept:  # those of a fold before, where nothing folded now
+        done = attrs.evolve(done, kept=tuple(index for index in done.pages if index in last.kept))
     core.monitor.tell(done)
     return done
 
@@ -250,11 +256,17 @@ def _is_single(item: Item) -> bool:
     return isinstance(item, ContentsEntry)
 
 
-def contents_tokens(core: Core, entries: Sequence[Item]) -> int:
-    """Return the size of the message that shows the contents page with these entries; 0 for none. O(what is new in it)."""
-    if not entries:
+def contents_tokens(
+    core: Core, entries: Sequence[Item], shortened: Shortened | None = None, gone: Mapping[str, int] | None = None
+) -> int:
+    """Return the size of the message that shows the contents page with these entries; 0 for none. O(what is new in it).
+
+    What was made stands there *shortened* as given, by default as it was last, without the pages that are *gone*, by directory.
+    """
+    made = outline(core.state.tree, shortened, gone) if core.state.tree else ()
+    if not entries and not made:
         return 0
-    parts = core.state.archive.preview(entries).parts()
+    parts = core.state.archive.preview(entries, made).parts()
     return PLAIN_TOKENS + core.contents_count.count(parts, core.counter)
 
 
@@ -323,10 +335,25 @@ def _shrunk(  # noqa: PLR0913 (what decides it)
     )
 
 
+def show_outline(core: Core) -> None:
+    """Let the window show what was made, where it shows no contents page yet, and so would not before a first page folds."""
+    shows = core.state.archive.message_list.head is not None or not core.config.contents.listed
+    if not shows and core.state.contents.entries:
+        fold(core, FoldPlan(pages=(), reason="edits"))
+
+
+def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortened, int]:
+    """Return how the outline is shortened, and its size then: it may take what entries leave, and its share in any case."""
+    if not core.state.tree or not core.config.contents.listed:
+        return {}, 0
+    left = limit - sum(entry.contents_tokens for entry in contents)
+    return shorten(core.state.tree, max(left, int(SHARE * limit), 0), core.counter.count)
+
+
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:
     made = {entry.index: entry for entry in entries}
     items: list[Item] = [made.pop(item.index, item) for item in core.state.archive.entries]
-    items += [entry for index, entry in made.items() if index in folded]
+    items += [entry for index, entry in made.items() if index in folded and core.state.placement(index) is None]
     return sorted(items, key=lambda item: page_number(item.index))
 
 
@@ -387,11 +414,12 @@ def _first_goal(core: Core) -> list[Note]:
     return [note for note in said if note.kind is Kind.GOAL]
 
 
-def _stale_text(core: Core) -> bool:
+def _stale_text(core: Core, shortened: Shortened) -> bool:
     """Whether the window shows what a fold takes away: other contents, the opening of a turn that ended, or its passages."""
     state = core.state
     shown = state.archive.message_list.head
-    contents = state.archive.contents.render()
+    made = outline(state.tree, shortened) if state.tree else ()
+    contents = state.archive.preview(state.archive.entries, made).render()
     changed = (shown.message.raw if shown else b"") != (state.wire.block(contents).raw if contents else b"")
     stale = state.opening is not None and state.opening.index != state.turn_page
     return changed or stale or not state.open_seqs().issuperset(state.recalled.quotes)

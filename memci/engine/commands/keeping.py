@@ -36,7 +36,7 @@ class Bookmark:
 def keep(core: Core, index: str) -> None:
     """Have folds pass a page by; an archived one comes back into view. Nothing happens where the application keeps it."""
     by, state = "application", core.state
-    _refuse_others(index)
+    _refuse_others(core, index)
     facts = pages.get_facts(core, index)
     if state.kept.get(index) == by:
         return
@@ -51,7 +51,7 @@ def keep(core: Core, index: str) -> None:
 
 def unkeep(core: Core, index: str) -> None:
     """Let folds take a page again; nothing happens where nobody keeps it."""
-    _refuse_others(index)
+    _refuse_others(core, index)
     pages.get_facts(core, index)
     if index in core.state.kept:
         core.commit([PageKept(page=index, by="")])
@@ -62,7 +62,7 @@ def bookmark(core: Core, address: object, label: object) -> None:
     if label is not None and not is_line(label):
         raise ArgumentError(argument="label", value=label, wanted="a line of text, or None")
     index, position = pages.entry_address(address)
-    _refuse_others(index)
+    _refuse_others(core, index)
     page, state = pages.load(core, index), core.state
     if position > len(page):
         message = f"page {index} has {len(page)} entries, not {position}"
@@ -141,12 +141,12 @@ def _results(page: Page) -> Iterator[tuple[MessageNode, str, bool]]:
                 yield node, names.get(part.answers or "", ""), flagged or ERROR_LINE.search(part.text) is not None
 
 
-def _refuse_others(index: str) -> None:
+def _refuse_others(core: Core, index: str) -> None:
     """Refuse what is no page of the conversation."""
-    pages.refuse_root(index)
+    pages.refuse_root(core, index)
     if is_range(index):
         raise pages.not_found(index)
-    if segment_of(index) != USER:
+    if segment_of(index) != USER or core.state.is_made(index):
         message = f"{index} is no page of the conversation: only these fold, and are kept or have bookmarks"
         raise PermissionDeniedError(message)
 

@@ -1,15 +1,16 @@
 """Pages that come back, leave again, and what the contents page lists."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.contents.contents_page import Directory, Item
+from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.shrink import Policy, Stale, ZeroRecall, evictions
+from memci.archive.contents.tree import Segment
 from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
 from memci.engine.commands import folding, preparing, quoting
@@ -102,7 +103,8 @@ def _attach(core: Core, index: str, recall_count: int, again: Sequence[PageResto
 def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     """Return which recalled pages fade for another one, the least recently used first; ``None`` where it has no room.
 
-    That is the share of recalled pages, as far as the next window spares it when all else gave way.
+    That is the share of recalled pages, as far as the next window spares it when all else gave way, and the room that the
+    capacity of its segment leaves to opened pages.
     """
     state, budget = core.state, planner.next_budget(core.state, core.config)
     least = lay_out_least(state, state.settled).tokens
@@ -112,12 +114,31 @@ def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     if own > room:
         return None
     others = {index: math.ceil(each.tokens * state.scale) for index, each in state.recalled.least_used() if index != event.page}
-    over, faded = own + sum(others.values()) - room, []
-    for index, tokens in others.items():
+    segment, faded = state.tree.segment(event.page), list[str]()
+    if (half := segment.half_tokens) is not None:
+        if own > half:
+            return None
+        faded = _over({each: others[each] for each in others if state.tree.segment(each) == segment}, own - half)
+    return faded + _over({index: others[index] for index in others if index not in faded}, own - room)
+
+
+def _over(attached: Mapping[str, int], over: int) -> list[str]:
+    """Return which pages fade, the first of them first, where they take so much too much together with what is *over*."""
+    over, faded = over + sum(attached.values()), []
+    for index, tokens in attached.items():
         if over > 0:
             faded.append(index)
             over -= tokens
     return faded
+
+
+def over_capacity(core: Core, segment: Segment) -> list[str]:
+    """Return which pages fade where a segment has these settings, the least recently used first."""
+    if (half := segment.half_tokens) is None:
+        return []
+    state = core.state
+    attached = [each for each in state.recalled.least_used() if state.tree.segment(each[0]).name == segment.name]
+    return _over({index: math.ceil(each.tokens * state.scale) for index, each in attached}, -half)
 
 
 def _attaching(core: Core, page: Page, recall_count: int) -> PageRecalled:
@@ -186,12 +207,21 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     """Keep pages' entries from ever being evicted, or let them go again; those in a directory get their own entry first."""
     chosen = _chosen(core, index)
     _refuse_system(index)
-    there = [facts for facts in chosen if facts.state in _VERBATIM or facts.pinned == pinned or _is_listed(core, facts.index)]
+    if (node := core.state.placement(index)) is not None and node.is_directory:
+        message = f"{index} is a directory, which lists pages: pin those of them that are to stay"
+        raise PermissionDeniedError(message)
+    there = [facts for facts in chosen if facts.pinned == pinned or _may_pin(core, facts)]
     if not there:
         raise PageEvictedError(index)
     changed = [facts for facts in there if facts.pinned != pinned]
     if changed:
         core.commit([*_restored(core, changed), *(PagePinned(page=facts.index, pinned=pinned) for facts in changed)])
+
+
+def _may_pin(core: Core, facts: PageFacts) -> bool:
+    """Return whether a page is there to be pinned: in the window, listed, or in a directory that was made."""
+    is_placed = core.state.tree.find(facts.index) is not None and not core.state.tree.is_removed(facts.index)
+    return facts.state in _VERBATIM or is_placed or _is_listed(core, facts.index)
 
 
 def _refuse_system(index: str) -> None:
@@ -217,7 +247,7 @@ def _is_within(index: str, directories: Sequence[Directory]) -> bool:
 
 def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageFacts]:
     """Return the facts of the page of an index, or of the pages of a range, evicted ones too, but of those in directories."""
-    pages.refuse_root(index)
+    pages.refuse_root(core, index)
     if not is_range(index):
         return [pages.get_facts(core, index)]
     if segment_of(index) == SYSTEM:
@@ -234,14 +264,22 @@ def _chosen(core: Core, index: str, but: Sequence[Directory] = ()) -> list[PageF
 
 
 def _is_listed(core: Core, index: str) -> bool:
-    """Return whether the contents page lists a page, in a directory or for itself."""
+    """Return whether the contents page lists a page, in a range or for itself, and nobody placed it elsewhere."""
+    if core.state.tree.find(index) is not None:
+        return False
     return core.state.archive.find_entry(index) is not None or core.state.archive.find_directory(index) is not None
 
 
 def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
     """Return the events that give archived pages entries of their own, where they have none. O(their size)."""
+    loose = [facts for facts in chosen if core.state.placement(facts.index) is None]
+    return [PageRestored(page=entry.index, entry=entry.to_mapping()) for entry in own_entries(core, loose)]
+
+
+def own_entries(core: Core, chosen: Sequence[PageFacts]) -> list[ContentsEntry]:
+    """Return entries of their own for archived pages that have none. O(their size)."""
     limit = planner.contents_limit(core.state, core.config, core.config.budget.tokens)
-    events = []
+    entries = []
     for facts in chosen:
         if facts.state in _VERBATIM or core.state.archive.find_entry(facts.index) is not None:
             continue
@@ -249,9 +287,8 @@ def _restored(core: Core, chosen: Sequence[PageFacts]) -> list[PageRestored]:
         made = preparing.make_entry(core, page, planner.entry_room(limit, page.tokens))
         kept = {name: getattr(facts, name) for name in ("sha256", "revision", "recall_count", "last_recall_turn")}
         made = summarizing.keeping_title(core, made, core.state.archive.find_directory(facts.index))
-        entry = attrs.evolve(made, archived_turn=core.state.turn, pinned=facts.index in core.state.pinned, **kept)
-        events.append(PageRestored(page=facts.index, entry=entry.to_mapping()))
-    return events
+        entries.append(attrs.evolve(made, archived_turn=core.state.turn, pinned=facts.index in core.state.pinned, **kept))
+    return entries
 
 
 def turn_events(core: Core, turn: int, mentioned: Collection[str] = (), touched: Collection[str] = ()) -> list[Event]:

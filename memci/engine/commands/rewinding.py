@@ -1,5 +1,6 @@
 """Going back: the session continues before an entry; what came after stays in the journal."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import attrs
@@ -10,7 +11,7 @@ from memci.chapters.address import is_range, page_number, segment_of
 from memci.chapters.page import Opening, Page
 from memci.engine.commands import folding
 from memci.engine.core.core import Core
-from memci.engine.history.apply import entries_before_page
+from memci.engine.history.apply import entries_before_page, placed_pages
 from memci.engine.history.events import Rewound
 from memci.engine.history.page_codec import page_value
 from memci.engine.history.state import SYSTEM, opening_of
@@ -48,7 +49,9 @@ def rewind(core: Core, address: str, seq: int) -> None:
     opening_page, opening = _turn_before(core, page, removed=position == 1)
     left = _directories_before(core, number)
     entries = entries_before_page(state, number, left)
-    shown = any(page_number(each) >= number for each in state.archive.published)
+    shown = any(page_number(each) >= number and not state.is_made(each) for each in state.archive.published)
+    placed = placed_pages(state, number + (position > 1)) if state.tree else []
+    gone = Counter(state.tree.path(each)[-2].index for each in placed if not state.tree.is_removed(each))
     republish = shown or entries != list(state.archive.entries)
     event = Rewound(
         page=index,
@@ -57,7 +60,7 @@ def rewind(core: Core, address: str, seq: int) -> None:
         content=content,
         opening=None if opening is None else page_value(opening),
         opening_page=opening_page,
-        contents_tokens=folding.contents_tokens(core, entries) if republish else None,
+        contents_tokens=folding.contents_tokens(core, entries, gone=gone) if republish else None,
         directories=[directory.to_mapping() for directory in left.values()],
         recalls=recalls,
     )
@@ -66,9 +69,9 @@ def rewind(core: Core, address: str, seq: int) -> None:
 
 def _find(core: Core, address: str) -> tuple[Page, int]:
     """Return the page of an entry, and its position there. O(size of the page)."""
-    pages.refuse_root(address)
+    pages.refuse_root(core, address)
     index, position = pages.entry_address(address)
-    pages.refuse_root(index)
+    pages.refuse_root(core, index)
     if is_range(index):
         raise pages.not_found(index)
     if index.startswith(f"{SYSTEM}-"):

@@ -4,8 +4,9 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import Directory
+from memci.archive.contents.tree import Node
 from memci.chapters.page import Page
-from memci.engine.history.state import State
+from memci.engine.history.state import SYSTEM, State
 
 
 def facts_of(state: State, page: Page, title: str = "") -> PageFacts:
@@ -23,7 +24,7 @@ def facts_of(state: State, page: Page, title: str = "") -> PageFacts:
         recall_count=recall_count,
         last_recall_turn=last_recall_turn,
         pinned=page.index in state.pinned,
-        parent="sys-0" if page.chapter is state.system else state.archive.root,
+        parent=_parent(state, page),
         first_seq=head.seq if head else state.seq,
         last_seq=tail.seq if tail else state.seq,
         first_at=first_at,
@@ -39,4 +40,27 @@ def placed(state: State, facts: PageFacts) -> PageFacts:
     directory = None if entry is not None else state.archive.find_directory(facts.index)
     parent = directory.index if isinstance(directory, Directory) else state.archive.root
     pinned = entry is not None and entry.pinned
+    if entry is None and state.tree and (node := state.tree.find(facts.index)) is not None:
+        parent, pinned = node.parent, facts.index in state.pinned
     return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
+
+
+def _parent(state: State, page: Page) -> str:
+    if state.tree and (node := state.tree.find(page.index)) is not None:
+        return node.parent
+    return f"{SYSTEM}-0" if page.chapter is state.system else state.archive.root
+
+
+def made_facts(state: State, node: Node) -> PageFacts:
+    """Return the facts of a note or a directory: its name is its title, its children are its entries."""
+    where = state.page_state(node.index)
+    return PageFacts(
+        index=node.index,
+        state=where,
+        turn=node.turn,
+        entries=len(node.children) if node.is_directory else 1,
+        tokens=node.tokens,
+        title=node.name,
+        pinned=node.index in state.pinned,
+        parent=None if where is PageState.EVICTED else node.parent,
+    )

@@ -42,7 +42,7 @@ def zone(tokens: int, budget: int) -> Zone:
 
 @attrs.frozen(kw_only=True)
 class Fold:
-    """A fold that happened, for its ``reason``: ``marks``, ``command``, ``topic``, ``budget`` or ``undo``.
+    """A fold that happened, for its ``reason``: ``marks``, ``command``, ``topic``, ``edits``, ``budget`` or ``undo``.
 
     ``pages`` left the window, oldest first, or with ``undo`` came back; where there are none, long results were trimmed, or the
     window shows a newer contents page. ``evicted`` are the indexes of the entries that left the contents page with it; ``seq`` is

@@ -14,7 +14,7 @@ from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
 from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, SYSTEM, LateResult, State
+from memci.engine.history.state import MOST_ANSWERS, SYSTEM, USER, LateResult, Slots, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
     EditUndone,
@@ -51,6 +51,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _recall(state, event, seq)
         case events.PassagesQuoted():
             _quote(state, event)
+        case events.SlotsSet():
+            _set_slots(state, event)
         case events.PagesMentioned():
             _mention(state, event, seq)
         case events.PagesTouched():
@@ -201,6 +203,13 @@ def _quote(state: State, event: events.PassagesQuoted) -> None:
         state.recalled.quotes[event.beside] = Quotes(passages=event.passages, block=block, tokens=event.tokens)
 
 
+def _set_slots(state: State, event: events.SlotsSet) -> None:
+    known = state.slots.texts if state.slots is not None else {}
+    texts = {name: text for name, text in {**known, **event.slots}.items() if text is not None}
+    block = blocks.slots_block(texts, state.wire)
+    state.slots = Slots(texts=texts, block=block, tokens=event.tokens) if texts else None
+
+
 def _count_recall(state: State, event: events.PageRecalled) -> None:
     state.touch([event.page], event.turn)
     entry = state.archive.find_entry(event.page)
@@ -273,6 +282,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.recalled.attachments[index] = attrs.evolve(state.recalled.attachments[index], tokens=tokens)
     for seq, tokens in counted.get("quotes", {}).items():
         state.recalled.quotes[int(seq)] = attrs.evolve(state.recalled.quotes[int(seq)], tokens=tokens)
+    if state.slots is not None:
+        state.slots = attrs.evolve(state.slots, tokens=counted["slots"])
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
@@ -287,6 +298,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
     then = state_codec.from_mapping(event.state)
     for segment, number in state.next_number.items():
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
+    then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
     then.session = state.session
     then.erased_seq = state.erased_seq
@@ -332,21 +344,18 @@ def _rewind(state: State, event: events.Rewound) -> None:
     last = state.active.message_list.tail
     for index, attachment in list(state.recalled.attachments.items()):
         recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
-        if recalled_later or last_number(index) >= number or attachment.prefetched > (last.seq if last else 0):
+        is_gone = last_number(index) >= number and not state.is_made(index)
+        if recalled_later or is_gone or attachment.prefetched > (last.seq if last else 0):
             state.recalled.fade(index)
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
-    state.pinned = {index for index in state.pinned if page_number(index) <= number}
-    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
-    if state.bookmarks:
-        newest = state.active.open_page
-        left_seqs = {node.seq for node in newest.nodes()} if newest is not None and newest.index == event.page else set()
-        state.bookmarks = {
-            seq: each for seq, each in state.bookmarks.items() if page_number(each[0]) < number or seq in left_seqs
-        }
+    if state.tree:
+        state.tree.forget(placed_pages(state, gone))
+    state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
+    _rewind_marks(state, event.page)
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
-    state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number}
+    state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
     state.summaries = {
         index: each
@@ -363,11 +372,27 @@ def _rewind(state: State, event: events.Rewound) -> None:
         publish(state, event.contents_tokens)
 
 
+def _rewind_marks(state: State, page: str) -> None:
+    """Forget what was kept and marked of what is gone, where *page* is the last that is left, or the first that is not."""
+    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
+    if state.bookmarks:
+        newest, number = state.active.open_page, page_number(page)
+        left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == page else set()
+        marks = state.bookmarks.items()
+        state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
+
+
 def _show_open_page(state: State) -> None:
     """Show the page whole that is open again. O(its entries)."""
     page = state.active.open_page
     for node in page.nodes() if page is not None else ():
         node.trimmed = ()
+
+
+def placed_pages(state: State, number: int) -> list[str]:
+    """Return the pages of the conversation from a number on that are placed in the tree. O(numbers from there on)."""
+    placed = (state.tree.find(f"{USER}-{each}") for each in range(number, state.next_number[USER]))
+    return [node.index for node in placed if node is not None and not node.name]
 
 
 def entries_before_page(state: State, number: int, left: Mapping[int, Directory]) -> list[Item]:

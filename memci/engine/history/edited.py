@@ -27,11 +27,11 @@ def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901 (one bran
             tree.add(made)
             back = [_back(state, child) for child in event.children]
             for child in event.children:
-                _place(state, child, event.page)
+                _place(state, child, event.page, by=event.by)
             tree.last_edit = (*reversed(back), ("drop", event.page))
         case events.PageMoved():
             tree.last_edit = (_back(state, event.page),)
-            _place(state, event.page, event.parent)
+            _place(state, event.page, event.parent, by=event.by)
             _list(state, [event.entry] if event.entry is not None else ())
         case events.PageUpdated():
             node = tree.get(event.page)
@@ -61,15 +61,19 @@ def _number(state: State, index: str) -> None:
 def _back(state: State, index: str) -> tuple[str, ...]:
     """Return what puts a page back where it is now."""
     node = state.tree.find(index)
-    return ("place", index, "", "") if node is None else ("place", index, node.parent, state.tree.following(index))
+    if node is None:
+        return ("place", index, "")
+    return ("place", index, node.parent, state.tree.following(index), node.placed_by)
 
 
-def _place(state: State, index: str, parent: str, before: str = "") -> None:
+def _place(state: State, index: str, parent: str, before: str = "", by: str = "") -> None:
     """List a page in a directory, or where it came."""
     if parent:
         if state.tree.find(index) is None:
+            if (entry := state.archive.find_entry(index)) is not None and entry.pinned:
+                state.pinned.add(index)
             ungroup(state, [page_number(index)], [index])
-        state.tree.place(index, parent, before)
+        state.tree.place(index, parent, before, by)
     elif state.tree.find(index) is not None:
         state.tree.drop(index)
 
@@ -79,6 +83,7 @@ def _list(state: State, entries: Iterable[Mapping[str, Any]]) -> None:
         entry = ContentsEntry.from_mapping(value)
         ungroup(state, [page_number(entry.index)])
         state.archive.put(entry)
+        state.pinned.discard(entry.index)
 
 
 def _step(state: State, what: str, index: str, *more: str) -> None:

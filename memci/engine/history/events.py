@@ -91,7 +91,7 @@ class PageBegan(Kind, kind="page_began"):
 class PagesFolded(Kind, kind="folded", version=2):
     """Pages moved to the archive, or the contents page was brought up to date in the window."""
 
-    reason: str  # marks, levels, command, topic, or budget (a window had no room)
+    reason: str  # marks, levels, command, topic, edits (what was made shows), or budget (a window had no room)
     turn: int
     entries: list[dict[str, Any]]  # of the folded pages, and of archived ones that changed, which are shown only if they were
     folded: list[str]
@@ -108,6 +108,8 @@ class PagesFolded(Kind, kind="folded", version=2):
     # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``);
     # as a continuation where it ``continues``, and with a summariser's ``continuation`` in its place.
     working: Mapping[str, Any] | None = None
+    # Where it changes: how the outline of what was made is ``shortened``, by segment, and its size (``tokens``).
+    outline: Mapping[str, Any] | None = None
     read: Sequence[Directory] | None = attrs.field(default=None, eq=False, repr=False)  # of this process; not in the record
 
 
@@ -198,6 +200,14 @@ class PassagesQuoted(Kind, kind="quoted"):
     beside: int  # seq of the message
     passages: list[dict[str, str]]  # {"page", "address", "role", "at", "text"}, the best first
     tokens: int  # of the block
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SlotsSet(Kind, kind="slots_set"):
+    """The application gave slots other texts, or took some away."""
+
+    slots: Mapping[str, str | None]  # those that changed, by name; None for one that is gone
+    tokens: int  # of the block that shows all of them from then on; 0 for none
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -364,7 +374,7 @@ class Forked(Kind, kind="forked"):
 
 
 AT_THE_END = (
-    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported),
+    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked),
 )
 """The events that leave alone what a window shows, or add to its end."""
@@ -382,6 +392,7 @@ Event: TypeAlias = (
     | FoldUndone
     | PageRecalled
     | PassagesQuoted
+    | SlotsSet
     | PagesMentioned
     | PagesTouched
     | PagesFaded

@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Sequence
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, within
-from memci.chapters.address import page_number
+from memci.chapters.address import is_root, page_number
 from memci.chapters.page import Page
 from memci.engine.history import blocks, events
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import LastFold, State, opening_of
 
 
-def fold(state: State, event: events.PagesFolded) -> None:
+def fold(state: State, event: events.PagesFolded) -> None:  # noqa: C901 (what a fold does, in its order)
     """Move pages into the contents page, and show it in the window as it is then. Costs what the event holds."""
     directories = event.read
     if directories is None:
@@ -20,6 +20,8 @@ def fold(state: State, event: events.PagesFolded) -> None:
         directories = [Directory.from_mapping(value, said) for value in event.directories]
     # Most pages go into a directory at once, so that their entries would be made for nothing.
     at_once = within(event.folded, directories).difference(event.details)
+    if state.tree:
+        at_once.update(index for index in event.folded if state.tree.find(index) is not None)
     entries = [ContentsEntry.from_mapping(value) for value in event.entries if value["index"] not in at_once]
     new = {entry.index: entry for entry in entries}  # an archived page that took in late results keeps them when this is undone
     topic = event.topic or {}
@@ -53,6 +55,9 @@ def fold(state: State, event: events.PagesFolded) -> None:
         state.archive.drop(index)
     if event.working is not None:
         state.working = state.working.folded(event.working)
+    if event.outline is not None:
+        state.tree.outline_tokens = event.outline["tokens"]
+        state.tree.shortened = {name: (plain, unlisted) for name, (plain, unlisted) in event.outline["shortened"].items()}
     publish(state, event.contents_tokens)
 
 
@@ -84,7 +89,8 @@ def _take_out(state: State, folded: Sequence[str]) -> None:
             state.opening = opening_of(page)
         gone.update(node.seq for node in page.nodes())
         page.detach()
-        state.pinned.discard(index)
+        if state.placement(index) is None:
+            state.pinned.discard(index)
         state.kept.pop(index, None)
         state.recalls.pop(index, None)
     if state.opening is not None:
@@ -146,10 +152,11 @@ def _take_in_late(state: State, index: str, block_tokens: int) -> None:
 
 def publish(state: State, tokens: int) -> None:
     """Show the contents page as it is now, which has so many tokens; none where it has no entry. O(entries)."""
-    contents = state.archive.contents
+    contents = state.contents
     message = state.wire.block(contents.render()) if contents.entries else None
     directories = [entry for entry in contents.entries if isinstance(entry, Directory)]
-    state.archive.publish(message, tokens, (entry.index for entry in contents.entries), directories)
+    indexes = (entry.index for entry in contents.entries if not is_root(entry.index))
+    state.archive.publish(message, tokens, indexes, directories)
 
 
 def undo_fold(state: State, event: events.FoldUndone) -> None:

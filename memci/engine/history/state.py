@@ -8,7 +8,8 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.archive_chapter import ArchiveChapter
-from memci.archive.contents.contents_page import ContentsEntry, Item
+from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, Item
+from memci.archive.contents.outline import outline
 from memci.archive.contents.tree import Node, Tree
 from memci.archive.contents.working_set import WorkingSet
 from memci.chapters.address import is_root
@@ -19,8 +20,10 @@ from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 from memci.messages.formats.format import Format
+from memci.messages.message import Message
 
 SYSTEM, USER = "sys", "usr"
+SLOTS = "slots"  # stands for all slots where an erasure names a page
 
 RULE = "rule"  # what keeps a page that the settings ask for
 
@@ -48,6 +51,15 @@ class LastFold:
     titles: Mapping[str, str] = attrs.field(factory=dict)  # what pages were called that it gave the title of a topic, by index
     revised: tuple[str, ...] = ()  # archived pages that took late results in with it
     kept: Mapping[str, str] = attrs.field(factory=dict)  # of those that folded, as the state had them before
+
+
+@attrs.frozen(kw_only=True)
+class Slots:
+    """Texts that the application refreshes, by name, and the *block* that shows them near the end of the window."""
+
+    texts: Mapping[str, str]
+    block: Message
+    tokens: int
 
 
 @attrs.define
@@ -86,6 +98,7 @@ class State:
     tree: Tree = attrs.field(factory=Tree)
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
+    slots: Slots | None = None  # None where there is none
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)
@@ -133,12 +146,26 @@ class State:
             return PageState.ARCHIVED
         return PageState.EVICTED if self.archive.find_directory(index) is None else PageState.HIDDEN
 
+    @property
+    def contents(self) -> ContentsPage:
+        """The contents page as it is now, with what was made. O(entries)."""
+        return self.archive.preview(self.archive.entries, outline(self.tree) if self.tree else ())
+
     def _node_state(self, node: Node) -> PageState:
         """Return where a page of the tree is: listed at a root or in an open directory, or hidden in a closed one. O(depth)."""
         if self.tree.is_removed(node.index):
             return PageState.EVICTED
         is_listed = is_root(node.parent) or node.parent in self.recalled
         return PageState.ARCHIVED if is_listed else PageState.HIDDEN
+
+    def is_made(self, index: str) -> bool:
+        """Return whether an index is that of a note or a directory, whose number tells nothing of its place. O(1)."""
+        node = self.tree.find(index)
+        return node is not None and bool(node.name)
+
+    def placement(self, index: str) -> Node | None:
+        """Return where a page of the conversation is placed in the tree, ``None`` where nobody placed it. O(1)."""
+        return self.tree.find(index) if self.tree else None
 
     def touch(self, pages: Iterable[str], turn: int) -> None:
         """Count the distance of pages from a turn. O(pages)."""

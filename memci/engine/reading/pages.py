@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -20,7 +20,7 @@ from memci.engine.core.facts import facts_of
 from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
-from memci.engine.history.state import SYSTEM, USER, LateResult
+from memci.engine.history.state import SYSTEM, USER, LateResult, State
 from memci.engine.settings.setting import MOST, refusal
 from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
@@ -28,12 +28,13 @@ from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
+    from memci.archive.contents.tree import Node
 
 MOST_LINES = 100  # of the list of a range; in one of more pages a line stands for several neighbours
 TITLE_CHARACTERS = 59  # where a longer title is cut
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
-_ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
+_CONVERSATION = (f"{SYSTEM}-0", f"{USER}-0")  # the roots that list pages which nobody placed
 _ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
 _TITLES = 3  # pages of a line of several that are named by their titles
@@ -77,24 +78,33 @@ def not_found(index: str, problem: str = "") -> PageNotFoundError:
 
 def is_list(index: str) -> bool:
     """Return whether an index is that of a range of pages, or of a root."""
-    return is_range(index) or index in _ROOTS
+    return is_range(index) or is_root(index)
 
 
-def refuse_root(index: object) -> None:
+def refuse_root(core: Core, index: object) -> None:
     """Raise ``PermissionDeniedError`` for a root, where something is to be done that is done to pages."""
-    if index in _ROOTS:
+    if isinstance(index, str) and is_root(index) and segment_of(index) in core.state.tree.segments:
         message = f"{index} is the root of its segment and stays as it is: name a page of it, or a range such as 'usr-12..15'"
         raise PermissionDeniedError(message)
 
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _CONVERSATION:
+        inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
+        return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
         return load(core, index)
+    _check_root(core, index)
     facts = _listed(core, index)
     if not facts and not is_root(index):
         raise not_found(index, "holds no pages")
     return Page(index=index, turn=facts[0].turn if facts else 0, pages=tuple(facts))
+
+
+def _check_root(core: Core, index: str) -> None:
+    if is_root(index) and segment_of(index) not in core.state.tree.segments:
+        raise not_found(index)
 
 
 def get_facts(core: Core, index: str) -> PageFacts:
@@ -113,6 +123,9 @@ def read_facts(core: Core, index: str) -> PageFacts:
     """
     if not is_list(index):
         return get_facts(core, index)
+    if is_root(index) and index not in _CONVERSATION and (node := core.state.tree.find(index)) is not None:
+        title, entries = segment_of(index), len(node.children)
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=title)
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
@@ -157,7 +170,10 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if in_window is not None:
         return in_window
     if is_list(index):
+        _check_root(core, index)
         return _list_page(core, index)
+    if core.state.is_made(index):
+        raise not_found(index, "has no messages of the conversation")
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
@@ -348,6 +364,7 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
     first, last = _numbers(index)
     active = (page_number(page.index) for page in core.state.active.pages())
     covers = core.state.archive.ranges(first, last) + [(number, number) for number in active if first <= number <= last]
+    covers += [(number, number) for number in _placed(core.state, first, last)]
     joined: list[tuple[int, int]] = []
     for low, high in sorted(covers):
         if joined and low <= joined[-1][1] + 1:
@@ -355,6 +372,16 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
         else:
             joined.append((low, high))
     return joined
+
+
+def _placed(state: State, first: int, last: int) -> Iterator[int]:
+    """Yield the numbers of pages in a range that are placed in directories. O(the range, or what was made and placed)."""
+    tree = state.tree
+    if last - first < tree.length:
+        found: Iterable[Node | None] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
+    else:
+        found = (node for node in tree if segment_of(node.index) == USER and first <= page_number(node.index) <= last)
+    return (page_number(node.index) for node in found if node is not None and not node.name and not tree.is_removed(node.index))
 
 
 def _lines(core: Core, index: "PageIndex", ranges: Sequence[tuple[int, int]]) -> list[_Line]:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from memci.archive.catalogue.page_facts import PageFacts
+from memci.archive.contents.tree import Permission, Segment
 from memci.engine.core.core import Core
 from memci.engine.reading import pages
-from memci.engine.tree import making
+from memci.engine.tree import making, segments
 
 _Answer = TypeVar("_Answer")
 
@@ -43,7 +44,8 @@ class TreeSession(ABC):
 
     def undo_edit(self) -> None:
         """Take the last edit of the tree back; ``MemciError`` where there is none, or it was taken back already."""
-        self._run(lambda core: making.undo(core, by="application"))
+        meant = self._run(lambda core: core.state.tree.last_edit)
+        self._run(lambda core: making.undo(core, meant, by="application"))
 
     def get_page(self, index: str | int) -> PageFacts:
         """Return the facts of a page, a directory or a root."""
@@ -60,3 +62,24 @@ class TreeSession(ABC):
     def get_ancestors(self, index: str | int) -> list[PageFacts]:
         """Return the facts of the directories that a page is in, the nearest first, its root last. O(depth)."""
         return self._run(lambda core: making.ancestors(core, pages.page_index(index)))
+
+    def add_segment(
+        self,
+        name: str,
+        type: str | None = None,  # noqa: A002 (what the application calls its kind)
+        permission: Permission | str = "read_only",
+        capacity_tokens: int | None = None,
+    ) -> str:
+        """Add a segment with a root of its own, and return the root's index; of one that is there, change the settings.
+
+        ``sys`` and ``usr`` are always there. The *permission* binds the model, never the application: ``read_only``, it reads,
+        recalls, opens and closes pages; ``read_write``, it writes notes, groups, moves and removes pages, too;
+        ``system_managed``, it sees what stands open. Lines and opened pages of the segment take at most *capacity_tokens* of a
+        window, half of it each: the least recently used page closes for another one; ``None`` for what the budget leaves. Nothing
+        happens where the settings are those that it has.
+        """
+        return self._run(lambda core: segments.add_segment(core, name, type, permission, capacity_tokens))
+
+    def segments(self) -> list[Segment]:
+        """Return the segments with what they permit, in the order in which they were added, ``sys`` and ``usr`` first."""
+        return self._run(lambda core: list(core.state.tree.segments.values()))

@@ -11,9 +11,9 @@ from memci.archive.contents.working_set import Continuation, Kind, Note, Working
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
-from memci.engine.history.blocks import passages_block
+from memci.engine.history.blocks import passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled
-from memci.engine.history.state import LastFold, LateResult, State, Traffic
+from memci.engine.history.state import LastFold, LateResult, Slots, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages import codec
 from memci.messages.formats import responses
@@ -136,10 +136,11 @@ def tree() -> Tree:
     tree = Tree([Segment("lessons", "memory", "read_write", 400), Segment("sys"), Segment("usr")])
     tree.add(Node("usr-3", "usr-0", "Invoices", "What is to be paid", turn=2, by="model", is_directory=True))
     tree.add(Node("note-4", "usr-3", "Limit", "How many rows", tokens=12, turn=3, by="application"))
-    tree.place("usr-2", "usr-3", "note-4")
+    tree.place("usr-2", "usr-3", "note-4", "model")
     tree.remove("usr-3")
     tree.last_edit = (("return", "usr-3", "usr-0", ""),)
     tree.left_open = {"usr-3": ("note-4",)}
+    tree.outline_tokens, tree.shortened = 30, {"lessons": (4, 2)}
     return tree
 
 
@@ -221,6 +222,8 @@ def full_state() -> State:
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
     quoted = {"page": "usr-2", "address": "usr-2/1", "role": "user", "at": "2026-03-01", "text": "of then"}
     state.recalled.quotes[9] = Quotes(passages=[quoted], block=passages_block([quoted], state.wire), tokens=40)
+    texts = {"goal": "ship it", "files": "a.py\nb.py"}
+    state.slots = Slots(texts=texts, block=slots_block(texts, state.wire), tokens=31)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
     state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])
     return state

@@ -8,11 +8,13 @@ from typing import TypeAlias
 import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
+from memci.archive.contents.contents_page import pages_text, tokens_text
+from memci.archive.contents.tree import Node
+from memci.archive.summarizers.summary import has_given_title
 from memci.chapters.address import among, is_root, segment_of
 from memci.engine.core.core import Core
 from memci.engine.history.state import RULE, SYSTEM, State
 from memci.engine.reading import pages
-from memci.engine.summaries.summarizing import has_given_title
 from memci.engine.view import planner
 from memci.messages.formats.reading import ERASED
 
@@ -51,6 +53,10 @@ def explain(core: Core, index: str) -> Explanation:
             shown = bool(listed) if segment_of(index) == SYSTEM else is_shown and bool(archive.message_list)
         numbers: _Numbers = {"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": len(listed)}
         reasons, in_contents = _of_list(core, facts, listed, shown=shown), index in archive.published
+    elif (node := core.state.tree.find(index)) is not None and (node.name or is_root(index)):
+        shown, in_contents = facts.state in _SHOWN, index in archive.published
+        numbers = {"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": node.pages}
+        reasons = _of_made(core, node, facts)
     else:
         shown, in_contents = facts.state in _SHOWN, archive.shows(index)
         numbers = _numbers(core, facts)
@@ -108,6 +114,39 @@ def _of_list(core: Core, facts: PageFacts, listed: Sequence[PageFacts], *, shown
         yield "It is the contents page, and always stands open."
 
 
+def _of_made(core: Core, node: Node, facts: PageFacts) -> Iterator[str]:
+    state = core.state
+    if is_root(node.index):
+        yield f"It is the root of the segment {segment_of(node.index)}, which the application added, and always stands open."
+        return
+    by = _who(node.by)
+    if node.is_directory:
+        yield f"It is a directory that {by} made in turn {node.turn}, with {pages_text(node.pages)} in it."
+    else:
+        yield f"It is a note that {by} wrote in turn {node.turn}, of {tokens_text(node.tokens)}."
+    yield from _placed(state, node)
+    if facts.state is PageState.ATTACHED:
+        yield _attached(core, node.index)
+    if is_root(node.parent) and not node.removed:
+        listed = node.index in state.archive.published
+        yield f"The contents page that the window shows {'lists it' if listed else 'gets it with the next fold, if it has room'}."
+    if facts.pinned:
+        yield "It is pinned: it is never removed."
+
+
+def _placed(state: State, node: Node) -> Iterator[str]:
+    """Say where a node of the tree is listed, and who put it there."""
+    parent, moved = state.tree.get(node.parent), f", where {_who(node.placed_by)} put it" if node.placed_by else ""
+    if state.tree.is_removed(node.index):
+        yield "It was removed, itself or a directory that it is in: nothing lists it; search finds it, restore puts it back."
+    else:
+        yield f"It is listed in {parent.index}{f' ({parent.name})' if parent.name else ''}{moved}."
+
+
+def _who(by: str) -> str:
+    return "the model" if by == "model" else "the application"
+
+
 def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Iterator[str]:
     state = core.state
     if where is PageState.OPEN:
@@ -118,6 +157,8 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
         yield from _of_active(core, index, numbers)
     else:
         yield from _of_archived(core, index, where, numbers)
+    if where in _SHOWN and (node := state.placement(index)) is not None:
+        yield from _placed(state, node)
     yield from _quoted(state, index)
     yield from _summarized(state, index)
     levels = [f"{name} above {turns}" for name, turns in attrs.asdict(core.config.levels).items() if turns is not None]
@@ -132,10 +173,12 @@ def _of_archived(core: Core, index: str, where: PageState, numbers: _Numbers) ->
     yield f"It was folded in turn {numbers['archived_turn']}, or restored then; it is turn {numbers['now_turn']} now."
     if where is PageState.ATTACHED:
         yield _attached(core, index)
-    elif where is PageState.ARCHIVED:
+    elif where is PageState.ARCHIVED and core.state.placement(index) is None:
         yield f"The contents page lists it ({numbers['listed_as']})."
-        if (listed := archive.find_entry(index)) is not None and has_given_title(listed):
+        if (listed := archive.find_entry(index)) is not None and has_given_title(listed.words):
             yield f"It is listed under a title that it was given: {listed.title}."
+    elif (node := core.state.placement(index)) is not None:
+        yield from _placed(core.state, node)
     elif (directory := archive.find_directory(index)) is not None:
         topic = f", the topic {'; '.join(directory.titles)}" if directory.titles else ""
         yield f"The contents page groups it with its neighbours in {directory.index}{topic}."
