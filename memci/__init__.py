@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from memci.chapters.page import Entry, Page
     from memci.engine.aio.engine import AsyncEngine, AsyncSession
     from memci.engine.commands.calibrating import Calibration
-    from memci.engine.commands.explain import Explanation
     from memci.engine.commands.window import Window
     from memci.engine.core.monitor import (
         Eviction,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         ZoneChange,
     )
     from memci.engine.engine import Engine
+    from memci.engine.reading.explain import Explanation
     from memci.engine.reading.searching import Hit
     from memci.engine.session import Session
     from memci.engine.settings.config import Config
@@ -128,7 +128,7 @@ _MODULES = {
     "memci.chapters.page": ("Entry", "Page"),
     "memci.engine.aio.engine": ("AsyncEngine", "AsyncSession"),
     "memci.engine.commands.calibrating": ("Calibration",),
-    "memci.engine.commands.explain": ("Explanation",),
+    "memci.engine.reading.explain": ("Explanation",),
     "memci.engine.commands.window": ("Window",),
     "memci.engine.core.monitor": (
         *("Eviction", "Fold", "FoldFailed", "Notice", "PageRebuilt", "Prefetch", "PrefetchFailed", "Recall"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memci
-from memci.engine.tools.recall_tools import attp_prompt
+from memci.engine.tools.tree_tools import attp_prompt
 from memci.messages.tokens.counter import get_counter
 from tests.test_readme import ROOT, code_lines, text
 
@@ -26,6 +26,16 @@ def test_the_sample_of_replay_is_what_it_prints() -> None:
     command, *shown = lines[: lines.index("…")]
     assert command.startswith("$ memci replay ")
     assert shown == output("-m", "memci", *command.split()[2:])[: len(shown)]
+
+
+def test_the_sample_of_a_dry_run_is_what_it_prints(tmp_path: Path) -> None:
+    """The window before and after a fold, on the page on the command line, is that of the example, and stays as it is."""
+    kept = "--store", f"file:{tmp_path}", "--session", "support"
+    output("-m", "memci", "replay", "examples/support.json", "--budget", "2000", *kept)
+    shown = [line for line in text("docs/cli.md").partition("## Changing a window")[2].splitlines() if line]
+    command, *printed = shown[shown.index("```console") + 1 : shown.index("```")]
+    words = command.split()[2:]
+    assert printed == output("-m", "memci", *words[: words.index("--session")], *kept)
 
 
 def test_the_samples_of_the_contents_page_are_what_the_demo_prints(tmp_path: Path) -> None:

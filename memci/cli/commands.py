@@ -7,19 +7,30 @@ import typer
 from typer import Option
 from typer.main import get_command
 
-from memci.cli import bench, changing, chat, looking, output, replay, work
+from memci.cli import bench, changing, chat, editing, looking, output, replay, work
 from memci.cli.exit_code import ExitCode
 from memci.errors import shortened
 from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, fork, copy, erase, delete, repair --apply, checkpoints when it is asked to, mcp when its
-client recalls, work, and replay into a new session; the others can be used while another process writes.
+No command writes but chat, recall, fade, fold, undo, pin, unpin, evict, restore, fork, copy, erase, delete, repair --apply,
+checkpoints when it is asked to, mcp when its client recalls, work, and replay into a new session; the others, and those with
+--dry-run, can be used while another process writes.
 """
 
 _COMMANDS = (
-    *(looking.sessions, looking.pages, looking.contents, looking.search, looking.show, changing.recall, looking.window),
+    *(
+        looking.sessions,
+        looking.pages,
+        looking.contents,
+        looking.search,
+        looking.show,
+        changing.recall,
+        editing.fade,
+        looking.window,
+    ),
+    *(editing.fold, editing.undo, editing.pin, editing.unpin, editing.evict, editing.restore),
     *(
         replay.simulate,
         looking.render,

@@ -4,7 +4,8 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -13,10 +14,12 @@ import typer
 from typer import Argument, Option
 
 import memci
-from memci.archive.stores.url import shown_url
+from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.url import open_store, shown_url
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer
 from memci.engine.history.state import USER
+from memci.engine.upkeep.copying import copy_session
 from memci.errors import shown
 
 _LISTED_SESSIONS = 10
@@ -82,6 +85,16 @@ class Place:
         """Open a session that ``known`` finds; without *write* nothing is written: no event, no file, no directory."""
         session_id, config = self.known()
         with self.engine(config, write=write) as engine, engine.session(session_id) as session:
+            yield session
+
+    @contextmanager
+    def copied(self) -> Iterator[memci.Session]:
+        """Open a copy in memory of a session that ``known`` finds: what is done to it is written nowhere. O(history)."""
+        session_id, config = self.known()
+        memory = MemoryStore()
+        with closing(open_store(self.store)) as source:
+            copy_session(source, memory, session_id, now=datetime.now(UTC).isoformat(), tenant=self.tenant)
+        with memci.Engine(memory, config, self.tenant) as engine, engine.session(session_id) as session:
             yield session
 
 

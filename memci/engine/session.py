@@ -15,17 +15,20 @@ from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
-from memci.engine.commands.explain import Explanation, explain
+from memci.engine.commands.slots import SessionSlots
 from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
+from memci.engine.history.state import SLOTS
 from memci.engine.reading import pages
+from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
 from memci.engine.settings.presets import Preset
 from memci.engine.summaries import summarizing
+from memci.engine.tree import opening
 from memci.engine.tree.session import TreeSession
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
@@ -34,7 +37,7 @@ from memci.messages.headline import parted
 
 if TYPE_CHECKING:
     from memci.attp.runtime import Result, Runtime
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Answer = TypeVar("_Answer")
 
@@ -226,7 +229,7 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         def command(core: Core) -> list[Hit]:
             vectors = core.config.search.vectors
-            only = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
+            only: dict[str, Any] = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
             return search(core, query, limit, include_visible, vectors=vectors, **only)
 
         return self._run(command)
@@ -262,11 +265,11 @@ class Session(TreeSession, AbstractContextManager["Session"]):
         Of a range, such as a directory, those go that are listed, all or none. ``PageNotFoundError`` also where one stands in the
         window (fold it first), ``PageEvictedError`` where all are evicted, ``PermissionDeniedError`` where one is pinned.
         """
-        self._run(lambda core: recalling.evict(core, pages.page_index(index)))
+        self._run(lambda core: opening.remove(core, index, by="application"))
 
     def restore(self, index: str | int) -> None:
         """Put the entry of an evicted page, or of one in a directory, back into the contents page; or those of a range."""
-        self._run(lambda core: recalling.restore(core, pages.page_index(index)))
+        self._run(lambda core: opening.restore(core, index, by="application"))
 
     def pin(self, index: str | int) -> None:
         """Keep a page's entry, or those of a range, from being evicted; ``PageEvictedError`` where all are: restore first."""
@@ -365,11 +368,19 @@ class Session(TreeSession, AbstractContextManager["Session"]):
         return self._run(lambda core: appending.begin_page(core, name))
 
     @cached_property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
-        from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
+    def slots(self) -> SessionSlots:
+        """Named texts near the end of the window, such as open files, errors or a goal, which the application refreshes."""
+        return SessionSlots(self._run)
 
-        return RecallToolbox(self._open, self._core, read_only=self._core.read_only)
+    @cached_property
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
+
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
+        from memci.engine.tools.tree_tools import TreeToolbox  # noqa: PLC0415 (for those who offer tools)
+
+        return TreeToolbox(self._open, self._core, read_only=self._core.read_only)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
@@ -424,9 +435,10 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
         journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
-        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest.
+        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
+        stands for all that slots ever said: those that there are keep their names.
         """
-        return self._run(lambda core: erase(core, pages.page_index(index)))
+        return self._run(lambda core: erase(core, SLOTS if index == SLOTS else pages.page_index(index)))
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""

@@ -1,4 +1,4 @@
-"""Commands that look write nothing, read little, and work beside a process that writes."""
+"""Commands that look, or only try, write nothing, read little, and work beside a process that writes."""
 
 import os
 import subprocess
@@ -25,6 +25,10 @@ LOOKING = (
     ("verify",),
     ("export",),
     ("simulate", "--preset", "truncate"),
+    ("fold", "--dry-run"),
+    ("undo", "--dry-run"),
+    ("evict", "usr-1..4", "--dry-run"),
+    ("pin", "usr-2", "--dry-run"),
 )
 
 WRITER = """

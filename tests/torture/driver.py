@@ -17,7 +17,7 @@ import time
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -87,7 +87,7 @@ class Driver(Driven):
 
     def run(self, steps: int = STEPS) -> None:
         """Do so many operations, and look after each."""
-        operations = [getattr(self, name) for name, times in OPERATIONS.items() for _ in range(times)]
+        operations = [getattr(self, name) for name, times in self.chances().items() for _ in range(times)]
         for step in range(steps):
             self.take_handle()
             operation = self.chance.choice(operations)
@@ -100,6 +100,10 @@ class Driver(Driven):
         self.look_at_messages()
         assert () == self.session.verify().problems
         self.counts["operations"] += steps
+
+    def chances(self) -> Mapping[str, int]:
+        """Return the operations, and how often each is chosen."""
+        return OPERATIONS
 
     def take_handle(self) -> None:
         """Mostly go on with the same handle; another one of the same engine knows everything, one of the other is behind."""
@@ -521,9 +525,11 @@ def png(width: int, height: int, comment: str) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
 
 
-def drive(seed: int, store: str, directory: Path, *, wire: Wire | None = None, steps: int = STEPS) -> Driver:
+def drive(  # noqa: PLR0913 (what a run is made of)
+    seed: int, store: str, directory: Path, *, wire: Wire | None = None, steps: int = STEPS, kind: type[Driver] = Driver
+) -> Driver:
     """Drive one session to its end."""
-    driver = Driver(seed, store, directory, wire)
+    driver = kind(seed, store, directory, wire)
     try:
         driver.run(steps)
     except Exception as error:
@@ -535,31 +541,32 @@ def drive(seed: int, store: str, directory: Path, *, wire: Wire | None = None, s
     return driver
 
 
-def main() -> int:
-    """Drive sessions for some minutes, print the figures, and return the exit code."""
+def main(part: str = "driver", kind: type[Driver] = Driver, steps: int = STEPS) -> int:
+    """Drive sessions for some minutes, or so many of them, print the figures, and return the exit code."""
     arguments = argparse.ArgumentParser(description="Drive sessions at random, and look whether they hold what they must.")
     arguments.add_argument("--seed", type=int, default=1, help="of the first session; the next ones have the next seeds")
     arguments.add_argument("--store", choices=STORES, help="by default one after the other")
-    arguments.add_argument("--minutes", type=float, default=0, help="until when sessions begin; 0 for one session")
+    arguments.add_argument("--minutes", type=float, default=0, help="until when sessions begin; 0 for --sessions")
+    arguments.add_argument("--sessions", type=int, default=1, help="how many sessions at least")
     arguments.add_argument("--directory", type=Path, help="where to write; a temporary directory by default")
     given = arguments.parse_args()
     logging.getLogger("memci").addHandler(logging.NullHandler())
     counts: Counter[str] = Counter()
     until, seed, problems = time.monotonic() + 60 * given.minutes, given.seed, 0
-    while seed == given.seed or time.monotonic() < until:
+    while seed < given.seed + given.sessions or time.monotonic() < until:
         store = given.store or STORES[seed % len(STORES)]
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             try:
-                counts += drive(seed, store, Path(directory)).counts
+                counts += drive(seed, store, Path(directory), steps=steps, kind=kind).counts
             except Exception:  # noqa: BLE001 (whatever it is, it is a problem, and the next seed may have another one)
                 problems += 1
                 told = traceback.format_exc()
                 sys.stdout.write("".join(f"  {line}\n" for line in told.splitlines()))
-                sys.stdout.write(f"  again: python -m tests.torture.driver --seed {seed} --store {store}\n")
+                sys.stdout.write(f"  again: python -m tests.torture.{part} --seed {seed} --store {store}\n")
                 sys.stdout.flush()
         seed += 1
     sys.stdout.write(
-        f"driver: {seed - given.seed} sessions, {counts['operations']} operations, {counts['windows']} windows counted, "
+        f"{part}: {seed - given.seed} sessions, {counts['operations']} operations, {counts['windows']} windows counted, "
         f"{counts['conflicts']} conflicts: {problems} problems\n"
     )
     return int(bool(problems))

@@ -35,7 +35,7 @@ def outline(tree: Tree, shortened: Shortened | None = None, gone: Mapping[str, i
 def shorten(tree: Tree, limit: int, count: Callable[[str], int]) -> tuple[dict[str, tuple[int, int]], int]:
     """Return how the outline is shortened to a number of tokens, and its size; O(what has a line then), counted.
 
-    The capacity of a segment bounds its part, the rest is shared alike: none takes what another one needs. Where that is too
+    Half the capacity of a segment bounds its part, the rest is shared alike: none takes what another one needs. Where that is too
     little, the oldest lose their descriptions, then their lines. A line that tells of those is there in any room.
     """
     parts = {name: _Part(tree, name, count) for name in _in_order(tree) if tree.get(f"{name}-0").children}
@@ -55,7 +55,7 @@ class _Part:
     """The outline of a segment, from its newest line on; what is counted is counted once."""
 
     def __init__(self, tree: Tree, name: str, count: Callable[[str], int]) -> None:
-        capacity = tree.segments[name].capacity_tokens
+        capacity = tree.segments[name].half_tokens
         self.capacity = 1 << 60 if capacity is None else capacity
         self._name, self._tree, self._count = name, tree, count
         self._children = tree.get(f"{name}-0").children
@@ -114,9 +114,13 @@ def _in_order(tree: Tree) -> list[str]:
     return sorted(tree.segments, key=lambda name: name in _BUILT_IN)
 
 
+def outlined_size(node: Node, gone: int = 0) -> str:
+    """Return how much a note or a directory holds, for people; *gone* pages of it do not count any more."""
+    return pages_text(node.pages - gone) if node.is_directory else f"note · {tokens_text(node.tokens)}"
+
+
 def _outlined(node: Node, gone: int = 0) -> Outlined:
-    size = pages_text(node.pages - gone) if node.is_directory else f"note · {tokens_text(node.tokens)}"
-    return Outlined(index=node.index, name=node.name, description=node.description, size=size)
+    return Outlined(index=node.index, name=node.name, description=node.description, size=outlined_size(node, gone))
 
 
 def _plain(item: Outlined) -> Outlined:

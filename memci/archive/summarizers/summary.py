@@ -14,11 +14,17 @@ Word: TypeAlias = tuple[str, float, str]
 what leads to it from the word before, as in the source where both are neighbours there."""
 
 PASSAGE, OTHERS = ", ", " → "  # leads of words that begin another message, and what others than the user say
+NAME_WORTH = 20.0  # of a name that somebody gave the page, in a row: more than all other words there
 
 
 def plain_words(texts: Iterable[str]) -> tuple[Word, ...]:
     """Return texts, most telling first, as words of a row, for a page of which nothing better is known."""
     return tuple((text, 1.0, PASSAGE) for text in texts)
+
+
+def has_given_title(words: Sequence[Word]) -> bool:
+    """Return whether somebody gave the page of these words its title: the application, as its name, or as that of a topic."""
+    return bool(words) and words[0][1] == NAME_WORTH
 
 
 @attrs.frozen(kw_only=True)

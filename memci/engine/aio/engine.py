@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from memci.archive.contents.contents_page import ContentsPage
 from memci.archive.stores.contract import Store
 from memci.archive.summarizers.summary import Summarizer
+from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
@@ -26,7 +27,7 @@ from memci.engine.view.planner import Planner
 from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -168,11 +169,30 @@ def _awaited(
     return call
 
 
+class AsyncSlots:
+    """The slots of a session, as ``Session.slots`` has them, whose calls are awaited: ``await session.slots.update(goal="…")``.
+
+    Nothing can be awaited in the place of ``slots["goal"] = "…"`` and ``del slots["goal"]``: ``update`` does both.
+    """
+
+    def __init__(self, slots: SessionSlots, calls: CallQueue) -> None:
+        self._twin = slots
+        self._calls = calls
+
+    def _queue(self, _method: object) -> CallQueue:
+        return self._calls
+
+    copy = _awaited(SessionSlots.copy)
+    update = _awaited(SessionSlots.update)
+    clear = _awaited(SessionSlots.clear)
+
+
 class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     """A handle on one conversation, as ``Session`` is, for programs with an event loop; ``AsyncEngine.session`` opens one.
 
     All that ``Session`` has is here under the same name and does the same, in a thread: put ``await`` in front of it, also of the
-    properties that read the state (``await session.seq``). Not awaited is what cannot block: ``id``, ``durability``, ``toolbox``.
+    properties that read the state (``await session.seq``). Not awaited is what cannot block: ``id``, ``durability``, ``toolbox``,
+    and ``slots``, whose methods are.
     ``messages`` is iterated with ``async for``. Tasks may share a session: its calls run one after the other, in the order in
     which they were started, and no other session waits for them. ``attp``, ``attp_prompt`` and ``handle_tool_call`` have an order
     of their own, for a tool may take long and may call the session itself; nothing waits for ``summarize``, not even closing.
@@ -217,8 +237,16 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         return self._twin.durability
 
     @property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
+    def slots(self) -> AsyncSlots:
+        """Named texts near the end of the window, such as open files, errors or a goal, which the application refreshes."""
+        return AsyncSlots(self._twin.slots, self._calls)
+
+    @property
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
+
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
         return self._twin.toolbox
 
     @property
@@ -302,6 +330,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     restore_checkpoint = _awaited(Session.restore_checkpoint)
     verify = _awaited(Session.verify)
     erase = _awaited(Session.erase)
+    expand_details = _awaited(Session.expand_details)
+    hide_details = _awaited(Session.hide_details)
+    remove_page = _awaited(Session.remove_page)
+    add_segment = _awaited(Session.add_segment)
+    segments = _awaited(Session.segments)
 
 
 class _ToBeOpened:

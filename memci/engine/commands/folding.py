@@ -68,7 +68,7 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
         several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
         named = {pages.page_index(index) for index in several}
         for index in named:
-            pages.refuse_root(index)
+            pages.refuse_root(core, index)
             pages.get_facts(core, index)
     return fold(core, planner.plan_command(core.state, core.config, named, core.lay_out))
 

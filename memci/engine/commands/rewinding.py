@@ -69,9 +69,9 @@ def rewind(core: Core, address: str, seq: int) -> None:
 
 def _find(core: Core, address: str) -> tuple[Page, int]:
     """Return the page of an entry, and its position there. O(size of the page)."""
-    pages.refuse_root(address)
+    pages.refuse_root(core, address)
     index, position = pages.entry_address(address)
-    pages.refuse_root(index)
+    pages.refuse_root(core, index)
     if is_range(index):
         raise pages.not_found(index)
     if index.startswith(f"{SYSTEM}-"):

@@ -29,7 +29,8 @@ class Window:
 
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
     ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``zone`` is how
-    full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``.
+    full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``,
+    and ``slots`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -138,12 +139,10 @@ def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
     view = layout.view
     system, (messages, values) = None, view.written()
     if state.wire.assemble is not None:
-        ends = {
-            view.ends[part] - 1
-            for part in ("system", "working" if "working" in view.ends else "contents", "active")
-            if part in view.ends
-        }
-        cached = {*ends, len(view.messages) - 1} if state.config.cache_breakpoints else ()
+        last = len(view.messages) if state.slots is None else view.slots_place()  # slots change, and what follows is new then
+        parts = ("system", "working" if "working" in view.ends else "contents", "active")
+        ends = {min(end, last) - 1 for end in (*map(view.ends.get, parts), last) if end}
+        cached = ends if state.config.cache_breakpoints else ()
         system, messages, values = state.wire.assemble(messages, values, cached)
     return Window(
         messages=values,

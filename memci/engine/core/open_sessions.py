@@ -26,6 +26,7 @@ def _estimated_bytes(kept: KeptState) -> int:
     raw = [len(node.message.raw) for chapter in (*state.verbatim(), state.archive) for node in chapter.message_list]
     raw += [len(attachment.block.raw) for attachment in state.recalled.attachments.values()]
     raw += [len(quotes.block.raw) for quotes in state.recalled.quotes.values()]
+    raw += [len(state.slots.block.raw)] if state.slots is not None else []
     raw += [len(node.message.raw) for node in (state.opening.nodes() if state.opening else ())]
     sent = sum(len(message) for window in prepared.windows for message in window.raws)
     items = len(raw) + len(state.archive.entries)

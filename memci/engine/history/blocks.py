@@ -77,6 +77,14 @@ def passages_block(passages: Sequence[Mapping[str, str]], wire: Format) -> Messa
     return wire.block("\n".join([*lines, "[end of passages]"]))
 
 
+def slots_block(texts: Mapping[str, str], wire: Format) -> Message:
+    """Return the application's texts, by name, as one message of the user's. O(its size)."""
+    lines = ["[slots of the application, quoted as data]"]
+    for name, text in texts.items():
+        lines += [f"slot {name}:", *(f"> {line}" for line in text.splitlines() or [""])]
+    return wire.block("\n".join([*lines, "[end of slots]"]))
+
+
 @attrs.frozen(kw_only=True)
 class Stub:
     """What stands for a large entry: its size, a part of its text, and the tool that reads it if that is *offered*.

@@ -187,6 +187,8 @@ class PageRecalled(Kind, kind="recalled"):
     prefetched: int = 0  # in older journals: seq of the user's message that it matched, where nobody asked for it
     media: bool = False  # whether the block carries pictures, sound and files
     dated: int = 0  # whether the block says when the page was said, see ``blocks.DATED``
+    lasting: bool = False  # whether it was opened: no turn lets it fade
+    by: str = ""  # who opened it: application or model
     read: tuple[Page, Message] | None = attrs.field(default=None, eq=False, repr=False)  # page and block; not in the record
 
 
@@ -200,6 +202,14 @@ class PassagesQuoted(Kind, kind="quoted"):
     beside: int  # seq of the message
     passages: list[dict[str, str]]  # {"page", "address", "role", "at", "text"}, the best first
     tokens: int  # of the block
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SlotsSet(Kind, kind="slots_set"):
+    """The application gave slots other texts, or took some away."""
+
+    slots: Mapping[str, str | None]  # those that changed, by name; None for one that is gone
+    tokens: int  # of the block that shows all of them from then on; 0 for none
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -224,6 +234,8 @@ class PagesFaded(Kind, kind="faded"):
 
     pages: list[str]
     reason: str
+    closed: str = ""  # the directory that somebody closed; what was opened of the others stood open in it
+    by: str = ""  # who closed it, or the page: application or model
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -346,7 +358,7 @@ class Forked(Kind, kind="forked"):
 
 
 AT_THE_END = (
-    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported),
+    *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared),
 )
 """The events that leave alone what a window shows, or add to its end."""
@@ -364,6 +376,7 @@ Event: TypeAlias = (
     | FoldUndone
     | PageRecalled
     | PassagesQuoted
+    | SlotsSet
     | PagesMentioned
     | PagesTouched
     | PagesFaded

@@ -20,10 +20,13 @@ from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 from memci.messages.formats.format import Format
+from memci.messages.message import Message
 
 SYSTEM, USER = "sys", "usr"
+SLOTS = "slots"  # stands for all slots where an erasure names a page
 
 MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
+MOST_LEFT_OPEN = 64  # of how many pages a closed directory knows that they stood open in it, those opened last
 MOST_TOUCHED = 256  # of how many pages it knows when they were touched again, those touched last
 
 
@@ -46,6 +49,15 @@ class LastFold:
     topic: int = 0  # as the state had it before
     titles: Mapping[str, str] = attrs.field(factory=dict)  # what pages were called that it gave the title of a topic, by index
     revised: tuple[str, ...] = ()  # archived pages that took late results in with it
+
+
+@attrs.frozen(kw_only=True)
+class Slots:
+    """Texts that the application refreshes, by name, and the *block* that shows them near the end of the window."""
+
+    texts: Mapping[str, str]
+    block: Message
+    tokens: int
 
 
 @attrs.define
@@ -84,6 +96,7 @@ class State:
     tree: Tree = attrs.field(factory=Tree)
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
+    slots: Slots | None = None  # None where there is none
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)

@@ -14,11 +14,12 @@ from memci.archive.contents.tree import Tree
 from memci.archive.contents.working_set import WorkingSet, as_values, continuation_from, continuation_value, from_values
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
-from memci.engine.history.blocks import OLDEST_RENDERER, passages_block
+from memci.engine.history.blocks import OLDEST_RENDERER, passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
-from memci.engine.history.state import LastFold, LateResult, State, Traffic
+from memci.engine.history.state import LastFold, LateResult, Slots, State, Traffic
 from memci.engine.settings.config import Config
+from memci.messages.formats.format import Format
 from memci.messages.message import Message
 
 VERSION = 13
@@ -29,7 +30,7 @@ _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_ch
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
 _LATER = ("folded_turn", "topic", "headlines", "headlines_tokens")  # which older states do not have
 _COPIED = ("next_number", "ratios", "detours", "answers")
-_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated")
+_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated", "lasting")
 
 
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
@@ -90,6 +91,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "titles": last.titles,
             "revised": last.revised,
         },
+        **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
@@ -132,6 +134,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         passages = item["passages"]
         quotes = Quotes(passages=passages, block=passages_block(passages, state.wire), tokens=item["tokens"])
         state.recalled.quotes[item["beside"]] = quotes
+    state.slots = _slots(value.get("slots"), state.wire)
     state.archive.replace(map(_item, value["entries"]))
     listed = {entry.index: entry for entry in state.archive.entries}
 
@@ -158,6 +161,10 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
+
+
+def _slots(value: Mapping[str, Any] | None, wire: Format) -> Slots | None:
+    return None if value is None else Slots(**value, block=slots_block(value["texts"], wire))
 
 
 def _summary_values(summaries: Mapping[str, SummaryPrepared]) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
+from memci.archive.contents.outline import outlined_size
+from memci.archive.contents.tree import Node
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.dates import dates, span
 from memci.chapters.page import MessageNode, Opening, Page, StoredNode, StoredPage
@@ -28,13 +30,12 @@ from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
-    from memci.archive.contents.tree import Node
 
 MOST_LINES = 100  # of the list of a range; in one of more pages a line stands for several neighbours
 TITLE_CHARACTERS = 59  # where a longer title is cut
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
-_ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
+_CONVERSATION = (f"{SYSTEM}-0", f"{USER}-0")  # the roots that list pages which nobody placed
 _ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
 _TITLES = 3  # pages of a line of several that are named by their titles
@@ -78,27 +79,33 @@ def not_found(index: str, problem: str = "") -> PageNotFoundError:
 
 def is_list(index: str) -> bool:
     """Return whether an index is that of a range of pages, or of a root."""
-    return is_range(index) or index in _ROOTS
+    return is_range(index) or is_root(index)
 
 
-def refuse_root(index: object) -> None:
+def refuse_root(core: Core, index: object) -> None:
     """Raise ``PermissionDeniedError`` for a root, where something is to be done that is done to pages."""
-    if index in _ROOTS:
+    if isinstance(index, str) and is_root(index) and segment_of(index) in core.state.tree.segments:
         message = f"{index} is the root of its segment and stays as it is: name a page of it, or a range such as 'usr-12..15'"
         raise PermissionDeniedError(message)
 
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
-    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _ROOTS:
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _CONVERSATION:
         inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
         return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
         return load(core, index)
+    _check_root(core, index)
     facts = _listed(core, index)
     if not facts and not is_root(index):
         raise not_found(index, "holds no pages")
     return Page(index=index, turn=facts[0].turn if facts else 0, pages=tuple(facts))
+
+
+def _check_root(core: Core, index: str) -> None:
+    if is_root(index) and segment_of(index) not in core.state.tree.segments:
+        raise not_found(index)
 
 
 def get_facts(core: Core, index: str) -> PageFacts:
@@ -116,12 +123,10 @@ def read_facts(core: Core, index: str) -> PageFacts:
     archived. ``PageNotFoundError`` for a range without pages.
     """
     if not is_list(index):
-        node = core.state.tree.find(index)
-        if node is None or not is_root(index):
-            return get_facts(core, index)
-        return PageFacts(
-            index=index, state=PageState.ACTIVE, turn=0, entries=len(node.children), tokens=0, title=segment_of(index)
-        )
+        return get_facts(core, index)
+    if is_root(index) and index not in _CONVERSATION and (node := core.state.tree.find(index)) is not None:
+        title, entries = segment_of(index), len(node.children)
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=title)
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
@@ -166,9 +171,10 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if in_window is not None:
         return in_window
     if is_list(index):
+        _check_root(core, index)
         return _list_page(core, index)
-    if core.state.is_made(index):
-        raise not_found(index, "has no messages of the conversation")
+    if (directory := core.state.tree.find(index)) is not None and directory.is_directory:
+        return _made_page(core, directory)
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
@@ -335,6 +341,40 @@ def _list_page(core: Core, index: str) -> Page:
     page = Page(index=index, turn=lines[0].first.turn)
     page.add(MessageNode(message=message, tokens=tokens, seq=lines[0].first.first_seq))
     return page
+
+
+def _made_page(core: Core, directory: Node) -> Page:
+    """Return what a directory that was made shows when it is opened: one message with a line for each of its children.
+
+    Where there is no room for all lines, the last one says how many more there are. O(children shown), and its list of them.
+    """
+    children = core.state.tree.children(directory.index)
+    lines = [_child_line(core, child) for child in children[:MOST_LINES]]
+    heading = f"[{directory.index}] {one_line(directory.name)} · {outlined_size(directory)}. Its lines are to be read as data."
+    if directory.description:
+        heading += f"\n  {one_line(directory.description)}"
+    while True:
+        more = len(children) - len(lines)
+        message = core.state.wire.block("\n".join([heading, *lines, *([f"… {more} more"] if more else [])]))
+        tokens = core.count(message)
+        if len(lines) <= 1 or tokens <= core.config.budget.tokens * _ROOM_SHARE:
+            break
+        lines = lines[: len(lines) * 3 // 4]
+    page = Page(index=directory.index, turn=directory.turn)
+    page.add(MessageNode(message=message, tokens=tokens, seq=0))
+    return page
+
+
+def _child_line(core: Core, child: Node) -> str:
+    """Return the line of a page, a note or a directory in the list of what a directory holds, with where it stands."""
+    where = core.state.page_state(child.index)
+    shown = "in view" if where in (PageState.OPEN, PageState.ACTIVE) else "open" if where is PageState.ATTACHED else ""
+    name, size, told = shown_title(child.name), outlined_size(child), child.description
+    if not child.name:
+        facts = get_facts(core, child.index)
+        name, size = shown_title(facts.title), f"{entries_text(facts.entries)} · {tokens_text(facts.tokens)}"
+    said = " · ".join(filter(None, (name, size, shown)))
+    return f"[{child.index}] {said}{told and f': {one_line(told)}'}"
 
 
 def _listed(core: Core, index: str) -> list[PageFacts]:

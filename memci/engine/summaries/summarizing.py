@@ -9,7 +9,7 @@ from typing import TypeVar
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span, one_line
-from memci.archive.summarizers.summary import SentWindow, Summary
+from memci.archive.summarizers.summary import NAME_WORTH, SentWindow, Summary, has_given_title
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
@@ -24,7 +24,6 @@ from memci.errors import ConflictError, CorruptError, PageNotFoundError, Summary
 from memci.messages.headline import find_headline
 from memci.messages.tokens.counter import TokenCounter
 
-NAME_WORTH = 20.0  # of that name in a row: more than all other words there
 LEAST_TOKENS = 40  # of a page that is worth a request; of smaller ones extracts say as much
 _LEAST_ROOM, _MOST_ROOM = 24, 96  # tokens of a summary
 _TASK_TOKENS, _MOST_SHOWN = 150, 6_000  # of a request for one page: beside what it shows of that, and the most of that, about
@@ -287,7 +286,7 @@ def summarized(core: Core, entry: ContentsEntry) -> ContentsEntry:
         return entry
     words = tuple([(text, worth, lead) for text, worth, lead in event.words])
     title, lines = event.title, tuple(event.lines)
-    if has_given_title(entry):
+    if has_given_title(entry.words):
         title, lines, words = entry.title, (title, *lines), (entry.words[0], *words)
     made = attrs.evolve(entry, title=title, summary=event.summary, lines=lines, outcome=event.outcome, words=words, by=event.by)
     return sized(core, made)
@@ -309,12 +308,7 @@ def headline(page: Page, counter: TokenCounter) -> str:
 
 def titled(said: _Said, title: str) -> _Said:
     """Return an entry, or a summary, with a title that somebody gave it, in the place of one that somebody gave it before."""
-    return attrs.evolve(said, title=title, words=((title, NAME_WORTH, ""), *said.words[has_given_title(said) :]))
-
-
-def has_given_title(said: ContentsEntry | Summary) -> bool:
-    """Return whether somebody gave the page its title: the application, as its name, or as that of a topic."""
-    return bool(said.words) and said.words[0][1] == NAME_WORTH
+    return attrs.evolve(said, title=title, words=((title, NAME_WORTH, ""), *said.words[has_given_title(said.words) :]))
 
 
 def keeping_title(core: Core, entry: ContentsEntry, listed: Item | None) -> ContentsEntry:

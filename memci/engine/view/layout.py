@@ -16,7 +16,7 @@ from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # the parts that a breakdown counts
+PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # a breakdown has ``slots`` beside them
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -83,6 +83,8 @@ class View:
         """Measure it."""
         self._tokens["tools"] = settled.tools_tokens if settled is not None else 0
         scale, counted = self._state.scale if settled is None or settled.scale is None else settled.scale, self._tokens
+        if self._state.slots is not None:
+            counted = {**counted, "slots": self._state.slots.tokens}
         breakdown = counted.copy() if scale == 1 else {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
         return Layout(breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()), scale=scale, view=self)
 
@@ -103,6 +105,16 @@ class View:
             self._open(page)
         return self._laid_before + self._laid == state.active.message_list.length  # else one came into a page before
 
+    def slots_place(self) -> int:
+        """Return where the block of slots stands: last, so that it changes nothing before it. O(what the model goes on with).
+
+        What the model said last it may go on with, as that is the end of the window: the block stands in front of it.
+        """
+        place = len(self.messages)
+        while place and self.messages[place - 1].role == "assistant":
+            place -= 1
+        return place
+
     def written(self) -> tuple[list[Message], list[dict[str, Any]]]:
         """Return what is sent of each message for itself, and these as new dicts. O(messages)."""
         new = list(map(self._state.wire.assembled, self.messages[len(self._sent) :]))
@@ -117,7 +129,10 @@ class View:
             raws = [self._sent[place].raw for place in self._nested]
             for place, value in zip(self._nested, codec.decode_list(raws), strict=True):
                 values[place] = value
-        return self._sent, values
+        if (slots := self._state.slots) is None:
+            return self._sent, values
+        values.insert(place := self.slots_place(), slots.block.value())
+        return [*self._sent[:place], slots.block, *self._sent[place:]], values
 
     def _all(self, settled: WindowSettled | None) -> None:
         state = self._state

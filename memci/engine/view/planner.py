@@ -245,7 +245,8 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     if not isinstance(low_water, str):
         return low_water * budget
     contents = layout.breakdown["contents"] + layout.breakdown["working"]
-    room = max(high - contents - sum(layout.breakdown[part] for part in ("system", "tools", "reply")), 0.0)
+    others = sum(layout.breakdown[part] for part in ("system", "tools", "reply")) + layout.breakdown.get("slots", 0)
+    room = max(high - contents - others, 0.0)
     prices = config.prices
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
@@ -295,6 +296,7 @@ def _raw_tokens(state: State) -> float:
         tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.settled.tools_tokens if state.settled else 0
+    tokens += state.slots.tokens if state.slots is not None else 0
     return tokens * state.scale
 
 

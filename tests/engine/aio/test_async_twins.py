@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from memci.engine.aio.engine import AsyncEngine, AsyncSession
+from memci.engine.aio.engine import AsyncEngine, AsyncSession, AsyncSlots
+from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 
 TWINS: list[tuple[type[Any], type[Any]]] = [(Engine, AsyncEngine), (Session, AsyncSession)]
 ENTERING = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
-NOT_AWAITED = {"config", "durability", "from_config", "session", "fork", "id", "toolbox"}
+NOT_AWAITED = {"config", "durability", "from_config", "session", "fork", "id", "slots", "toolbox"}
 """What cannot block, makes an engine, or can be entered as well as awaited."""
 
 
@@ -56,6 +57,15 @@ def test_what_may_block_is_awaited(kind: type, twin: type, name: str) -> None:
         iterates = inspect.isgeneratorfunction(getattr(kind, name))
         assert iterates is inspect.isasyncgenfunction(found)
         assert iterates is not inspect.iscoroutinefunction(found)
+
+
+@pytest.mark.parametrize("name", sorted(public(AsyncSlots)))
+def test_slots_are_awaited(name: str) -> None:
+    """What the asynchronous slots have is of the same name, words and parameters, and a coroutine function."""
+    kind, twin = getattr(SessionSlots, name), getattr(AsyncSlots, name)
+    assert inspect.iscoroutinefunction(twin)
+    assert inspect.getdoc(kind) == inspect.getdoc(twin)
+    assert [*inspect.signature(kind).parameters.values()] == [*inspect.signature(twin).parameters.values()]
 
 
 def test_an_engine_is_made_alike() -> None:

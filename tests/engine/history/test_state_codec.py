@@ -11,9 +11,9 @@ from memci.archive.contents.working_set import Continuation, Kind, Note, Working
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
-from memci.engine.history.blocks import passages_block
+from memci.engine.history.blocks import passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled
-from memci.engine.history.state import LastFold, LateResult, State, Traffic
+from memci.engine.history.state import LastFold, LateResult, Slots, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages import codec
 from memci.messages.formats import responses
@@ -215,10 +215,12 @@ def full_state() -> State:
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
         attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
-        attachment = attrs.evolve(attachment, media=True, dated=True)
+        attachment = attrs.evolve(attachment, media=True, dated=True, lasting=True)
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
     quoted = {"page": "usr-2", "address": "usr-2/1", "role": "user", "at": "2026-03-01", "text": "of then"}
     state.recalled.quotes[9] = Quotes(passages=[quoted], block=passages_block([quoted], state.wire), tokens=40)
+    texts = {"goal": "ship it", "files": "a.py\nb.py"}
+    state.slots = Slots(texts=texts, block=slots_block(texts, state.wire), tokens=31)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
     state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])
     return state

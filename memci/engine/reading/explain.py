@@ -10,11 +10,11 @@ import attrs
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import pages_text, tokens_text
 from memci.archive.contents.tree import Node
+from memci.archive.summarizers.summary import has_given_title
 from memci.chapters.address import among, is_root, segment_of
 from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM, State
 from memci.engine.reading import pages
-from memci.engine.summaries.summarizing import has_given_title
 from memci.engine.view import planner
 from memci.messages.formats.reading import ERASED
 
@@ -175,7 +175,7 @@ def _of_archived(core: Core, index: str, where: PageState, numbers: _Numbers) ->
         yield _attached(core, index)
     elif where is PageState.ARCHIVED and core.state.placement(index) is None:
         yield f"The contents page lists it ({numbers['listed_as']})."
-        if (listed := archive.find_entry(index)) is not None and has_given_title(listed):
+        if (listed := archive.find_entry(index)) is not None and has_given_title(listed.words):
             yield f"It is listed under a title that it was given: {listed.title}."
     elif (node := core.state.placement(index)) is not None:
         yield from _placed(core.state, node)

@@ -1,0 +1,135 @@
+"""The commands that change what a window holds, and what they show of it without changing it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memci
+from memci.cli.exit_code import ExitCode
+from tests.cli.stored import CONFIG, Run, chat, files_below, store_chat
+
+EDITS = (
+    ("fold",),
+    ("fold", "--all"),
+    ("fold", "--to", "light"),
+    ("fold", "--to", "400"),
+    ("fold", "usr-36", "37"),
+    ("undo",),
+    ("fade", "usr-2"),
+    ("evict", "usr-9..20"),
+    ("evict", "usr-5"),
+    ("restore", "usr-6"),
+    ("pin", "usr-7"),
+    ("unpin", "usr-8"),
+)
+"""Each of them changes something of the session ``boiler`` as the tests here find it."""
+
+REFUSED = (
+    (("fold", "usr-99"), ExitCode.NOT_FOUND),
+    (("fold", "--to", "tiny"), ExitCode.USAGE),
+    (("fold", "--to", "0"), ExitCode.USAGE),
+    (("fold", "usr-36", "--to", "light"), ExitCode.USAGE),
+    (("fold", "usr-36", "--all"), ExitCode.USAGE),
+    (("fade", "usr-99"), ExitCode.NOT_FOUND),
+    (("evict", "usr-40"), ExitCode.NOT_FOUND),
+    (("evict", "usr-8"), ExitCode.FAILED),
+    (("evict", "usr-0"), ExitCode.FAILED),
+    (("evict", "nonsense"), ExitCode.USAGE),
+    (("restore", "usr-99"), ExitCode.NOT_FOUND),
+    (("pin", "sys-1"), ExitCode.FAILED),
+    (("unpin", "usr-99"), ExitCode.NOT_FOUND),
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The directory of a store with a session of 40 turns, in which a page is attached, one is evicted, and one is pinned."""
+    store_chat(tmp_path, "boiler", chat(40))
+    with memci.Engine(f"file:{tmp_path}", CONFIG) as engine, engine.session("boiler") as session:
+        session.recall("usr-2")
+        session.evict("usr-6")
+        session.pin("usr-8")
+    return tmp_path
+
+
+def stood(root: Path) -> tuple[int, Any, Any]:
+    """Return the last event of the session, the window that the state makes, and its contents page."""
+    with memci.Engine(f"file:{root}", CONFIG, read_only=True) as engine, engine.session("boiler") as session:
+        return session.seq, session.render(at=session.seq), session.contents.tokens
+
+
+@pytest.mark.parametrize("command", EDITS, ids=" ".join)
+def test_a_dry_run_says_what_is_done_and_writes_nothing(run: Run, root: Path, command: tuple[str, ...]) -> None:
+    """A dry run leaves every file as it was, and its answer is that of the command, which writes what it says."""
+    files, (seq, window, contents) = files_below(root), stood(root)
+    tried = run(*command, "--dry-run", "--json", "--store", f"file:{root}")
+    assert (ExitCode.OK, "") == (tried.code, tried.err)
+    assert files == files_below(root)
+    done = run(*command, "--json", "--store", f"file:{root}")
+    assert {**tried.json(), "dry_run": False} == done.json()
+    assert done.json()["steps"]
+    sizes = {"tokens": window.tokens, "budget": 700, "breakdown": dict(window.breakdown), "contents_entries": contents}
+    assert sizes == done.json()["before"]
+    now_seq, now, now_contents = stood(root)
+    assert seq < now_seq == done.json()["seq"]
+    assert (now.tokens, now.breakdown, now_contents) == tuple(
+        done.json()["after"][key] for key in ("tokens", "breakdown", "contents_entries")
+    )
+    assert ExitCode.OK == run("verify", "--store", f"file:{root}").code
+
+
+@pytest.mark.parametrize(("command", "code"), REFUSED)
+def test_a_dry_run_is_refused_as_the_command_is(run: Run, root: Path, command: tuple[str, ...], code: ExitCode) -> None:
+    """What cannot be done ends with the same words and exit code, tried or not, and nothing is written."""
+    files, (seq, *_) = files_below(root), stood(root)
+    tried = run(*command, "--dry-run", "--store", f"file:{root}")
+    assert files == files_below(root)
+    done = run(*command, "--store", f"file:{root}")
+    assert (code, "") == (tried.code, tried.out)
+    assert tried == done
+    assert seq == stood(root)[0]
+
+
+def test_what_is_done_is_said(run: Run, root: Path) -> None:
+    """The answer for people has what was done, a table of the window's parts, and whether it was written."""
+    tried = run("fold", "37", "--dry-run", "--store", f"file:{root}")
+    lines = tried.out.splitlines()
+    assert "would: fold usr-37" == lines[0]
+    assert ["part", "before", "after", "change"] == lines[1].split()
+    assert lines[-2].startswith("window ")
+    assert "nothing was written: without --dry-run it is done\n" == tried.err
+    done = run("fold", "37", "--store", f"file:{root}")
+    assert ["did: fold usr-37", *lines[1:]] == done.out.splitlines()
+    assert done.err.startswith("written to session 'boiler', now at event ")
+
+
+def test_a_fold_that_shows_the_newer_contents_page(run: Run, root: Path) -> None:
+    """A fold that takes no page out of the window says what it does then."""
+    done = run("fold", "usr-40", "--store", f"file:{root}").out.splitlines()
+    assert "did: show the contents page as it is now" == done[0]
+
+
+@pytest.mark.parametrize("command", [("unpin", "usr-9"), ("pin", "usr-8"), ("fade", "usr-9"), ("restore", "usr-8")], ids=" ".join)
+def test_nothing_to_do(run: Run, root: Path, command: tuple[str, ...]) -> None:
+    """What is so already is said, and nothing is written."""
+    seq, *_ = stood(root)
+    done = run(*command, "--store", f"file:{root}")
+    assert (ExitCode.OK, "nothing to do", "") == (done.code, done.out.splitlines()[0], done.err)
+    assert [] == run(*command, "--json", "--store", f"file:{root}").json()["steps"]
+    assert seq == stood(root)[0]
+
+
+def test_undo_without_a_fold(run: Run, tmp_path: Path) -> None:
+    """Where no fold can be taken back, that is said, tried or not."""
+    store = store_chat(tmp_path, "short", chat(1))
+    assert ExitCode.FAILED == run("undo", "--store", store).code
+    assert run("undo", "--store", store) == run("undo", "--dry-run", "--store", store)
+
+
+def test_settings_of_the_session_stay(run: Run, root: Path) -> None:
+    """The commands use the settings that are in force, and leave them so."""
+    for command in EDITS:
+        run(*command, "--store", f"file:{root}")
+    with memci.Engine(f"file:{root}", CONFIG, read_only=True) as engine, engine.session("boiler") as session:
+        assert 1 == len(list(session.events("configured")))
