@@ -52,6 +52,9 @@ def move(core: Core, source: str | int, target: str | int, *, by: By) -> None:
         raise ArgumentError(argument="target", value=target, wanted=wanted)
     if not is_root(above) or (node is not None and node.name):
         core.commit([PageMoved(page=index, parent=above, by=by)])
+    elif segment_of(above) != segment_of(index):
+        message = f"{above} is the root of another segment, whose directories list pages: move {index} into one of them"
+        raise PermissionDeniedError(message)
     elif node is not None:
         entries = recalling.own_entries(core, [pages.get_facts(core, index)])
         core.commit([PageMoved(page=index, parent="", entry=entries[0].to_mapping() if entries else None, by=by)])
