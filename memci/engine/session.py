@@ -13,19 +13,22 @@ from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageF
 from memci.archive.contents.contents_page import ContentsPage
 from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
-from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, recalling, rewinding
+from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
+from memci.engine.commands.keeping import Bookmark
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
+from memci.engine.history.state import SLOTS
 from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
-from memci.engine.settings.config import Config, refusal
+from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
+from memci.engine.settings.setting import refusal
 from memci.engine.summaries import summarizing
 from memci.engine.tree import opening
 from memci.engine.tree.session import TreeSession
@@ -36,7 +39,7 @@ from memci.messages.headline import parted
 
 if TYPE_CHECKING:
     from memci.attp.runtime import Result, Runtime
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Answer = TypeVar("_Answer")
 
@@ -228,7 +231,7 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         def command(core: Core) -> list[Hit]:
             vectors = core.config.search.vectors
-            only = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
+            only: dict[str, Any] = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
             return search(core, query, limit, include_visible, vectors=vectors, **only)
 
         return self._run(command)
@@ -277,6 +280,27 @@ class Session(TreeSession, AbstractContextManager["Session"]):
     def unpin(self, index: str | int) -> None:
         """Let a page's entry, or those of a range of pages, be evicted again."""
         self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=False))
+
+    def keep(self, index: str | int) -> None:
+        """Hold a page verbatim through folds, as far as kept pages have room in ``active.keep_share`` of the budget.
+
+        The open page is held once it is complete; an archived one comes back into view, oldest first, after the contents page.
+        Where a window has no room without them, kept pages fold last. ``PageEvictedError`` for a page that is evicted,
+        ``PermissionDeniedError`` beyond the share.
+        """
+        self._run(lambda core: keeping.keep(core, pages.page_index(index)))
+
+    def unkeep(self, index: str | int) -> None:
+        """Let folds take a page again."""
+        self._run(lambda core: keeping.unkeep(core, pages.page_index(index)))
+
+    def bookmark(self, address: str, label: str | None) -> None:
+        """Mark an entry, such as ``usr-12/3``, with a line of text; ``None`` takes the mark away."""
+        self._run(lambda core: keeping.bookmark(core, address, label))
+
+    def bookmarks(self) -> list[Bookmark]:
+        """Return the bookmarks, in the order of their entries. O(the pages that have one)."""
+        return self._run(keeping.bookmarks)
 
     def fold(
         self,
@@ -372,11 +396,14 @@ class Session(TreeSession, AbstractContextManager["Session"]):
         return SessionSlots(self._run)
 
     @cached_property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
-        from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
 
-        return RecallToolbox(self._open, self._core, read_only=self._core.read_only)
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
+        from memci.engine.tools.tree_tools import TreeToolbox  # noqa: PLC0415 (for those who offer tools)
+
+        return TreeToolbox(self._open, self._core, read_only=self._core.read_only)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
@@ -431,9 +458,10 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
         journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
-        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest.
+        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
+        stands for all that slots ever said: those that there are keep their names.
         """
-        return self._run(lambda core: erase(core, pages.page_index(index)))
+        return self._run(lambda core: erase(core, SLOTS if index == SLOTS else pages.page_index(index)))
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""

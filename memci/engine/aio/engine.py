@@ -22,12 +22,13 @@ from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
-from memci.engine.settings.config import Config, refusal
+from memci.engine.settings.config import Config
+from memci.engine.settings.setting import refusal
 from memci.engine.view.planner import Planner
 from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -242,8 +243,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         return AsyncSlots(self._twin.slots, self._calls)
 
     @property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
+
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
         return self._twin.toolbox
 
     @property
@@ -307,6 +311,10 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     get_ancestors = _awaited(Session.get_ancestors)
     pin = _awaited(Session.pin)
     unpin = _awaited(Session.unpin)
+    keep = _awaited(Session.keep)
+    unkeep = _awaited(Session.unkeep)
+    bookmark = _awaited(Session.bookmark)
+    bookmarks = _awaited(Session.bookmarks)
     fold = _awaited(Session.fold)
     close_topic = _awaited(Session.close_topic)
     summarize = _awaited(Session.summarize)

@@ -90,10 +90,13 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "topic": last.topic,
             "titles": last.titles,
             "revised": last.revised,
+            **({"kept": last.kept} if last.kept else {}),
         },
         **_hidden_value(state, written),
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
+        **({"kept": state.kept} if state.kept else {}),
+        **({"bookmarks": _bookmark_values(state)} if state.bookmarks else {}),
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
     }
@@ -120,6 +123,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
         tree=Tree.from_mapping(value["tree"]) if "tree" in value else Tree(),
+        kept=dict(value.get("kept", {})),
+        bookmarks={each["entry_seq"]: (each["page"], each["label"]) for each in value.get("bookmarks", ()) if each["label"]},
         working=_working_set(value.get("working")),
         settled=value["settled"] and WindowSettled(**known_fields(WindowSettled, value["settled"])),
     )
@@ -153,6 +158,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
             topic=last.get("topic", 0),
             titles=last.get("titles", {}),
             revised=tuple(last.get("revised", ())),
+            kept=last.get("kept", {}),
         )
     if (shown := value["published"]) is not None:
         directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]
@@ -180,6 +186,10 @@ def _read_hidden(state: State, value: Mapping[str, Any]) -> None:
         state.hidden[index] = HiddenPage(state.wire.facts(item["message"]), item["tokens"])
     state.measure_hidden()
     state.system_names = {index: (name, told) for index, (name, told) in value.get("system_names", {}).items()}
+
+
+def _bookmark_values(state: State) -> list[dict[str, Any]]:
+    return [{"entry_seq": seq, "page": page, "label": label} for seq, (page, label) in state.bookmarks.items()]
 
 
 def _summary_values(summaries: Mapping[str, SummaryPrepared]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
-from memci.engine.settings.config import MOST, refusal
+from memci.engine.settings.setting import MOST, refusal
 from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
 from memci.messages.message import Message
@@ -35,7 +35,7 @@ MOST_LINES = 100  # of the list of a range; in one of more pages a line stands f
 TITLE_CHARACTERS = 59  # where a longer title is cut
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
-_ROOTS = (f"{SYSTEM}-0", f"{USER}-0")
+_CONVERSATION = (f"{SYSTEM}-0", f"{USER}-0")  # the roots that list pages which nobody placed
 _ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
 _TITLES = 3  # pages of a line of several that are named by their titles
@@ -91,7 +91,7 @@ def refuse_root(core: Core, index: object) -> None:
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
-    if (node := core.state.tree.find(index)) is not None and node.is_directory and not is_root(index):
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _CONVERSATION:
         inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
         return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
@@ -124,9 +124,9 @@ def read_facts(core: Core, index: str) -> PageFacts:
     """
     if not is_list(index):
         return get_facts(core, index)
-    if index not in _ROOTS and (root := core.state.tree.find(index)) is not None:
-        name, entries = segment_of(index), len(root.children)
-        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=name)
+    if is_root(index) and index not in _CONVERSATION and (node := core.state.tree.find(index)) is not None:
+        title, entries = segment_of(index), len(node.children)
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=title)
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
