@@ -62,9 +62,11 @@ def move(core: Core, source: str | int, target: str | int, *, by: By) -> None:
 
 def update(core: Core, index: str | int, name: str | None, description: str | None, *, by: By) -> None:
     """Give a note or a directory another name or description."""
-    found = _movable(core, index)
+    found = pages.page_index(index)
+    found = found if found in core.state.system else _movable(core, index)
     refuse(core, by, "update", found)
-    if (node := core.state.tree.find(found)) is None or not node.name:
+    node = core.state.tree.find(found)
+    if found not in core.state.system and (node is None or not node.name):
         message = f"{found} is a page of the conversation: it has the words that were said, and no name to change"
         raise PermissionDeniedError(message)
     named = None if name is None else checked_name(name, "name")
