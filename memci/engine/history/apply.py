@@ -372,17 +372,10 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
-<<<<<<< HEAD
     state.tree.forget(placed_pages(state, gone))
     state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
     state.kept = {index: by for index, by in state.kept.items() if index in state.active}
     _keep_bookmarks(state, event.page)
-=======
-    if state.tree:
-        state.tree.forget(placed_pages(state, gone))
-    state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
-    _rewind_marks(state, event.page)
->>>>>>> wt-keep
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
@@ -401,7 +394,6 @@ def _rewind(state: State, event: events.Rewound) -> None:
         publish(state, event.contents_tokens)
 
 
-<<<<<<< HEAD
 def _keep_bookmarks(state: State, last: str) -> None:
     """Forget the bookmarks of entries that are gone; *last* is the index of the last page that may have some left. O(those)."""
     newest = state.active.open_page
@@ -416,16 +408,6 @@ def _tells_of(state: State, index: str, number: int) -> bool:
     if node is not None and node.is_directory:
         return any(_tells_of(state, child.index, number) for child in state.tree.children(index) if not child.is_directory)
     return segment_of(index) == USER and last_number(index) >= number
-=======
-def _rewind_marks(state: State, page: str) -> None:
-    """Forget what was kept and marked of what is gone, where *page* is the last that is left, or the first that is not."""
-    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
-    if state.bookmarks:
-        newest, number = state.active.open_page, page_number(page)
-        left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == page else set()
-        marks = state.bookmarks.items()
-        state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
->>>>>>> wt-keep
 
 
 def _show_open_page(state: State) -> None:
