@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memci
-from memci.engine.tools.recall_tools import attp_prompt
+from memci.engine.tools.tree_tools import attp_prompt
 from memci.messages.tokens.counter import get_counter
 from tests.test_readme import ROOT, code_lines, text
 

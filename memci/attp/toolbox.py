@@ -145,7 +145,7 @@ class Toolbox:
         """
         tool = _tool(function, name)
         known = self._records()
-        if tool.name in self._tools:
+        if tool.name in self.tools:
             _refuse(tool.name, "", "a tool of this name is registered already")
         if any(known.get(record, text) != text for record, text in tool.records().items()):
             _refuse(tool.name, "", "two records that differ have the same name; rename one of the classes")
@@ -154,7 +154,7 @@ class Toolbox:
 
     def stubs(self) -> str:
         """Return the tools as Python that a model reads: classes for the records, then a function each. O(size of the text)."""
-        return "\n\n".join([*self._records().values(), *(tool.stub() for tool in self._tools.values())])
+        return "\n\n".join([*self._records().values(), *(tool.stub() for tool in self.tools.values())])
 
     def openai(self) -> list[dict[str, Any]]:
         """Return new dicts for OpenAI's chat completions: https://platform.openai.com/docs/guides/function-calling."""
@@ -176,11 +176,11 @@ class Toolbox:
         """Return the tool of this name. Raises ``ToolNotFoundError`` if there is none."""
         if not isinstance(name, str):  # what a model wrote may be any JSON value
             raise ToolNotFoundError(shown(name))
-        if name not in self._tools:
+        if (tool := (tools := self.tools).get(name)) is None:
             from difflib import get_close_matches  # noqa: PLC0415 (needed for this error alone)
 
-            raise ToolNotFoundError(name, nearest=get_close_matches(name, self._tools))
-        return self._tools[name]
+            raise ToolNotFoundError(name, nearest=get_close_matches(name, tools))
+        return tool
 
     def call(self, name: str, arguments: Mapping[str, object], *, positional: Sequence[object] = ()) -> Any:  # noqa: ANN401 (JSON data)
         """Run a tool with arguments by parameter, after those by position, and return its result as plain data.
@@ -209,13 +209,11 @@ class Toolbox:
         return tool.plain_result(await work)
 
     def _records(self) -> dict[str, str]:
-        return {name: text for tool in self._tools.values() for name, text in tool.records().items()}
+        return {name: text for tool in self.tools.values() for name, text in tool.records().items()}
 
     def _declared(self, schema: str) -> list[dict[str, Any]]:
         """Return each tool with its JSON schema under this key."""
-        return [
-            {"name": tool.name, "description": tool.description, schema: tool.input_schema()} for tool in self._tools.values()
-        ]
+        return [{"name": tool.name, "description": tool.description, schema: tool.input_schema()} for tool in self.tools.values()]
 
 
 def runs_loop() -> bool:

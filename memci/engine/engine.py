@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import attrs
 
+from memci.archive.contents.tree import Segment
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
 from memci.archive.stores.names import check_identifier
@@ -46,13 +47,13 @@ _INSTRUCTIONS_UNLISTED = (
 )
 
 
-def _instructions(config: Config) -> str:
+def _instructions(config: Config, segments: Mapping[str, Segment]) -> str:
     """Return how the system part tells the model to recall; empty for the protocol ``none``, with all of ATTP for ``attp``."""
     protocol, said = config.recall.protocol, _INSTRUCTIONS if config.contents.listed else _INSTRUCTIONS_UNLISTED
     if protocol == "attp":
-        from memci.engine.tools.recall_tools import attp_prompt  # noqa: PLC0415 (for those who speak ATTP)
+        from memci.engine.tools.tree_tools import attp_prompt  # noqa: PLC0415 (for those who speak ATTP)
 
-        return f"{said}\n\n{attp_prompt()}"
+        return f"{said}\n\n{attp_prompt(segments)}"
     return said if protocol == "native" else ""
 
 

@@ -20,6 +20,7 @@ from memci.engine.commands.window import Window, make_window, not_made, render_a
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
+from memci.engine.history.state import SLOTS
 from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
@@ -35,7 +36,7 @@ from memci.messages.headline import parted
 
 if TYPE_CHECKING:
     from memci.attp.runtime import Result, Runtime
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Answer = TypeVar("_Answer")
 
@@ -227,7 +228,7 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         def command(core: Core) -> list[Hit]:
             vectors = core.config.search.vectors
-            only = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
+            only: dict[str, Any] = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
             return search(core, query, limit, include_visible, vectors=vectors, **only)
 
         return self._run(command)
@@ -371,11 +372,14 @@ class Session(TreeSession, AbstractContextManager["Session"]):
         return SessionSlots(self._run)
 
     @cached_property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
-        from memci.engine.tools.recall_tools import RecallToolbox  # noqa: PLC0415 (for those who offer tools)
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
 
-        return RecallToolbox(self._open, self._core, read_only=self._core.read_only)
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
+        from memci.engine.tools.tree_tools import TreeToolbox  # noqa: PLC0415 (for those who offer tools)
+
+        return TreeToolbox(self._open, self._core, read_only=self._core.read_only)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
@@ -430,9 +434,10 @@ class Session(TreeSession, AbstractContextManager["Session"]):
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
         journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
-        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest.
+        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
+        stands for all that slots ever said: those that there are keep their names.
         """
-        return self._run(lambda core: erase(core, pages.page_index(index)))
+        return self._run(lambda core: erase(core, SLOTS if index == SLOTS else pages.page_index(index)))
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""

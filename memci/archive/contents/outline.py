@@ -35,7 +35,7 @@ def outline(tree: Tree, shortened: Shortened | None = None, gone: Mapping[str, i
 def shorten(tree: Tree, limit: int, count: Callable[[str], int]) -> tuple[dict[str, tuple[int, int]], int]:
     """Return how the outline is shortened to a number of tokens, and its size; O(what has a line then), counted.
 
-    The capacity of a segment bounds its part, the rest is shared alike: none takes what another one needs. Where that is too
+    Half the capacity of a segment bounds its part, the rest is shared alike: none takes what another one needs. Where that is too
     little, the oldest lose their descriptions, then their lines. A line that tells of those is there in any room.
     """
     parts = {name: _Part(tree, name, count) for name in _in_order(tree) if tree.get(f"{name}-0").children}
@@ -55,7 +55,7 @@ class _Part:
     """The outline of a segment, from its newest line on; what is counted is counted once."""
 
     def __init__(self, tree: Tree, name: str, count: Callable[[str], int]) -> None:
-        capacity = tree.segments[name].capacity_tokens
+        capacity = tree.segments[name].half_tokens
         self.capacity = 1 << 60 if capacity is None else capacity
         self._name, self._tree, self._count = name, tree, count
         self._children = tree.get(f"{name}-0").children

@@ -31,6 +31,11 @@ class Segment:
     permission: Permission = attrs.field(default=Permission.READ_ONLY, converter=Permission)
     capacity_tokens: int | None = None  # what its lines and opened pages may take of a window; None for any part of the budget
 
+    @property
+    def half_tokens(self) -> int | None:
+        """What its lines may take, and what its opened pages may: half of its capacity each."""
+        return None if self.capacity_tokens is None else self.capacity_tokens // 2
+
 
 @attrs.define
 class Node:

@@ -27,7 +27,7 @@ from memci.engine.view.planner import Planner
 from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
-    from memci.engine.tools.recall_tools import RecallToolbox
+    from memci.engine.tools.tree_tools import TreeToolbox
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -242,8 +242,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         return AsyncSlots(self._twin.slots, self._calls)
 
     @property
-    def toolbox(self) -> "RecallToolbox":
-        """The tools that bring pages back: ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas."""
+    def toolbox(self) -> "TreeToolbox":
+        """The tools that find pages, bring them back, and edit the tree where segments permit it.
+
+        ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
+        """
         return self._twin.toolbox
 
     @property
@@ -327,14 +330,6 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     restore_checkpoint = _awaited(Session.restore_checkpoint)
     verify = _awaited(Session.verify)
     erase = _awaited(Session.erase)
-    create_contents_page = _awaited(Session.create_contents_page)
-    move_page = _awaited(Session.move_page)
-    update_page = _awaited(Session.update_page)
-    undo_edit = _awaited(Session.undo_edit)
-    get_page = _awaited(Session.get_page)
-    get_children = _awaited(Session.get_children)
-    get_parent = _awaited(Session.get_parent)
-    get_ancestors = _awaited(Session.get_ancestors)
     add_segment = _awaited(Session.add_segment)
     segments = _awaited(Session.segments)
 

@@ -65,6 +65,7 @@ def _most_scale(state: State) -> float:
     if state.settled is not None:
         budget, tools_tokens = min(budget, state.settled.budget), state.settled.tools_tokens
     least = state.system.tokens + state.headlines_tokens + state.instruction_tokens + tools_tokens + REPLY_TOKENS
+    least += state.slots.tokens if state.slots is not None else 0
     for page in filter(None, (state.opening, state.active.open_page)):
         least += sum(min(node.tokens, node.stub_tokens or node.tokens) for node in page.nodes())
     return FIXED_SHARE * budget / least

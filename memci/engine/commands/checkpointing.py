@@ -8,7 +8,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.indexing import checkpoint_of
 from memci.engine.history import state_codec
 from memci.engine.history.events import CheckpointMade, CheckpointRestored, Event, PageErased, PagesFolded, from_record
-from memci.engine.history.state import State
+from memci.engine.history.state import SLOTS, State
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
 from memci.engine.summaries import summarizing
@@ -96,5 +96,5 @@ def _put_files_back(core: Core, after: int, until: int) -> None:
                 changed.add(event.page)
             elif isinstance(event, CheckpointRestored):  # it put files back that were changed after its target
                 after = min(after, event.target)
-    for index in sorted(changed):
+    for index in sorted(changed - {SLOTS}):
         pages.mend_file(core, index)

@@ -1,7 +1,7 @@
 """Pages that come back, leave again, and what the contents page lists."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import attrs
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.shrink import Policy, Stale, ZeroRecall, evictions
+from memci.archive.contents.tree import Segment
 from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
 from memci.engine.commands import folding, preparing, quoting
@@ -102,7 +103,8 @@ def _attach(core: Core, index: str, recall_count: int, again: Sequence[PageResto
 def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     """Return which recalled pages fade for another one, the least recently used first; ``None`` where it has no room.
 
-    That is the share of recalled pages, as far as the next window spares it when all else gave way.
+    That is the share of recalled pages, as far as the next window spares it when all else gave way, and the room that the
+    capacity of its segment leaves to opened pages.
     """
     state, budget = core.state, planner.next_budget(core.state, core.config)
     least = lay_out_least(state, state.settled).tokens
@@ -112,12 +114,31 @@ def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     if own > room:
         return None
     others = {index: math.ceil(each.tokens * state.scale) for index, each in state.recalled.least_used() if index != event.page}
-    over, faded = own + sum(others.values()) - room, []
-    for index, tokens in others.items():
+    segment, faded = state.tree.segment(event.page), list[str]()
+    if (half := segment.half_tokens) is not None:
+        if own > half:
+            return None
+        faded = _over({each: others[each] for each in others if state.tree.segment(each) == segment}, own - half)
+    return faded + _over({index: others[index] for index in others if index not in faded}, own - room)
+
+
+def _over(attached: Mapping[str, int], over: int) -> list[str]:
+    """Return which pages fade, the first of them first, where they take so much too much together with what is *over*."""
+    over, faded = over + sum(attached.values()), []
+    for index, tokens in attached.items():
         if over > 0:
             faded.append(index)
             over -= tokens
     return faded
+
+
+def over_capacity(core: Core, segment: Segment) -> list[str]:
+    """Return which pages fade where a segment has these settings, the least recently used first."""
+    if (half := segment.half_tokens) is None:
+        return []
+    state = core.state
+    attached = [each for each in state.recalled.least_used() if state.tree.segment(each[0]).name == segment.name]
+    return _over({index: math.ceil(each.tokens * state.scale) for index, each in attached}, -half)
 
 
 def _attaching(core: Core, page: Page, recall_count: int) -> PageRecalled:
@@ -186,6 +207,9 @@ def pin(core: Core, index: str, *, pinned: bool) -> None:
     """Keep pages' entries from ever being evicted, or let them go again; those in a directory get their own entry first."""
     chosen = _chosen(core, index)
     _refuse_system(index)
+    if (node := core.state.placement(index)) is not None and node.is_directory:
+        message = f"{index} is a directory, which lists pages: pin those of them that are to stay"
+        raise PermissionDeniedError(message)
     there = [facts for facts in chosen if facts.pinned == pinned or _may_pin(core, facts)]
     if not there:
         raise PageEvictedError(index)

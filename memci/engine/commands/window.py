@@ -29,7 +29,8 @@ class Window:
 
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
     ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``zone`` is how
-    full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``.
+    full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``,
+    and ``slots`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
+from memci.archive.contents.tree import Segment
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.engine.core import indexing
@@ -23,6 +24,7 @@ from memci.engine.history.blocks import STUB_CHARACTERS
 from memci.engine.history.events import AT_THE_END, Event, PageErased, SessionConfigured, WindowSettled, from_record, to_record
 from memci.engine.history.page_codec import encoded
 from memci.engine.history.state import State
+from memci.engine.history.tree_events import SegmentAdded
 from memci.engine.settings.config import Config, choice
 from memci.engine.view.layout import Layout, View
 from memci.engine.view.planner import Planner
@@ -63,7 +65,7 @@ class Core:
     counter: TokenCounter
     planner: Planner | None  # decides which pages fold at the marks; None for the rules of ``view.planner``
     pool: "SummaryPool | None"  # asks a summariser of pages; None where entries are extracts
-    tell: Callable[[Config], str]  # what the system part tells the model of recalling; empty for nothing
+    tell: Callable[[Config, Mapping[str, Segment]], str]  # what the system part tells the model of recalling; empty for nothing
     offer: Callable[["Core"], None]  # lets the engine's thread do what is ahead of later commands
     forget_erased: Callable[["Core", int], None]  # removes what this process stored of pages that others erased after an event
     clock: Callable[[], datetime]
@@ -83,6 +85,7 @@ class Core:
     chosen: Mapping[str, Any] = attrs.field(init=False)  # what the session chose over the settings of the engine
     config: Config = attrs.field(init=False)  # both; in force from the next event on
     policy: dict[str, Any] = attrs.field(init=False)  # what of the config decides what a window holds, as the journal holds it
+    segments: Mapping[str, Segment] = attrs.field(init=False)  # of the state, for which the instructions are
     instructions: str = attrs.field(init=False)  # what is told of recalling
     headlines: str = attrs.field(init=False)  # what it tells of ending a turn with its title
     indexed: "PageIndex | None" = None  # once it was asked for
@@ -98,7 +101,8 @@ class Core:
 
     def _choose(self, chosen: Mapping[str, Any], known: Config | None = None, checked: Collection[str] = ()) -> None:
         self.chosen, self.config = chosen, self.given.with_choice(chosen, known, checked)
-        self.policy, self.instructions = self.config.policy_mapping(), self.tell(self.config)
+        self.policy, self.segments = self.config.policy_mapping(), dict(self.state.tree.segments)
+        self.instructions = self.tell(self.config, self.segments)
         self.headlines = REQUEST if self.config.summary.headlines else ""
 
     def choose(self, given: Mapping[str, object]) -> None:
@@ -112,6 +116,9 @@ class Core:
     def _follow_choice(self) -> None:
         if self.chosen != self.state.chosen:
             self._choose(self.state.chosen, self.state.config)
+        elif self.segments != self.state.tree.segments:
+            self.segments = dict(self.state.tree.segments)
+            self.instructions = self.tell(self.config, self.segments)
 
     @property
     def mark(self) -> str:
@@ -334,7 +341,7 @@ class Core:
         except BaseException:
             self.lost = True
             raise
-        if isinstance(event, SessionConfigured | events.CheckpointRestored):
+        if isinstance(event, SessionConfigured | events.CheckpointRestored | SegmentAdded):
             self._follow_choice()
         if self.pool is not None:
             self.pool.learn(self.session_id, event)

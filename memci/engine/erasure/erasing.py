@@ -9,8 +9,9 @@ import attrs
 from memci.archive.stores.contract import Journal, Store
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
-from memci.engine.erasure.redaction import Redaction, begins
+from memci.engine.erasure.redaction import Redaction, SlotsRedaction, begins
 from memci.engine.history.events import Forked, MessageAppended, PageErased, SessionConfigured, from_record
+from memci.engine.history.state import SLOTS
 from memci.engine.reading import pages
 from memci.errors import ConflictError, ErasureError, MemciError, StoreError, UnavailableError, shown
 from memci.messages import codec
@@ -79,7 +80,8 @@ def erase(core: Core, index: str) -> Receipt:
 
 
 def _read(core: Core, index: str) -> Redaction:
-    redaction = Redaction(page=index, wire=core.state.wire, count=core.count, count_text=core.counter.count)
+    kind = SlotsRedaction if index == SLOTS else Redaction
+    redaction = kind(page=index, wire=core.state.wire, count=core.count, count_text=core.counter.count)
     redaction.read(core.store.journal.read())
     return redaction
 
@@ -133,7 +135,7 @@ def _tidy_files(core: Core, index: str) -> None:
 
     A file that holds what the journal holds may be one that another process writes for a fold: it stays.
     """
-    files = pages.made_file(core, index)
+    files = pages.made_file(core, index) if index != SLOTS else {}
     core.store.pages.remove([name for name in stray_files(core, index) if name not in files])
     for name, data in files.items():
         if core.store.pages.find(name) != data:

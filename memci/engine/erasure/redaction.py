@@ -17,14 +17,14 @@ from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.history import blocks
 from memci.engine.history.events import Forked, ForkMade, from_record
 from memci.engine.history.page_codec import file_name, page_file, page_from_value
-from memci.engine.history.state import USER
+from memci.engine.history.state import SLOTS, USER
 from memci.messages import codec
 from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
 
 Body: TypeAlias = dict[str, Any]
-_Without: TypeAlias = Callable[["Redaction", Body], Body]
+_Without: TypeAlias = Callable[[Any, Body], Body]
 
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
 _LISTS = ("lines", "keywords", "words", "spans", "entities", "state_changes")
@@ -39,7 +39,9 @@ _NOTHING_OF_PAGES = (
 
 def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:
     """Return when a message began a page, as an event tells; empty where it began without one, ``None`` for other events."""
-    if kind == "system_set":
+    if page == SLOTS:
+        begun = kind == "slots_set"
+    elif kind == "system_set":
         begun = any(each["index"] == page for each in body["pages"])
     else:
         begun = kind in ("appended", "page_began") and body["page"] == page
@@ -351,4 +353,40 @@ class Redaction:
         "edit_undone": _of(entries=_item),
         "checkpoint_made": _checkpoint_made,
         "checkpoint_restored": _checkpoint_restored,
+    }
+
+
+@attrs.define
+class SlotsRedaction(Redaction):
+    """Takes what slots said out of the events of a session, fed to it as to any redaction; names stay."""
+
+    _texts: dict[str, str] = attrs.field(factory=dict)  # what is left of them
+
+    def _counted(self) -> int:
+        return self.count(blocks.slots_block(self._texts, self.wire)) if self._texts else 0
+
+    def _emptied(self, texts: Mapping[str, str | None]) -> Body:
+        self._held |= any(texts.values())
+        return {name: text and self._left(text) for name, text in texts.items()}
+
+    def _set(self, body: Body) -> Body:
+        left = self._emptied(body["slots"])
+        self._texts = {name: text for name, text in {**self._texts, **left}.items() if text is not None}
+        return {**body, "slots": left, "tokens": self._counted()}
+
+    def _recounted(self, body: Body) -> Body:
+        if not (body.get("counted") or {}).get("slots"):
+            return body
+        return {**body, "counted": {**body["counted"], "slots": self._counted()}}
+
+    def _returned(self, body: Body) -> Body:
+        then = body["state"].get("slots")
+        self._texts = self._emptied(then["texts"]) if then else {}
+        return {**body, "state": {**body["state"], "slots": {"texts": self._texts, "tokens": self._counted()}}} if then else body
+
+    WITHOUT: ClassVar[Mapping[str, _Without]] = {
+        **dict.fromkeys(Redaction.WITHOUT, Redaction._unchanged),  # noqa: SLF001 (of its base)
+        "slots_set": _set,
+        "configured": _recounted,
+        "checkpoint_restored": _returned,
     }

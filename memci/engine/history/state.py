@@ -23,6 +23,7 @@ from memci.messages.formats.format import Format
 from memci.messages.message import Message
 
 SYSTEM, USER = "sys", "usr"
+SLOTS = "slots"  # stands for all slots where an erasure names a page
 
 MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
 MOST_TOUCHED = 256  # of how many pages it knows when they were touched again, those touched last

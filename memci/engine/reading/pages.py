@@ -34,6 +34,7 @@ MOST_LINES = 100  # of the list of a range; in one of more pages a line stands f
 TITLE_CHARACTERS = 59  # where a longer title is cut
 _INDEX = re.compile(r"([a-z][a-z0-9_]*)-(0|[1-9][0-9]{0,17})(?:\.\.(?:\1-)?(0|[1-9][0-9]{0,17}))?")
 _ADDRESS = re.compile(r"(.+)/([1-9][0-9]{0,17})")
+_CONVERSATION = (f"{SYSTEM}-0", f"{USER}-0")  # the roots that list pages which nobody placed
 _ROOM_SHARE = 0.25  # of the configured budget, that a list may take; it gets fewer lines until it does
 _GAP = 64  # records of other pages that are read over rather than begin another reading
 _TITLES = 3  # pages of a line of several that are named by their titles
@@ -89,7 +90,7 @@ def refuse_root(core: Core, index: object) -> None:
 
 def read(core: Core, index: str) -> Page:
     """Return a page, whole, as ``load`` does; a root and a range have the facts of their pages, and no messages. O(its pages)."""
-    if (node := core.state.tree.find(index)) is not None and node.is_directory and not is_root(index):
+    if (node := core.state.tree.find(index)) is not None and node.is_directory and index not in _CONVERSATION:
         inside = [get_facts(core, child.index) for child in core.state.tree.children(index)]
         return Page(index=index, turn=node.turn, pages=tuple(inside))
     if not is_list(index):
@@ -121,12 +122,10 @@ def read_facts(core: Core, index: str) -> PageFacts:
     archived. ``PageNotFoundError`` for a range without pages.
     """
     if not is_list(index):
-        node = core.state.tree.find(index)
-        if node is None or not is_root(index):
-            return get_facts(core, index)
-        return PageFacts(
-            index=index, state=PageState.ACTIVE, turn=0, entries=len(node.children), tokens=0, title=segment_of(index)
-        )
+        return get_facts(core, index)
+    if is_root(index) and index not in _CONVERSATION and (node := core.state.tree.find(index)) is not None:
+        title, entries = segment_of(index), len(node.children)
+        return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=title)
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
@@ -173,6 +172,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if is_list(index):
         _check_root(core, index)
         return _list_page(core, index)
+    if core.state.is_made(index):
+        raise not_found(index, "has no messages of the conversation")
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
@@ -377,7 +378,7 @@ def _placed(state: State, first: int, last: int) -> Iterator[int]:
     """Yield the numbers of pages in a range that are placed in directories. O(the range, or what was made and placed)."""
     tree = state.tree
     if last - first < tree.length:
-        found: Iterable["Node | None"] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
+        found: Iterable[Node | None] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
     else:
         found = (node for node in tree if segment_of(node.index) == USER and first <= page_number(node.index) <= last)
     return (page_number(node.index) for node in found if node is not None and not node.name and not tree.is_removed(node.index))

@@ -56,9 +56,13 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     states: object = None,
     since: object = None,
     until: object = None,
+    where: Callable[[str], bool] | None = None,
     vectors: bool = False,
 ) -> list[Hit]:
-    """Return the best pages for some words, best first; with *vectors*, by what they mean too; see ``Session.search``."""
+    """Return the best pages for some words, best first; with *vectors*, by what they mean too; see ``Session.search``.
+
+    Pages in some *states* are wanted, or those whose index *where* admits, not both.
+    """
     if not isinstance(query, str):
         raise refusal(path="query", value=query, allowed="text")
     if type(limit) is not int or not 0 < limit <= MOST_HITS:
@@ -69,7 +73,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         turns=None if turns is None else _turns(turns),
         times=None if since is None and until is None else _times(since, until),
         roles=None if roles is None else _roles(roles),
-        where=None if wanted is None else _in_states(state, wanted),
+        where=where if wanted is None else _in_states(state, wanted),
         exclude=frozenset() if include_visible or wanted is not None else visible(state),
     )
     extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()

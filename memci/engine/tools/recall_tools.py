@@ -17,6 +17,7 @@ from memci.engine.history.state import USER
 from memci.engine.reading import pages
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import MOST
+from memci.engine.tree.segments import allows, permits, refuse
 from memci.engine.view.planner import next_budget
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
 from memci.messages import codec
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from memci.engine.core.core import Core
 
 _MOST_CHARACTERS = 8_000  # of the largest range that one reading returns
-_MOST_ROWS = 50  # of the longest list that one call returns
+MOST_ROWS = 50  # of the longest list that one call returns
 _BUDGET_SHARE = 0.25  # of the budget that one answer may take, so that the message that holds it stands whole in a window
 _LEAST_TOKENS = 256  # what an answer may take in any window, with what frames it
 _FRAMING_TOKENS = 64  # the role, the call's id, and the keys around an answer in ATTP
@@ -150,7 +151,7 @@ class RecallToolbox(Toolbox):
         if tool != "read_page":
             return []
         reading = codec.decode(text.encode())
-        name, _, position = _index(reading["index"]).partition("/")
+        name, _, position = plain_index(reading["index"]).partition("/")
         found, start = [], -reading["start"]
         for number, (node, added) in enumerate(
             self._ask(lambda core: _entries(core, reading["index"])), start=int(position or 1)
@@ -169,7 +170,12 @@ class RecallToolbox(Toolbox):
 
     def messages(self, index: str) -> list[dict[str, Any]]:
         """Return the messages of a page; of a root or a range of pages, one that lists them. O(its size)."""
-        return self._ask(lambda core: pages.load(core, pages.page_index(index)).messages)
+
+        def read(core: "Core") -> list[dict[str, Any]]:
+            refuse(core, "model", "read", name := pages.page_index(index))
+            return pages.load(core, name).messages
+
+        return self._ask(read)
 
     def _ask(self, question: "Callable[[Core], _Answer]") -> _Answer:
         """Return what a session answers; it takes in what other processes wrote meanwhile, and is asked again."""
@@ -199,6 +205,19 @@ class RecallToolbox(Toolbox):
         content: str | list[dict[str, Any]] = wire.block(text, *pictures).value()["content"]
         return content, False
 
+    def _attached(self, attach: Callable[[], Page]) -> Receipt:
+        """Attach a page, and return the receipt of it."""
+        before = list(self._core.state.recalled.attachments)
+        page = attach()
+        where = _stands(self._core, page)
+        if gone := [each for each in before if each not in self._core.state.recalled]:
+            where += f"; {', '.join(gone)} left the window for it"
+        if folding := next_steps(self._core)[0]:
+            where += f"; {', '.join(runs(folding))} may leave the window with this answer"
+        facts = pages.read_facts(self._core, page.index)
+        title = pages.shown_title(facts.title, _TITLE_CHARACTERS)
+        return Receipt(index=page.index, title=title, tokens=facts.tokens if is_root(page.index) else page.tokens, stands=where)
+
     # The tools, called under the session's lock. What a model reads of them is made from their signatures and docstrings.
 
     def _recall_page(self, index: str) -> Receipt:
@@ -213,17 +232,9 @@ class RecallToolbox(Toolbox):
         Example:
             recall_page("usr-12")
         """
-        before = list(self._core.state.recalled.attachments)
-        name = pages.page_index(_index(index))
-        page = pages.read(self._core, name) if is_root(name) else recall(self._core, name)
-        where = _stands(self._core, page)
-        if gone := [each for each in before if each not in self._core.state.recalled]:
-            where += f"; {', '.join(gone)} left the window for it"
-        if folding := next_steps(self._core)[0]:
-            where += f"; {', '.join(runs(folding))} may leave the window with this answer"
-        facts = pages.read_facts(self._core, page.index)
-        title = pages.shown_title(facts.title, _TITLE_CHARACTERS)
-        return Receipt(index=page.index, title=title, tokens=facts.tokens if is_root(page.index) else page.tokens, stands=where)
+        name = pages.page_index(plain_index(index))
+        refuse(self._core, "model", "recall", name)
+        return self._attached(lambda: pages.read(self._core, name) if is_root(name) else recall(self._core, name))
 
     def _read_page(self, index: str, start: int = 0, limit: int = 4000) -> Reading:
         """Read an earlier page, or one entry of it, exactly, without bringing it back into view.
@@ -268,10 +279,11 @@ class RecallToolbox(Toolbox):
         Example:
             list_pages(limit=50)
         """
-        if not 0 <= start <= MOST or not 0 < limit <= _MOST_ROWS:
-            message = f"start is from 0, limit from 1 to {_MOST_ROWS}"
+        if not 0 <= start <= MOST or not 0 < limit <= MOST_ROWS:
+            message = f"start is from 0, limit from 1 to {MOST_ROWS}"
             raise ConfigError(message)
         known, total = pages.page_range(self._core, start, limit)
+        permitted = [page for page in known if permits(self._core, "read", page.index)]
         rows = [
             PageRow(
                 index=page.index,
@@ -281,11 +293,11 @@ class RecallToolbox(Toolbox):
                 entries=page.entries,
                 tokens=page.tokens,
             )
-            for page in known
+            for page in permitted
         ]
 
         def listed(part: list[PageRow]) -> PageList:
-            end = start + len(part)
+            end = start + (known.index(permitted[len(part)]) if len(part) < len(rows) else len(known))
             return PageList(pages=part, total=total, next=end if end < total else -1)
 
         return _fitted_rows(self._core, rows, listed, "title")
@@ -305,11 +317,20 @@ class RecallToolbox(Toolbox):
         Example:
             search_pages("march invoices", limit=3)
         """
-        if not 0 < limit <= _MOST_ROWS:
-            message = f"limit is from 1 to {_MOST_ROWS}"
+        if not 0 < limit <= MOST_ROWS:
+            message = f"limit is from 1 to {MOST_ROWS}"
             raise ConfigError(message)
-        vectors = self._core.config.search.vectors
-        hits = search(self._core, query, limit=limit, since=since or None, until=until or None, vectors=vectors)
+        core = self._core
+        closed = any(not allows(segment, "read") for segment in core.state.tree.segments.values())
+        hits = search(
+            core,
+            query,
+            limit=limit,
+            since=since or None,
+            until=until or None,
+            where=(lambda index: permits(core, "read", index)) if closed else None,
+            vectors=core.config.search.vectors,
+        )
         return _fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")
 
     def _close_topic(self, title: str) -> Closed:
@@ -324,22 +345,11 @@ class RecallToolbox(Toolbox):
         Example:
             close_topic("Export of the March invoices")
         """
+        refuse(self._core, "model", "close", f"{USER}-0")
         before = self._core.state.topic
         close_topic(self._core, title, before)
         first, last = before + 1, self._core.state.topic
         return Closed(index=f"{USER}-{last}" if first == last else range_index(USER, first, last), title=title.strip())
-
-
-@functools.cache
-@functools.cache
-def attp_prompt() -> str:
-    """Return the ATTP prompt with these tools, which are described alike for every session."""
-    from memci.attp.prompt import prompt  # noqa: PLC0415 (for those who speak ATTP)
-
-    opened: Any = None
-    core: Any = None
-
-    return prompt(RecallToolbox(opened, core))  # they are described here, and never called
 
 
 def shown_hit(hit: Hit) -> Found:
@@ -413,7 +423,7 @@ def _stands(core: "Core", page: Page) -> str:
     return f"not in view, as it is too large: {read}"
 
 
-def _index(text: str) -> str:
+def plain_index(text: str) -> str:
     """Return an index or address as a model means it: within brackets, in capitals, or as a bare number too."""
     plain = re.sub(r"\s+", "", text).removeprefix("[").replace("]", "", 1).lower()
     return f"{USER}-{plain}" if plain[:1].isdecimal() else plain
@@ -421,8 +431,9 @@ def _index(text: str) -> str:
 
 def _entries(core: "Core", index: str) -> list[tuple[MessageNode, str]]:
     """Return the nodes of a page, or the one of an address, each with what it adds to the text that is read."""
-    name, _, position = _index(index).partition("/")
-    nodes = list(pages.load(core, pages.page_index(name)).nodes())
+    name, _, position = plain_index(index).partition("/")
+    refuse(core, "model", "read", page := pages.page_index(name))
+    nodes = list(pages.load(core, page).nodes())
 
     def text(place: int) -> str:
         return codec.encode(described_value(nodes[place].message.value(), f"{name}/{place + 1}")).decode()

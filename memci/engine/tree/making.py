@@ -1,7 +1,6 @@
 """Directories that are made, and where pages are listed: what is asked of them, and how they are edited."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.tree import Edit
@@ -12,9 +11,8 @@ from memci.engine.core.core import Core
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.history.tree_events import DirectoryMade, EditUndone, PageMoved, PageUpdated
 from memci.engine.reading import pages
+from memci.engine.tree.segments import By, refuse
 from memci.errors import ArgumentError, MemciError, PageEvictedError, PermissionDeniedError
-
-By: TypeAlias = Literal["application", "model"]  # who edits
 
 DESCRIPTION_CHARACTERS = 500  # of a note or a directory, at most
 
@@ -35,6 +33,7 @@ def make_directory(  # noqa: PLR0913 (the parts of a directory)
             around = [each.index for each in core.state.tree.path(node.index) if each.index in chosen]
             if around:
                 raise ArgumentError(argument="children", value=index, wanted=f"{around[0]} alone: {index} is in it already")
+    refuse(core, by, "group", *chosen, above)
     segment = segment_of(core.state.tree.root(above))
     index = f"{segment}-{core.state.next_number[segment]}"
     made = DirectoryMade(page=index, name=named, description=told, parent=above, children=chosen, turn=core.state.turn, by=by)
@@ -47,6 +46,10 @@ def move(core: Core, source: str | int, target: str | int, *, by: By) -> None:
     tree, index = core.state.tree, _movable(core, source)
     above, node = checked_parent(core, target, "target"), tree.find(index)
     _refuse_cycle(core, index, above)
+    refuse(core, by, "move", index, above)
+    if is_root(above) and segment_of(above) != segment_of(index) and (node is None or not node.name):
+        wanted = f"a directory of {segment_of(above)}, or usr-0: other roots list what was made, and no page of the conversation"
+        raise ArgumentError(argument="target", value=target, wanted=wanted)
     if not is_root(above) or (node is not None and node.name):
         core.commit([PageMoved(page=index, parent=above, by=by)])
     elif node is not None:
@@ -57,6 +60,7 @@ def move(core: Core, source: str | int, target: str | int, *, by: By) -> None:
 def update(core: Core, index: str | int, name: str | None, description: str | None, *, by: By) -> None:
     """Give a note or a directory another name or description."""
     found = _movable(core, index)
+    refuse(core, by, "update", found)
     if (node := core.state.tree.find(found)) is None or not node.name:
         message = f"{found} is a page of the conversation: it has the words that were said, and no name to change"
         raise PermissionDeniedError(message)

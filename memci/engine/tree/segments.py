@@ -5,7 +5,9 @@ from typing import Final, Literal, TypeAlias
 
 from memci.archive.contents.tree import NOTES, Permission, Segment
 from memci.chapters.address import is_range, last_number, page_number, segment_of
+from memci.engine.commands.recalling import over_capacity
 from memci.engine.core.core import Core
+from memci.engine.history.events import PagesFaded
 from memci.engine.history.tree_events import SegmentAdded
 from memci.engine.reading import pages
 from memci.engine.settings.config import MOST
@@ -25,8 +27,8 @@ _PERMITTED: Final = {
 def add_segment(core: Core, name: object, kind: object, permission: object, capacity_tokens: object) -> str:
     """Add a segment, or give one that is there other settings, and return the index of its root; see ``Session.add_segment``."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or name == NOTES:
-        wanted = f"a name of 1 to 32 small letters, digits and underscores, a letter first, that is not {NOTES!r}"
-        raise ArgumentError(argument="name", value=name, wanted=wanted)
+        allowed = f"a name of 1 to 32 small letters, digits and underscores, a letter first, that is not {NOTES!r}"
+        raise ArgumentError(argument="name", value=name, wanted=allowed)
     if kind is not None and kind != "" and not is_line(kind):
         raise ArgumentError(argument="type", value=kind, wanted="one line of text, or None")
     if not isinstance(permission, str) or permission not in tuple(Permission):
@@ -35,12 +37,19 @@ def add_segment(core: Core, name: object, kind: object, permission: object, capa
         raise ArgumentError(argument="capacity_tokens", value=capacity_tokens, wanted="a number of tokens above 0, or None")
     known = core.state.tree.segments.get(name)
     called = str(kind) if kind is not None else known.type if known is not None else ""
-    if known != Segment(name, called, Permission(permission), capacity_tokens):
-        event = SegmentAdded(
-            name=name, type=called, permission=str(permission), capacity_tokens=capacity_tokens, by="application"
-        )
-        core.commit([event])
+    wanted = Segment(name, called, Permission(permission), capacity_tokens)
+    if known != wanted:
+        faded = over_capacity(core, wanted) if known is not None else []
+        event = SegmentAdded(name=name, type=called, permission=permission, capacity_tokens=capacity_tokens, by="application")
+        core.commit([event, *([PagesFaded(pages=faded, reason="share")] if faded else [])])
     return f"{name}-0"
+
+
+def allows(segment: Segment, action: Action) -> bool:
+    """Return whether a segment permits the model to do this to its pages."""
+    if segment.permission is Permission.READ_ONLY:
+        return action in _READING
+    return segment.permission is Permission.READ_WRITE
 
 
 def permits(core: Core, action: Action, index: str) -> bool:
@@ -48,7 +57,7 @@ def permits(core: Core, action: Action, index: str) -> bool:
 
     ``PageNotFoundError`` for the index of a note or segment that there is not.
     """
-    return all(_allows(segment, action) for segment in _segments(core, index))
+    return all(allows(segment, action) for segment in _segments(core, index))
 
 
 def refuse(core: Core, by: By, action: Action, *indexes: str) -> None:
@@ -60,14 +69,8 @@ def refuse(core: Core, by: By, action: Action, *indexes: str) -> None:
         return
     for index in indexes:
         for segment in _segments(core, index):
-            if not _allows(segment, action):
+            if not allows(segment, action):
                 raise PermissionDeniedError(_refusal(core, action, index, segment))
-
-
-def _allows(segment: Segment, action: Action) -> bool:
-    if segment.permission is Permission.READ_ONLY:
-        return action in _READING
-    return segment.permission is Permission.READ_WRITE
 
 
 def _segments(core: Core, index: str) -> list[Segment]:
@@ -90,7 +93,7 @@ def _segments(core: Core, index: str) -> list[Segment]:
 def _refusal(core: Core, action: Action, index: str, segment: Segment) -> str:
     told = f"the model may not {action} {shown(index)}: the segment {segment.name} is {segment.permission}, "
     told += _PERMITTED[segment.permission]
-    others = [f"{each.name}-0" for each in core.state.tree.segments.values() if _allows(each, action)]
+    others = [f"{each.name}-0" for each in core.state.tree.segments.values() if allows(each, action)]
     if action in _READING or not others:
         return f"{told}; leave it as it is, and say in your answer what you would have done"
     return f"{told}; what you may edit is in {', '.join(others)}"

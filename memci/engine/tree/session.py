@@ -74,8 +74,9 @@ class TreeSession(ABC):
 
         ``sys`` and ``usr`` are always there. The *permission* binds the model, never the application: ``read_only``, it reads,
         recalls, opens and closes pages; ``read_write``, it writes notes, groups, moves and removes pages, too;
-        ``system_managed``, it sees what stands open. Pages that are opened take at most *capacity_tokens* of a window, as do the
-        segment's lines; ``None`` for what the budget leaves. Nothing happens where the settings are those that it has.
+        ``system_managed``, it sees what stands open. Lines and opened pages of the segment take at most *capacity_tokens* of a
+        window, half of it each: the least recently used page closes for another one; ``None`` for what the budget leaves. Nothing
+        happens where the settings are those that it has.
         """
         return self._run(lambda core: segments.add_segment(core, name, type, permission, capacity_tokens))
 

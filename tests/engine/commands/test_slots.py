@@ -239,6 +239,16 @@ def test_other_processes_see_them() -> None:
     assert ["a", "b", "c", "d"] == list(late.slots)
 
 
+def test_a_report_of_usage_leaves_them_room() -> None:
+    """However much the provider counted, what no step shortens, slots among it, takes three quarters of the budget at most."""
+    session = open_session(budget={"window": 1_000, "reserve": 0})
+    session.append(user("hello"))
+    session.slots["files"] = "word " * 500
+    counted = session.window().tokens
+    assert 1 < session.report_usage(prompt_tokens=2 * counted).scale <= 750 / counted < 2
+    assert session.window().tokens <= 1_000
+
+
 def test_they_are_counted_by_another_counter() -> None:
     """An engine with another counter counts them anew, and says so in the journal."""
     store = MemoryStore()

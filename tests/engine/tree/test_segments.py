@@ -121,3 +121,33 @@ def test_an_index_of_nothing_is_not_found(session: Session) -> None:
     for index in ("note-1", "own-3", "own-0"):
         with pytest.raises(MemciError, match="is no page"):
             refuse(session._core, "model", "read", index)
+
+
+def test_opened_pages_have_half_of_the_capacity() -> None:
+    """The least recently used page of the segment fades for another one; a page larger than the half is not attached."""
+    session = open_session(active={"min_pages": 1})
+    talk(session, 8)
+    session.fold("all")
+    session.recall(1)
+    block = session._core.state.recalled.attachments["usr-1"].tokens
+    session.add_segment("usr", capacity_tokens=5 * block)
+    session.recall(2)
+    session.recall(3)
+    assert ["usr-2", "usr-3"] == list(session._core.state.recalled.attachments)
+    session.add_segment("usr", capacity_tokens=2 * block + 2)
+    assert ["usr-3"] == list(session._core.state.recalled.attachments)
+    session.add_segment("usr", capacity_tokens=block)
+    assert [] == list(session._core.state.recalled.attachments)
+    assert session.recall(4).messages
+    assert [] == list(session._core.state.recalled.attachments)
+
+
+def test_a_root_lists_no_page_of_the_conversation_but_its_own(session: Session) -> None:
+    """A page of the conversation goes into a directory of another segment; where it goes to its root, that is said."""
+    session.add_segment("own")
+    with pytest.raises(ArgumentError, match="a directory of own"):
+        session.move_page(1, "own-0")
+    made = session.create_contents_page("Kept", parent="own-0")
+    session.move_page(1, made)
+    assert ("own-1", "own-1") == (made, session.facts(1).parent)
+    assert "own" == session._core.state.tree.segment("usr-1").name
