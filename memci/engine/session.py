@@ -28,6 +28,7 @@ from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config, refusal
 from memci.engine.settings.presets import Preset
 from memci.engine.summaries import summarizing
+from memci.engine.tree import opening
 from memci.engine.tree.session import TreeSession
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
@@ -264,11 +265,11 @@ class Session(TreeSession, AbstractContextManager["Session"]):
         Of a range, such as a directory, those go that are listed, all or none. ``PageNotFoundError`` also where one stands in the
         window (fold it first), ``PageEvictedError`` where all are evicted, ``PermissionDeniedError`` where one is pinned.
         """
-        self._run(lambda core: recalling.evict(core, pages.page_index(index)))
+        self._run(lambda core: opening.remove(core, index, by="application"))
 
     def restore(self, index: str | int) -> None:
         """Put the entry of an evicted page, or of one in a directory, back into the contents page; or those of a range."""
-        self._run(lambda core: recalling.restore(core, pages.page_index(index)))
+        self._run(lambda core: opening.restore(core, index, by="application"))
 
     def pin(self, index: str | int) -> None:
         """Keep a page's entry, or those of a range, from being evicted; ``PageEvictedError`` where all are: restore first."""

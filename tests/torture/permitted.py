@@ -183,7 +183,9 @@ def locked(session: Session) -> dict[str, object]:
         "opened of what is managed": [
             index for index in state.recalled.attachments if not is_root(index) and segment(tree, index) in managed
         ],
-        "text of notes": {index: session.page(index).messages for index, (name, node) in nodes.items() if node.is_note and name in closed},
+        "text of notes": {
+            index: session.page(index).messages for index, (name, node) in nodes.items() if node.is_note and name in closed
+        },
     }
     for name in closed:
         there[f"listed in {name}"] = {

@@ -46,8 +46,17 @@ GROWING = {
 }  # fmt: skip
 """Events after which a window goes on as the one before did, where nothing is a result of an earlier call."""
 
-NEEDS = {"write_note": "create_detail_page", "remove_page": "remove_page", "restore_page": "remove_page", "add_segment": "add_segment",
- "open_page": "expand_details", "close_page": "hide_details", "keep": "keep", "slots": "slots", "fork":"notes"}
+NEEDS = {
+    "write_note": "create_detail_page",
+    "remove_page": "remove_page",
+    "restore_page": "remove_page",
+    "add_segment": "add_segment",
+    "open_page": "expand_details",
+    "close_page": "hide_details",
+    "keep": "keep",
+    "slots": "slots",
+    "fork": "notes",
+}
 _Answer = TypeVar("_Answer")
 
 

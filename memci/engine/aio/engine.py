@@ -330,6 +330,9 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     restore_checkpoint = _awaited(Session.restore_checkpoint)
     verify = _awaited(Session.verify)
     erase = _awaited(Session.erase)
+    expand_details = _awaited(Session.expand_details)
+    hide_details = _awaited(Session.hide_details)
+    remove_page = _awaited(Session.remove_page)
     add_segment = _awaited(Session.add_segment)
     segments = _awaited(Session.segments)
 

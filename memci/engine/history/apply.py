@@ -6,7 +6,7 @@ from typing import assert_never
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
-from memci.chapters.address import ends, is_range, last_number, page_number
+from memci.chapters.address import ends, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
@@ -14,7 +14,7 @@ from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
 from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, SYSTEM, USER, LateResult, Slots, State
+from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Slots, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
     EditUndone,
@@ -58,8 +58,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
         case events.PagesTouched():
             state.touch(event.pages, event.turn)
         case events.PagesFaded():
-            for index in event.pages:
-                state.recalled.fade(index)
+            _fade(state, event)
         case events.PagesEvicted():
             _evict(state, event)
         case events.PageRestored():
@@ -164,7 +163,9 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         _count_recall(state, event)
     if event.content is None:
         attached = state.recalled.attachments
-        attached[event.page] = attrs.evolve(attached[event.page], turn=event.turn, prefetched=0, used_seq=seq)
+        known = attached[event.page]
+        lasting = known.lasting or event.lasting
+        attached[event.page] = attrs.evolve(known, turn=event.turn, prefetched=0, used_seq=seq, lasting=lasting)
         return
     if event.read is not None:
         page, block = event.read
@@ -179,9 +180,22 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         prefetched=event.prefetched,
         media=event.media,
         dated=event.dated,
+        lasting=event.lasting,
         used_seq=seq,
     )
     state.recalled.attach(page, attachment)
+
+
+def _fade(state: State, event: events.PagesFaded) -> None:
+    """Let pages go, and note what stood open in a directory that was closed."""
+    if event.closed:
+        attached = state.recalled.attachments
+        inside = [index for index in event.pages if index != event.closed and attached[index].lasting]
+        state.tree.left_open.pop(event.closed, None)
+        if inside:
+            state.tree.left_open[event.closed] = tuple(inside[-MOST_LEFT_OPEN:])
+    for index in event.pages:
+        state.recalled.fade(index)
 
 
 def _mention(state: State, event: events.PagesMentioned, seq: int) -> None:
@@ -332,8 +346,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     last = state.active.message_list.tail
     for index, attachment in list(state.recalled.attachments.items()):
         recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
-        is_gone = last_number(index) >= number and not state.is_made(index)
-        if recalled_later or is_gone or attachment.prefetched > (last.seq if last else 0):
+        if recalled_later or _tells_of(state, index, number) or attachment.prefetched > (last.seq if last else 0):
             state.recalled.fade(index)
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
@@ -357,6 +370,14 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.last_fold = None
     if event.contents_tokens is not None:
         publish(state, event.contents_tokens)
+
+
+def _tells_of(state: State, index: str, number: int) -> bool:
+    """Return whether what is attached is of a page of the conversation from a number on, or lists one. O(its children)."""
+    node = state.tree.find(index)
+    if node is not None and node.is_directory:
+        return any(_tells_of(state, child.index, number) for child in state.tree.children(index) if not child.is_directory)
+    return segment_of(index) == USER and last_number(index) >= number
 
 
 def _show_open_page(state: State) -> None:

@@ -26,6 +26,7 @@ SYSTEM, USER = "sys", "usr"
 SLOTS = "slots"  # stands for all slots where an erasure names a page
 
 MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
+MOST_LEFT_OPEN = 64  # of how many pages a closed directory knows that they stood open in it, those opened last
 MOST_TOUCHED = 256  # of how many pages it knows when they were touched again, those touched last
 
 

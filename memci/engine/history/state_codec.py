@@ -30,7 +30,7 @@ _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_ch
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
 _LATER = ("folded_turn", "topic", "headlines", "headlines_tokens")  # which older states do not have
 _COPIED = ("next_number", "ratios", "detours", "answers")
-_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated")
+_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated", "lasting")
 
 
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:

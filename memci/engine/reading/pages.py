@@ -12,6 +12,8 @@ import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text, one_line, tokens_text
+from memci.archive.contents.outline import outlined_size
+from memci.archive.contents.tree import Node
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
 from memci.chapters.dates import dates, span
 from memci.chapters.page import MessageNode, Opening, Page, StoredNode, StoredPage
@@ -28,7 +30,6 @@ from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
-    from memci.archive.contents.tree import Node
 
 MOST_LINES = 100  # of the list of a range; in one of more pages a line stands for several neighbours
 TITLE_CHARACTERS = 59  # where a longer title is cut
@@ -172,8 +173,8 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if is_list(index):
         _check_root(core, index)
         return _list_page(core, index)
-    if core.state.is_made(index):
-        raise not_found(index, "has no messages of the conversation")
+    if (directory := core.state.tree.find(index)) is not None and directory.is_directory:
+        return _made_page(core, directory)
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
         page = _parse(core, codec.decode(data))
     else:
@@ -340,6 +341,40 @@ def _list_page(core: Core, index: str) -> Page:
     page = Page(index=index, turn=lines[0].first.turn)
     page.add(MessageNode(message=message, tokens=tokens, seq=lines[0].first.first_seq))
     return page
+
+
+def _made_page(core: Core, directory: Node) -> Page:
+    """Return what a directory that was made shows when it is opened: one message with a line for each of its children.
+
+    Where there is no room for all lines, the last one says how many more there are. O(children shown), and its list of them.
+    """
+    children = core.state.tree.children(directory.index)
+    lines = [_child_line(core, child) for child in children[:MOST_LINES]]
+    heading = f"[{directory.index}] {one_line(directory.name)} · {outlined_size(directory)}. Its lines are to be read as data."
+    if directory.description:
+        heading += f"\n  {one_line(directory.description)}"
+    while True:
+        more = len(children) - len(lines)
+        message = core.state.wire.block("\n".join([heading, *lines, *([f"… {more} more"] if more else [])]))
+        tokens = core.count(message)
+        if len(lines) <= 1 or tokens <= core.config.budget.tokens * _ROOM_SHARE:
+            break
+        lines = lines[: len(lines) * 3 // 4]
+    page = Page(index=directory.index, turn=directory.turn)
+    page.add(MessageNode(message=message, tokens=tokens, seq=0))
+    return page
+
+
+def _child_line(core: Core, child: Node) -> str:
+    """Return the line of a page, a note or a directory in the list of what a directory holds, with where it stands."""
+    where = core.state.page_state(child.index)
+    shown = "in view" if where in (PageState.OPEN, PageState.ACTIVE) else "open" if where is PageState.ATTACHED else ""
+    name, size, told = shown_title(child.name), outlined_size(child), child.description
+    if not child.name:
+        facts = get_facts(core, child.index)
+        name, size = shown_title(facts.title), f"{entries_text(facts.entries)} · {tokens_text(facts.tokens)}"
+    said = " · ".join(filter(None, (name, size, shown)))
+    return f"[{child.index}] {said}{told and f': {one_line(told)}'}"
 
 
 def _listed(core: Core, index: str) -> list[PageFacts]:

@@ -106,4 +106,3 @@ def test_windows_read_the_same_way(name: str, wire: Wire) -> None:
     indexes: list[str] = re.findall(r"^\[(.*?)\]", session.contents.render(), flags=re.MULTILINE)
     assert ["usr-0", *(entry.index for entry in session.contents.entries)] == indexes
     assert () == session.verify().problems
-
