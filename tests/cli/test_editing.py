@@ -22,6 +22,9 @@ EDITS = (
     ("restore", "usr-6"),
     ("pin", "usr-7"),
     ("unpin", "usr-8"),
+    ("move", "usr-10", "usr-41"),
+    ("move", "usr-11", "usr-0"),
+    ("undo", "--edit"),
 )
 """Each of them changes something of the session ``boiler`` as the tests here find it."""
 
@@ -39,17 +42,21 @@ REFUSED = (
     (("restore", "usr-99"), ExitCode.NOT_FOUND),
     (("pin", "sys-1"), ExitCode.FAILED),
     (("unpin", "usr-99"), ExitCode.NOT_FOUND),
+    (("move", "usr-99", "usr-41"), ExitCode.NOT_FOUND),
+    (("move", "usr-10", "usr-12"), ExitCode.USAGE),
+    (("move", "usr-41", "usr-41"), ExitCode.FAILED),
 )
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The directory of a store with a session of 40 turns, in which a page is attached, one is evicted, and one is pinned."""
+    """The directory of a store with a session of 40 turns: pages are attached, evicted, pinned, and in a directory."""
     store_chat(tmp_path, "boiler", chat(40))
     with memci.Engine(f"file:{tmp_path}", CONFIG) as engine, engine.session("boiler") as session:
         session.recall("usr-2")
         session.evict("usr-6")
         session.pin("usr-8")
+        session.create_contents_page("Gaskets", children=["usr-11"])
     return tmp_path
 
 
@@ -98,7 +105,7 @@ def test_what_is_done_is_said(run: Run, root: Path) -> None:
     assert "would: fold usr-37" == lines[0]
     assert ["part", "before", "after", "change"] == lines[1].split()
     assert lines[-2].startswith("window ")
-    assert "nothing was written: without --dry-run it is done\n" == tried.err
+    assert tried.err.startswith("nothing was written: without --dry-run it is done; as it stands, the window does not fit 700")
     done = run("fold", "37", "--store", f"file:{root}")
     assert ["did: fold usr-37", *lines[1:]] == done.out.splitlines()
     assert done.err.startswith("written to session 'boiler', now at event ")
