@@ -18,7 +18,8 @@ from memci.cli.place import STORE, TENANT, IndexArgument, Place, StoreOption, Te
 from memci.engine.commands.window import Window
 from memci.engine.core.monitor import zone
 from memci.engine.reading.pages import entry_address, is_list
-from memci.engine.settings.config import MOST, Config, config_file_text
+from memci.engine.settings.config import Config, config_file_text
+from memci.engine.settings.setting import MOST
 from memci.messages.base64_runs import data_of, described, description
 from memci.messages.parts import Part, PartKind, parts
 

@@ -12,7 +12,7 @@ from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, continuation_value, render
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
-from memci.engine.commands import preparing, trimming
+from memci.engine.commands import keeping, preparing, trimming
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
@@ -22,21 +22,32 @@ from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
 from memci.engine.history.state import USER, LastFold, State
 from memci.engine.reading import pages
-from memci.engine.settings.config import refusal
+from memci.engine.settings.setting import refusal
 from memci.engine.summaries import continuing, summarizing
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
-from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError
+from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError, PermissionDeniedError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
 WORKING_SHARE, MOST_WORKING_TOKENS = 0.3, 300  # what the working set may take of the contents page's room, and at most
 
 
-def fold_at_marks(core: Core) -> None:
-    """Fold what the marks ask for. A failure is reported, and tried again when the next page opens."""
+def fold_at_marks(core: Core, opened: int) -> None:
+    """Fold what the marks ask for, once so many pages were *opened*, and keep what the settings ask for of those before them.
+
+    A failure is reported, and tried again when the next page opens.
+    """
+    complete, active = list[str](), core.config.active
+    if active.keep_bookmarks or active.keep_errors or active.keep_first_successes or active.keep_decisions:
+        page = core.state.active.open_page
+        while page is not None and page.previous is not None and len(complete) < opened:
+            page = page.previous
+            complete.append(page.index)
 
     def fold_planned(core: Core) -> None:
+        if complete:
+            keeping.keep_by_rule(core, complete[::-1])
         if core.planner is None:
             plan = planner.plan(core.state, core.config, core.lay_out)
         else:
@@ -70,6 +81,9 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
         for index in named:
             pages.refuse_root(core, index)
             pages.get_facts(core, index)
+            if index in core.state.kept:
+                message = f"page {index} is kept: unkeep it first"
+                raise PermissionDeniedError(message)
     return fold(core, planner.plan_command(core.state, core.config, named, core.lay_out))
 
 
@@ -222,6 +236,8 @@ def _told(core: Core, before: int, reason: str, pages: Sequence[str] = (), evict
     """Tell observers of what was committed just now, and return it."""
     after, seq = core.lay_out(core.state, core.state.settled).tokens, core.state.seq
     done = Fold(pages=tuple(pages), evicted=tuple(evicted), tokens_before=before, tokens_after=after, reason=reason, seq=seq)
+    if (last := core.state.last_fold) is not None and last.kept:  # those of a fold before, where nothing folded now
+        done = attrs.evolve(done, kept=tuple(index for index in done.pages if index in last.kept))
     core.monitor.tell(done)
     return done
 

@@ -29,6 +29,7 @@ def facts_of(state: State, page: Page, title: str = "") -> PageFacts:
         last_seq=tail.seq if tail else state.seq,
         first_at=first_at,
         last_at=last_at,
+        kept=page.index in state.kept,
     )
 
 

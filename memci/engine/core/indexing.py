@@ -183,6 +183,8 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
                 writer.change_page(value["page"], state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)
             for index, title in titles.items():
                 writer.change_page(index, title=title)
+        case events.PageKept(page=index, content=content) if content is not None:
+            writer.change_page(index, state=PageState.ACTIVE, archived_turn=None, sha256="", revision=0)
         case events.PageBegan(page=index, turn=turn, name=name):
             _open_page(writer, index, turn, seq, name or "")
         case events.Rewound(page=index, position=position):

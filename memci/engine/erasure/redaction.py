@@ -303,6 +303,13 @@ class Redaction:
         named = {"name": ERASED} if value.get("name") else {}
         return {**(self._entry(value) if "message" in value else {}), **kept, **named}
 
+    def _bookmarked(self, value: Body) -> Body:
+        """Return a bookmark without its label: that of the page is none any more."""
+        if value["page"] != self.page or not value.get("label"):
+            return value
+        self._held = True
+        return {**value, "label": ""}
+
     def _tree(self, value: Body) -> Body:
         edits = [
             [*edit[:2], *(each and ERASED for each in edit[2:])] if edit[:2] == ["update", self.page] else edit
@@ -328,6 +335,7 @@ class Redaction:
             working=_working,
             last_fold=_last_fold,
             tree=_tree,
+            bookmarks=_bookmarked,
         )
     )
 
@@ -347,6 +355,8 @@ class Redaction:
         "recalled": _attached,
         "quoted": _quoted,
         "restored": _of(entry=_item),
+        "kept": _of(content=_page),
+        "bookmarked": _bookmarked,
         "rewound": _rewound,
         **dict.fromkeys(("note_written", "directory_made", "updated"), _node),
         "moved": _of(entry=_item),

@@ -12,7 +12,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
-from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold, ungroup
+from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Slots, State
 from memci.engine.history.tree_events import (
@@ -65,6 +65,10 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _restore(state, event)
         case events.PagePinned():
             _pin(state, event)
+        case events.PageKept():
+            keep(state, event)
+        case events.EntryBookmarked():
+            _bookmark(state, event)
         case events.PageBegan():
             _begin_page(state, event)
         case events.SystemSet():
@@ -88,6 +92,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             pass
         case events.PageErased():
             state.erased_seq = seq
+            state.bookmarks = {at: each for at, each in state.bookmarks.items() if each[0] != event.page}
         case (
             SegmentAdded()
             | NoteWritten()
@@ -261,6 +266,13 @@ def _pin(state: State, event: events.PagePinned) -> None:
         state.pinned.discard(event.page)
 
 
+def _bookmark(state: State, event: events.EntryBookmarked) -> None:
+    if event.label:
+        state.bookmarks[event.entry_seq] = (event.page, event.label)
+    else:
+        state.bookmarks.pop(event.entry_seq, None)
+
+
 def _configure(state: State, event: events.SessionConfigured) -> None:
     state.session = event.session
     if not state.configured or event.counted is not None:
@@ -354,6 +366,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     if state.tree:
         state.tree.forget(placed_pages(state, gone))
     state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
+    _rewind_marks(state, event.page)
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
@@ -378,6 +391,16 @@ def _tells_of(state: State, index: str, number: int) -> bool:
     if node is not None and node.is_directory:
         return any(_tells_of(state, child.index, number) for child in state.tree.children(index) if not child.is_directory)
     return segment_of(index) == USER and last_number(index) >= number
+
+
+def _rewind_marks(state: State, page: str) -> None:
+    """Forget what was kept and marked of what is gone, where *page* is the last that is left, or the first that is not."""
+    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
+    if state.bookmarks:
+        newest, number = state.active.open_page, page_number(page)
+        left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == page else set()
+        marks = state.bookmarks.items()
+        state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
 
 
 def _show_open_page(state: State) -> None:

@@ -25,6 +25,8 @@ from memci.messages.message import Message
 SYSTEM, USER = "sys", "usr"
 SLOTS = "slots"  # stands for all slots where an erasure names a page
 
+RULE = "rule"  # what keeps a page that the settings ask for
+
 MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
 MOST_LEFT_OPEN = 64  # of how many pages a closed directory knows that they stood open in it, those opened last
 MOST_TOUCHED = 256  # of how many pages it knows when they were touched again, those touched last
@@ -49,6 +51,7 @@ class LastFold:
     topic: int = 0  # as the state had it before
     titles: Mapping[str, str] = attrs.field(factory=dict)  # what pages were called that it gave the title of a topic, by index
     revised: tuple[str, ...] = ()  # archived pages that took late results in with it
+    kept: Mapping[str, str] = attrs.field(factory=dict)  # of those that folded, as the state had them before
 
 
 @attrs.frozen(kw_only=True)
@@ -100,6 +103,8 @@ class State:
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)
+    kept: dict[str, str] = attrs.field(factory=dict)  # pages in view that folds pass by, and who keeps each
+    bookmarks: dict[int, tuple[str, str]] = attrs.field(factory=dict)  # by seq of the entry: its page, and the label
     recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)  # of active pages that were archived: count, last turn
     summaries: dict[str, SummaryPrepared] = attrs.field(factory=dict)  # by page, for the next fold; those that failed, too
     claims: dict[str, tuple[str, str]] = attrs.field(factory=dict)  # by page that is summarised: who asks, until when
@@ -204,6 +209,7 @@ class State:
         assert not archived & {node.index for node in self.tree}
         assert not shown & archived, (shown, archived)
         assert not shown & set(self.late), (shown, set(self.late))
+        assert shown.issuperset(self.kept), (shown, self.kept)
         assert not shown & {page.index for page in self.recalled.pages()}
         assert set(self.recalled.attachments) == {page.index for page in self.recalled.pages()}
         assert all(page.head is not None for page in self.active.pages() if page is not self.active.open_page)

@@ -90,9 +90,12 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "topic": last.topic,
             "titles": last.titles,
             "revised": last.revised,
+            **({"kept": last.kept} if last.kept else {}),
         },
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
+        **({"kept": state.kept} if state.kept else {}),
+        **({"bookmarks": _bookmark_values(state)} if state.bookmarks else {}),
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
     }
@@ -119,6 +122,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
         tree=Tree.from_mapping(value["tree"]) if "tree" in value else Tree(),
+        kept=dict(value.get("kept", {})),
+        bookmarks={each["entry_seq"]: (each["page"], each["label"]) for each in value.get("bookmarks", ()) if each["label"]},
         working=_working_set(value.get("working")),
         settled=value["settled"] and WindowSettled(**known_fields(WindowSettled, value["settled"])),
     )
@@ -151,6 +156,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
             topic=last.get("topic", 0),
             titles=last.get("titles", {}),
             revised=tuple(last.get("revised", ())),
+            kept=last.get("kept", {}),
         )
     if (shown := value["published"]) is not None:
         directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]
@@ -161,6 +167,10 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
+
+
+def _bookmark_values(state: State) -> list[dict[str, Any]]:
+    return [{"entry_seq": seq, "page": page, "label": label} for seq, (page, label) in state.bookmarks.items()]
 
 
 def _slots(value: Mapping[str, Any] | None, wire: Format) -> Slots | None:

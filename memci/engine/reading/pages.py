@@ -23,7 +23,7 @@ from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
-from memci.engine.settings.config import MOST, refusal
+from memci.engine.settings.setting import MOST, refusal
 from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
 from memci.messages.message import Message

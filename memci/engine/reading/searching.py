@@ -14,7 +14,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.indexing import indexed_text
 from memci.engine.history.state import State
 from memci.engine.reading.pages import page_state
-from memci.engine.settings.config import MOST, refusal
+from memci.engine.settings.setting import MOST, refusal
 from memci.errors import ConfigError, InvalidMessageError, shown
 from memci.messages.formats.format import ROLES
 

@@ -11,7 +11,7 @@ from memci.engine.history.events import PagesFaded
 from memci.engine.history.state import USER
 from memci.engine.history.tree_events import SegmentAdded
 from memci.engine.reading import pages
-from memci.engine.settings.config import MOST
+from memci.engine.settings.setting import MOST
 from memci.errors import ArgumentError, PermissionDeniedError, is_line, shown
 
 By: TypeAlias = Literal["application", "model"]  # who does something

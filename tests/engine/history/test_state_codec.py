@@ -156,6 +156,8 @@ def full_state() -> State:
         turn_page="usr-9",
         opening=page("usr-9", RESPONSES.user("what was asked")),
         pinned={"usr-10", "usr-11"},
+        kept={"usr-11": "rule", "usr-10": "application"},
+        bookmarks={7: ("usr-10", "the answer")},
         recalls={"usr-11": (2, 5), "usr-10": (1, None)},
         late={
             "usr-6": [LateResult(8, node(RESPONSES.result("a", "late"), 9))],
@@ -173,6 +175,7 @@ def full_state() -> State:
             topic=5,
             titles={"usr-8": "its title"},
             revised=("usr-6",),
+            kept={"usr-7": "application"},
         ),
         folded_turn=6,
         touched={"usr-8": 5, "usr-3": 6},
