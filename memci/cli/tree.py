@@ -13,7 +13,7 @@ from memci.archive.contents.tree import NOTES, Segment
 from memci.chapters.address import is_range, is_root, segment_of
 from memci.cli.output import Answer, Line, count
 from memci.cli.place import Place, command, page_argument
-from memci.engine.settings.config import MOST
+from memci.engine.settings.setting import MOST
 
 _STYLES = {
     PageState.OPEN: "bold green",
