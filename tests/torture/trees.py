@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -213,7 +213,7 @@ class TreeDriver(Driver):
     def remove_page(self) -> None:
         self.session.refresh()
         index = self.any_index()
-        listed = [each for each in self.tree.inside(index)] if index in self.tree.parents else [index]
+        listed = list(self.tree.inside(index)) if index in self.tree.parents else [index]
         pinned = self.session._core.state.pinned
         state = self.state_of(index)
         if is_root(index) or state in (PageState.OPEN, PageState.ACTIVE) or any(each in pinned for each in listed):

@@ -175,10 +175,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
     changed = entries or better or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core, shortened)
     if too_large or not changed:
         return Fold(pages=(), tokens_before=before, tokens_after=before, reason=plan.reason, seq=0)
-    if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
-        core.store.pages.put(files)
-        for made in taken:
-            made.file = None
+    _put_files(core, taken, revisions)
     changes = {each.index for each in shrinkage.directories} | better.keys()
     directories = [each for each in shrinkage.entries if isinstance(each, Directory) and each.index in changes]
     said = state.archive.said(min((each.covers[0][0] for each in directories), default=0))
@@ -212,6 +209,14 @@ def fold(  # noqa: PLR0913 (what bounds it)
     if shrinkage.evicted:
         core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
     return done
+
+
+def _put_files(core: Core, taken: Sequence[PreparedPage], revisions: Mapping[str, int]) -> None:
+    """Write the files of pages that have none yet."""
+    if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
+        core.store.pages.put(files)
+        for made in taken:
+            made.file = None
 
 
 def undo_fold(core: Core, meant: LastFold | None) -> Fold:

@@ -363,10 +363,10 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
-    if state.tree:
-        state.tree.forget(placed_pages(state, gone))
+    state.tree.forget(placed_pages(state, gone))
     state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
-    _rewind_marks(state, event.page)
+    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
+    _keep_bookmarks(state, event.page)
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
@@ -385,22 +385,20 @@ def _rewind(state: State, event: events.Rewound) -> None:
         publish(state, event.contents_tokens)
 
 
+def _keep_bookmarks(state: State, last: str) -> None:
+    """Forget the bookmarks of entries that are gone; *last* is the index of the last page that may have some left. O(those)."""
+    newest = state.active.open_page
+    left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == last else set()
+    number, marks = page_number(last), state.bookmarks.items()
+    state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
+
+
 def _tells_of(state: State, index: str, number: int) -> bool:
     """Return whether what is attached is of a page of the conversation from a number on, or lists one. O(its children)."""
     node = state.tree.find(index)
     if node is not None and node.is_directory:
         return any(_tells_of(state, child.index, number) for child in state.tree.children(index) if not child.is_directory)
     return segment_of(index) == USER and last_number(index) >= number
-
-
-def _rewind_marks(state: State, page: str) -> None:
-    """Forget what was kept and marked of what is gone, where *page* is the last that is left, or the first that is not."""
-    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
-    if state.bookmarks:
-        newest, number = state.active.open_page, page_number(page)
-        left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == page else set()
-        marks = state.bookmarks.items()
-        state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
 
 
 def _show_open_page(state: State) -> None:
@@ -412,7 +410,8 @@ def _show_open_page(state: State) -> None:
 
 def placed_pages(state: State, number: int) -> list[str]:
     """Return the pages of the conversation from a number on that are placed in the tree. O(numbers from there on)."""
-    placed = (state.tree.find(f"{USER}-{each}") for each in range(number, state.next_number[USER]))
+    numbers = range(number, state.next_number[USER]) if state.tree else ()
+    placed = (state.tree.find(f"{USER}-{each}") for each in numbers)
     return [node.index for node in placed if node is not None and not node.name]
 
 

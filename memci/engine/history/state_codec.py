@@ -169,12 +169,12 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     return state
 
 
-def _bookmark_values(state: State) -> list[dict[str, Any]]:
-    return [{"entry_seq": seq, "page": page, "label": label} for seq, (page, label) in state.bookmarks.items()]
-
-
 def _slots(value: Mapping[str, Any] | None, wire: Format) -> Slots | None:
     return None if value is None else Slots(**value, block=slots_block(value["texts"], wire))
+
+
+def _bookmark_values(state: State) -> list[dict[str, Any]]:
+    return [{"entry_seq": seq, "page": page, "label": label} for seq, (page, label) in state.bookmarks.items()]
 
 
 def _summary_values(summaries: Mapping[str, SummaryPrepared]) -> list[dict[str, Any]]:

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from benchmarks.trace import profiled
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.history.events import Event
 from memci.engine.history.tree_events import DirectoryMade, NoteWritten
-from memci.engine.session import Session
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import user
+
+if TYPE_CHECKING:
+    from memci.engine.history.events import Event
+    from memci.engine.session import Session
 
 WIDTH = 10
 SLACK = 1.05  # longer numbers have more digits, and some caches are warm
