@@ -160,6 +160,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
         core.commit(trims)
         return _told(core, before, plan.reason)
     folded = [page for index in dict.fromkeys(plan.pages) if (page := state.active.find_page(index)) is not None]
+    kept = [page.index for page in folded if page.index in state.kept] if state.kept else ()
     usual = planner.contents_limit(state, config, config.budget.tokens if budget is None else budget)
     taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
     working = _working(core, taken, usual) if taken else None
@@ -219,7 +220,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
     )
     core.commit([*trims, event])
     core.catch_up()
-    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted])
+    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept)
     if shrinkage.evicted:
         core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
     return done
@@ -251,12 +252,14 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     return _told(core, before, "undo", last.folded)
 
 
-def _told(core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = ()) -> Fold:
+def _told(  # noqa: PLR0913 (what a fold tells)
+    core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = (), *, kept: Sequence[str] = ()
+) -> Fold:
     """Tell observers of what was committed just now, and return it."""
-    after, seq = core.lay_out(core.state, core.state.settled).tokens, core.state.seq
-    done = Fold(pages=tuple(pages), evicted=tuple(evicted), tokens_before=before, tokens_after=after, reason=reason, seq=seq)
-    if (last := core.state.last_fold) is not None and last.kept:  # those of a fold before, where nothing folded now
-        done = attrs.evolve(done, kept=tuple(index for index in done.pages if index in last.kept))
+    after, seq, gone = core.lay_out(core.state, core.state.settled).tokens, core.state.seq, tuple(evicted)
+    done = Fold(
+        pages=tuple(pages), evicted=gone, tokens_before=before, tokens_after=after, reason=reason, seq=seq, kept=tuple(kept)
+    )
     core.monitor.tell(done)
     return done
 
