@@ -98,4 +98,33 @@ class EditUndone(Kind, kind="edit_undone"):
     by: str
 
 
-TreeEvent = SegmentAdded | NoteWritten | DirectoryMade | PageMoved | PageUpdated | PageRemoved | PageReturned | EditUndone
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SystemHidden(Kind, kind="system_hidden"):
+    """A page of the system part stands behind a line from then on; its content is as it was."""
+
+    page: str
+    line: str
+    tokens: int  # of the message that holds the line
+    by: str
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SystemShown(Kind, kind="system_shown"):
+    """A page of the system part that stood behind a line is in its place again."""
+
+    page: str
+    by: str
+
+
+TreeEvent = (
+    SegmentAdded
+    | NoteWritten
+    | DirectoryMade
+    | PageMoved
+    | PageUpdated
+    | PageRemoved
+    | PageReturned
+    | EditUndone
+    | SystemHidden
+    | SystemShown
+)
