@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,10 @@ def test_filters_of_a_search(session: Session) -> None:
     session.create_detail_page("On giraffes", "", DETAIL)
     place = session.create_contents_page("Lessons")
     session.create_detail_page("On giraffes again", "", DETAIL, place)
-    found = lambda **only: sorted(hit.index for hit in session.search("giraffe", **only))  # noqa: E731
+
+    def found(**only: Any) -> list[str]:  # noqa: ANN401 (any filter)
+        return sorted(hit.index for hit in session.search("giraffe", **only))
+
     assert ["note-1", "note-2"] == found(turns=(3, 3)) == found(roles="user") == found(since="2026-01-01")
     assert [] == found(turns=(1, 2)) == found(roles="assistant") == found(until="2026-01-01") == found(states="active")
     assert (["note-1"], ["note-2"]) == (found(states="archived"), found(states="hidden"))
