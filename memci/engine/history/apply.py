@@ -419,7 +419,8 @@ def _show_open_page(state: State) -> None:
 
 def placed_pages(state: State, number: int) -> list[str]:
     """Return the pages of the conversation from a number on that are placed in the tree. O(numbers from there on)."""
-    placed = (state.tree.find(f"{USER}-{each}") for each in range(number, state.next_number[USER]))
+    numbers = range(number, state.next_number[USER]) if state.tree else ()
+    placed = (state.tree.find(f"{USER}-{each}") for each in numbers)
     return [node.index for node in placed if node is not None and not node.name]
 
 

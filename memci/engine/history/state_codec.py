@@ -171,10 +171,6 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     return state
 
 
-def _slots(value: Mapping[str, Any] | None, wire: Format) -> Slots | None:
-    return None if value is None else Slots(**value, block=slots_block(value["texts"], wire))
-
-
 def _hidden_value(state: State, written: Written) -> dict[str, Any]:
     """Return which pages of the system part stand behind a line, and how they are called; nothing where none is either."""
     hidden = {index: {"message": written(each.message), "tokens": each.tokens} for index, each in state.hidden.items()}
@@ -190,6 +186,10 @@ def _read_hidden(state: State, value: Mapping[str, Any]) -> None:
 
 def _bookmark_values(state: State) -> list[dict[str, Any]]:
     return [{"entry_seq": seq, "page": page, "label": label} for seq, (page, label) in state.bookmarks.items()]
+
+
+def _slots(value: Mapping[str, Any] | None, wire: Format) -> Slots | None:
+    return None if value is None else Slots(**value, block=slots_block(value["texts"], wire))
 
 
 def _summary_values(summaries: Mapping[str, SummaryPrepared]) -> list[dict[str, Any]]:
