@@ -21,7 +21,7 @@ those with --dry-run, can be used while another process writes.
 
 _COMMANDS = (
     *(looking.sessions, looking.pages, tree.tree, looking.contents, looking.search, looking.show, looking.window),
-    *(changing.recall, editing.fold, editing.undo, editing.fade, editing.pin, editing.unpin),
+    *(changing.recall, editing.fold, editing.undo, editing.fade, editing.keep, editing.unkeep, editing.pin, editing.unpin),
     *(editing.evict, editing.restore, editing.move),
     *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),
     *(changing.checkpoints, changing.fork, changing.copy),

@@ -73,6 +73,18 @@ def fade(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -
 
 
 @command
+def keep(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
+    """Hold a page verbatim through folds (writes)."""
+    return _edited(place, lambda session: session.keep(index), _Step("keep", [index]), dry_run=dry_run)
+
+
+@command
+def unkeep(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
+    """Let folds take a page again (writes)."""
+    return _edited(place, lambda session: session.unkeep(index), _Step("unkeep", [index]), dry_run=dry_run)
+
+
+@command
 def pin(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
     """Keep a page's entry in the contents page from being evicted (writes)."""
     return _edited(place, lambda session: session.pin(index), _Step("pin", [index]), dry_run=dry_run)

@@ -24,6 +24,8 @@ EDITS = (
     ("restore", "usr-6"),
     ("pin", "usr-7"),
     ("unpin", "usr-8"),
+    ("keep", "usr-12"),
+    ("unkeep", "usr-39"),
     ("move", "usr-10", "usr-41"),
     ("move", "usr-11", "usr-0"),
     ("undo", "--edit"),
@@ -44,6 +46,8 @@ REFUSED = (
     (("restore", "usr-99"), ExitCode.NOT_FOUND),
     (("pin", "sys-1"), ExitCode.FAILED),
     (("unpin", "usr-99"), ExitCode.NOT_FOUND),
+    (("keep", "usr-99"), ExitCode.NOT_FOUND),
+    (("unkeep", "sys-1"), ExitCode.FAILED),
     (("move", "usr-99", "usr-41"), ExitCode.NOT_FOUND),
     (("move", "usr-10", "usr-12"), ExitCode.USAGE),
     (("move", "usr-41", "usr-41"), ExitCode.FAILED),
@@ -52,12 +56,13 @@ REFUSED = (
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The directory of a store with a session of 40 turns: pages are attached, evicted, pinned, and in a directory."""
+    """The directory of a store with a session of 40 turns: pages are attached, evicted, pinned, kept, and in a directory."""
     store_chat(tmp_path, "boiler", chat(40))
     with memci.Engine(f"file:{tmp_path}", CONFIG) as engine, engine.session("boiler") as session:
         session.recall("usr-2")
         session.evict("usr-6")
         session.pin("usr-8")
+        session.keep("usr-39")
         session.create_contents_page("Gaskets", children=["usr-11"])
     return tmp_path
 
@@ -149,7 +154,8 @@ def test_a_directory_is_evicted_and_restored(run: Run, root: Path) -> None:
     store = f"file:{root}"
     before = run("tree", "--depth", 9, "--limit", 99, "--store", store).out
     for back in (("restore", "usr-41"), ("undo", "--edit")):
-        assert ExitCode.OK == run("evict", "usr-41", "--store", store).code
+        sizes = run("evict", "usr-41", "--json", "--store", store).json()
+        assert sizes["before"]["contents_entries"] > sizes["after"]["contents_entries"]
         assert not re.search(r"usr-(41|11) ", run("tree", "--depth", 9, "--limit", 99, "--store", store).out)
         assert ExitCode.OK == run(*back, "--store", store).code
         assert before == run("tree", "--depth", 9, "--limit", 99, "--store", store).out
