@@ -23,6 +23,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
         session.add_segment("docs", "manuals", "read_write", 400)
         session.recall("usr-9")
         session.pin("usr-7")
+        session.keep("usr-39")
     return store
 
 
@@ -89,9 +90,10 @@ def test_where_it_begins(run: Run, store: str) -> None:
 
 
 def test_recalls_and_pins_are_told(run: Run, store: str) -> None:
-    """A page that came back says how often, and one that is never evicted says so."""
+    """A page that came back says how often, and one that is never evicted, or that folds pass by, says so."""
     lines = drawn(run, store, "--limit", 99)
     assert any(re.search(r"usr-9 · attached · N tokens · recalled 1× · ", line) for line in lines)
+    assert any(line.endswith("usr-39 · active · N tokens · kept") for line in lines)
     assert any(re.search(r"usr-7 · archived · N tokens · pinned · ", line) for line in lines)
 
 
