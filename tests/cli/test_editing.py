@@ -159,3 +159,22 @@ def test_a_directory_is_evicted_and_restored(run: Run, root: Path) -> None:
         assert not re.search(r"usr-(41|11) ", run("tree", "--depth", 9, "--limit", 99, "--store", store).out)
         assert ExitCode.OK == run(*back, "--store", store).code
         assert before == run("tree", "--depth", 9, "--limit", 99, "--store", store).out
+
+
+@pytest.mark.parametrize("file_format", ["openai", "responses", "anthropic"])
+def test_a_dry_run_in_any_format_of_any_session(run: Run, tmp_path: Path, file_format: str) -> None:
+    """A dry run tells what comes of it in each wire format, in a fork, and in a session of which a page was erased."""
+    store = f"file:{tmp_path}"
+    with memci.Engine(store, {**CONFIG, "format": file_format}) as engine:
+        with engine.session("source") as session:
+            for turn in range(12):
+                session.append({"role": "user", "content": f"What does part {turn} of the boiler cost?"})
+                session.append({"role": "assistant", "content": f"Part {turn} costs {turn}.50 euros, as every year."})
+        engine.fork("source", "chat").close()
+        engine.erase("chat", "usr-2")
+    files = files_below(tmp_path)
+    given = ("--session", "chat", "--json", "--store", store)
+    tried = run("fold", "--all", "--dry-run", *given).json()
+    assert files == files_below(tmp_path)
+    assert {**tried, "dry_run": False} == run("fold", "--all", *given).json()
+    assert ExitCode.OK == run("verify", "--session", "chat", "--store", store).code
