@@ -1,6 +1,7 @@
 """The commands that change what a window holds, and what they show of it without changing it."""
 
 import re
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ EDITS = (
     ("unkeep", "usr-39"),
     ("move", "usr-10", "usr-41"),
     ("move", "usr-11", "usr-0"),
+    ("note", "Tax", "It is 20%."),
+    ("note", "Tax", "All prices\ninclude it.", "--description", "What is due", "--parent", "41"),
     ("undo", "--edit"),
 )
 """Each of them changes something of the session ``boiler`` as the tests here find it."""
@@ -51,6 +54,10 @@ REFUSED = (
     (("move", "usr-99", "usr-41"), ExitCode.NOT_FOUND),
     (("move", "usr-10", "usr-12"), ExitCode.USAGE),
     (("move", "usr-41", "usr-41"), ExitCode.FAILED),
+    (("note", "", "x"), ExitCode.USAGE),
+    (("note", "Tax\x1b[2J", "x"), ExitCode.USAGE),
+    (("note", "Tax", ""), ExitCode.USAGE),
+    (("note", "Tax", "x", "--parent", "note-9"), ExitCode.NOT_FOUND),
 )
 
 
@@ -132,6 +139,16 @@ def test_nothing_to_do(run: Run, root: Path, command: tuple[str, ...]) -> None:
     assert (ExitCode.OK, "nothing to do", "") == (done.code, done.out.splitlines()[0], done.err)
     assert [] == run(*command, "--json", "--store", f"file:{root}").json()["steps"]
     assert seq == stood(root)[0]
+
+
+def test_a_note_is_read_from_standard_input(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With - for its text, a note says what standard input holds, whole; what is not UTF-8 is refused."""
+    text = "Größe\n\nof part 7: 猫\n"
+    for said, code in ((text.encode(), ExitCode.OK), (b"\xff", ExitCode.USAGE)):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(said), encoding="ascii"))
+        assert code == run("note", "Part 7", "-", "--store", f"file:{root}").code
+    with memci.Engine(f"file:{root}", CONFIG, read_only=True) as engine, engine.session("boiler") as session:
+        assert [text] == [message["content"] for message in session.page("note-1").messages]
 
 
 def test_undo_without_a_fold(run: Run, tmp_path: Path) -> None:

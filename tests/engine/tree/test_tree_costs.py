@@ -106,7 +106,7 @@ OPERATIONS: dict[str, Callable[[Tree], object]] = {
     ),
     "what a directory lists": lambda tree: tree.session.get_children(tree.way[-1]),
     "open a directory": lambda tree: tree.session.expand_details(tree.way[-1]),
-    "open a note": lambda tree: tree.session.expand_details(tree.pages[0]),
+    "open a page": lambda tree: tree.session.expand_details(tree.pages[-2]),
     "a window with both": lambda tree: tree.session.window(),
     "close the directory": lambda tree: tree.session.hide_details(tree.way[-1]),
     "remove a page": lambda tree: tree.session.remove_page(tree.pages[-1]),
