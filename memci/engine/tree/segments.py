@@ -3,15 +3,15 @@
 import re
 from typing import Final, Literal, TypeAlias
 
-from memci.archive.contents.tree import NOTES, Permission, Segment
-from memci.chapters.address import is_range, last_number, page_number, segment_of
+from memci.archive.contents.tree import Permission, Segment
+from memci.chapters.address import NOTES, is_range, last_number, page_number, segment_of
 from memci.engine.commands.recalling import over_capacity
 from memci.engine.core.core import Core
 from memci.engine.history.events import PagesFaded
 from memci.engine.history.state import USER
 from memci.engine.history.tree_events import SegmentAdded
 from memci.engine.reading import pages
-from memci.engine.settings.config import MOST
+from memci.engine.settings.setting import MOST
 from memci.errors import ArgumentError, PermissionDeniedError, is_line, shown
 
 By: TypeAlias = Literal["application", "model"]  # who does something
