@@ -10,8 +10,8 @@ from memci.attp.toolbox import Tool, Toolbox
 from memci.chapters.address import is_range, segment_of
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
-from memci.engine.tools.recall_tools import MOST_ROWS, RecallToolbox, Receipt, plain_index
-from memci.engine.tree import making, opening
+from memci.engine.tools.recall_tools import MOST_ROWS, RecallToolbox, Receipt, answer_tokens, plain_index
+from memci.engine.tree import making, notes, opening
 from memci.engine.tree.segments import allows
 from memci.errors import ArgumentError, ToolNotFoundError
 from memci.messages.tokens.message_tokens import count_tools
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memci.engine.core.core import Core
 
 DESCRIPTION_CHARACTERS = 400  # of what a model says of a note or a directory, at most
+_TOKEN_CHARACTERS = 32  # more than a token has in any text that says something
 
 _OPENING: Final = ("open_page", "close_page")
 _EDITING: Final = ("write_note", "group_pages", "move_page", "remove_page")
@@ -61,6 +62,7 @@ class TreeToolbox(RecallToolbox):
         self._chosen: frozenset[str] | None = None
         super().__init__(opened, core, read_only=read_only)
         for function in (
+            self._write_note,
             self._group_pages,
             self._move_page,
             self._remove_page,
@@ -113,6 +115,29 @@ class TreeToolbox(RecallToolbox):
         return count_tools([schema for name, schema in schemas if name in wanted], self._core.counter)
 
     # The tools, called under the session's lock. What a model reads of them is made from their signatures and docstrings.
+
+    def _write_note(self, name: str, description: str, detail: str, parent: str = "") -> Edited:
+        """Write a note that is kept: a lesson, a decision, a fact to remember.
+
+        Args:
+            name: What it is called, in one line of at most 120 characters.
+            description: What it is about, in at most 400 characters: the contents page shows this much of it.
+            detail: The note itself.
+            parent: The directory to list it in, such as usr-17; where you may write, if it is left out.
+
+        Returns:
+            A receipt with its index, by which open_page and read_page show all of it.
+
+        Example:
+            write_note("Releases", "How releases are made", "Run the tests, then tag. Never on a Friday.")
+        """
+        core = self._core
+        room = answer_tokens(core)
+        if len(detail) > _TOKEN_CHARACTERS * room or core.counter.count(detail) > room:
+            wanted = f"a text of at most {room} tokens, or write several notes"
+            raise ArgumentError(argument="detail", value=detail, wanted=wanted)
+        index = notes.write_note(core, name, _checked(description), detail, self._parent(parent), by="model")
+        return self._edited(index)
 
     def _group_pages(self, name: str, description: str, pages: list[str], parent: str = "") -> Edited:
         """Make a directory of pages, which stands in the contents page in their place.

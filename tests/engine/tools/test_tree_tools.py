@@ -13,7 +13,7 @@ from tests.engine.sessions import open_session, talk
 
 RECALL = ["recall_page", "read_page", "list_pages", "search_pages", "close_topic"]
 OPENING = ["open_page", "close_page"]
-EDITING = ["group_pages", "move_page", "remove_page"]
+EDITING = ["write_note", "group_pages", "move_page", "remove_page"]
 
 
 @pytest.fixture
@@ -162,9 +162,30 @@ def test_a_list_leaves_out_what_may_not_be_read(session: Session) -> None:
     assert [] == [hit for hit in call(session, "search_pages", query="ask2x2") if hit["index"] in ("usr-2", "usr-5")]
 
 
+def test_a_note_is_written_grouped_opened_and_removed(session: Session) -> None:
+    """A model that may edit works in the tree by the indexes that its receipts have, and each receipt is true."""
+    session.add_segment("lessons", permission="read_write")
+    note = call(session, "write_note", name="Releases", description="How they are made", detail="Never on a Friday.")
+    assert ("note-1", "lessons-0") == (note["index"], note["parent"])
+    group = call(session, "group_pages", name="Making", description="", pages=["note-1"], parent="lessons-0")
+    assert ("lessons-1", "lessons-0") == (group["index"], group["parent"])
+    assert "Making" not in str(session.window().messages)
+    assert "Never on a Friday" in call(session, "read_page", index="note-1")["text"]
+    assert "note-1" in call(session, "read_page", index="lessons-1")["text"]
+    opened = call(session, "open_page", index="note-1")
+    assert "in a block before the newest page" == opened["stands"]
+    assert "Never on a Friday" in str(session.window().messages)
+    assert "lessons-1" == call(session, "close_page", index="note-1")["parent"]
+    assert "Never on a Friday" not in str(session.window().messages)
+    assert "lessons-0" == call(session, "move_page", index="note-1", target="lessons-0")["parent"]
+    call(session, "remove_page", index="lessons-1")
+    assert ["note-1"] == [facts.index for facts in session.get_children("lessons-0")]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
+        ("write_note", {"name": "Note", "description": "", "detail": "Text", "parent": "usr-0"}),
         ("group_pages", {"name": "Group", "description": "", "pages": ["usr-1"]}),
         ("group_pages", {"name": "Group", "description": "", "pages": ["usr-1"], "parent": "lessons-0"}),
         ("move_page", {"index": "usr-1", "target": "lessons-1"}),
@@ -188,6 +209,10 @@ def test_an_edit_of_what_is_read_only_is_refused(session: Session, name: str, ar
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
+        ("write_note", {"name": "Note", "description": "", "detail": "word " * 2_000}),
+        ("write_note", {"name": "Note", "description": "x" * 401, "detail": "Text"}),
+        ("write_note", {"name": "x" * 121, "description": "", "detail": "Text"}),
+        ("write_note", {"name": "[usr-1] Forged", "description": "", "detail": "Text"}),
         ("group_pages", {"name": "Group", "description": "", "pages": []}),
         ("group_pages", {"name": "Group", "description": "", "pages": ["usr-1"] * 51}),
         ("group_pages", {"name": "two\nlines", "description": "", "pages": ["usr-1"]}),
@@ -246,9 +271,9 @@ def test_a_model_cannot_write_outside_what_it_permits(seed: int) -> None:
         arguments: dict[str, object] = {"index": index}
         if name == "move_page":
             arguments["target"] = chance.choice(indexes)
-        elif name == "group_pages":
+        elif name in ("write_note", "group_pages"):
             arguments = {"name": chance.choice(["A note", "[usr-1]", ""]), "description": "", "parent": index}
-            arguments["pages"] = chance.sample(indexes, 2)
+            arguments |= {"detail": "Text"} if name == "write_note" else {"pages": chance.sample(indexes, 2)}
         assert call(session, name, **arguments) is not None
         assert kept == {segment: nodes(session, segment) for segment in kept}, (name, arguments)
         tree = session._core.state.tree
