@@ -86,16 +86,16 @@ def unpin(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) 
 
 @command
 def evict(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
-    """Take a page's entry out of the contents page (writes).
+    """Take a page's entry out of the contents page, or a directory with all that is in it (writes).
 
-    The page stays stored and searchable; `memci restore` puts its entry back.
+    What goes stays stored and searchable; `memci restore` puts it back.
     """
-    return _edited(place, lambda session: session.evict(index), _Step("evict", [index]), dry_run=dry_run)
+    return _edited(place, lambda session: session.remove_page(index), _Step("evict", [index]), dry_run=dry_run)
 
 
 @command
 def restore(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
-    """Put the entry of an evicted page back into the contents page (writes)."""
+    """Put what was evicted back into the contents page (writes)."""
     return _edited(place, lambda session: session.restore(index), _Step("restore", [index]), dry_run=dry_run)
 
 

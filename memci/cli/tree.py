@@ -9,8 +9,8 @@ from typer import Argument, Option
 import memci
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text
-from memci.archive.contents.tree import NOTES, Segment
-from memci.chapters.address import is_range, is_root, segment_of
+from memci.archive.contents.tree import Segment
+from memci.chapters.address import NOTES, is_range, is_root, segment_of
 from memci.cli.output import Answer, Line, count
 from memci.cli.place import Place, command, page_argument
 from memci.engine.settings.setting import MOST

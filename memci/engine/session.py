@@ -11,7 +11,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsPage
-from memci.chapters.address import is_root
+from memci.chapters.address import is_note, is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
@@ -169,9 +169,14 @@ class Session(TreeSession, AbstractContextManager["Session"]):
             return render_at(core, at)
 
     def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
-        """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
+        """Return the facts of all pages, or of those in a state, oldest first, system pages included, but no notes. O(pages)."""
         wanted = None if state is None else pages.page_state(state)
-        return self._run(lambda core: [facts for facts in core.all_facts() if wanted is None or facts.state is wanted])
+
+        def found(core: Core) -> list[PageFacts]:
+            known = (facts for facts in core.all_facts() if not is_note(facts.index))
+            return [facts for facts in known if wanted is None or facts.state is wanted]
+
+        return self._run(found)
 
     def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
         """Return the facts of at most *limit* pages after the first *start*, oldest first, and how many pages there are."""

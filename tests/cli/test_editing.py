@@ -1,5 +1,6 @@
 """The commands that change what a window holds, and what they show of it without changing it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ EDITS = (
     ("fade", "usr-2"),
     ("evict", "usr-9..20"),
     ("evict", "usr-5"),
+    ("evict", "usr-41"),
     ("restore", "usr-6"),
     ("pin", "usr-7"),
     ("unpin", "usr-8"),
@@ -140,3 +142,14 @@ def test_settings_of_the_session_stay(run: Run, root: Path) -> None:
         run(*command, "--store", f"file:{root}")
     with memci.Engine(f"file:{root}", CONFIG, read_only=True) as engine, engine.session("boiler") as session:
         assert 1 == len(list(session.events("configured")))
+
+
+def test_a_directory_is_evicted_and_restored(run: Run, root: Path) -> None:
+    """A directory goes with all that is in it, and comes back with it; so does one by undoing the edit."""
+    store = f"file:{root}"
+    before = run("tree", "--depth", 9, "--limit", 99, "--store", store).out
+    for back in (("restore", "usr-41"), ("undo", "--edit")):
+        assert ExitCode.OK == run("evict", "usr-41", "--store", store).code
+        assert not re.search(r"usr-(41|11) ", run("tree", "--depth", 9, "--limit", 99, "--store", store).out)
+        assert ExitCode.OK == run(*back, "--store", store).code
+        assert before == run("tree", "--depth", 9, "--limit", 99, "--store", store).out

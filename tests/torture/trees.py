@@ -310,7 +310,7 @@ class TreeDriver(Driver):
     def keep(self) -> None:
         self.session.refresh()
         index = self.any_index()
-        self.edit(lambda: (self.session.keep(index, self.chance.random() < 0.7),), None, index)
+        self.edit(lambda: ((self.session.keep if self.chance.random() < 0.7 else self.session.unkeep)(index),), None, index)
 
     def slots(self) -> None:
         self.session.refresh()

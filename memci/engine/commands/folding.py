@@ -17,7 +17,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.history import blocks
-from memci.engine.history.events import FoldUndone, PagesFolded
+from memci.engine.history.events import FoldUndone, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
 from memci.engine.history.state import USER, LastFold, State
@@ -90,7 +90,8 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
 def _fold_to(core: Core, to: object) -> Fold:
     """Make the window smaller by the share of a word, or bring it down to a number of tokens.
 
-    The contents page takes what it would of such a budget, unless that evicted entries.
+    Opened pages close first, as far as they are too much. The contents page takes what it would of such a budget, unless that
+    evicted entries.
     """
     tokens, most = core.lay_out(core.state, core.state.settled).tokens, core.config.budget.tokens
     if isinstance(to, str) and to in LIGHTER:
@@ -100,11 +101,24 @@ def _fold_to(core: Core, to: object) -> Fold:
     else:
         raise refusal(path="to", value=to, allowed=f"{', '.join(LIGHTER)}, or a number of tokens above 0")
     done = Fold(pages=(), tokens_before=tokens, tokens_after=tokens, reason="command", seq=0)
-    for budget in (min(goal, most), most) if tokens > goal else ():
-        done = fold(core, _plan_to(core, goal, budget), budget=budget, evict=budget == most)
-        if done.seq:
-            break
+    if tokens > goal and (closed := _opened(core, tokens - goal)):
+        core.commit([PagesFaded(pages=closed, reason="fold")])
+        done = _told(core, tokens, "command")
+    for budget in (min(goal, most), most) if done.tokens_after > goal else ():
+        folded = fold(core, _plan_to(core, goal, budget), budget=budget, evict=budget == most)
+        if folded.seq:
+            return attrs.evolve(folded, tokens_before=tokens)
     return done
+
+
+def _opened(core: Core, over: int) -> list[str]:
+    """Return the opened pages that make so much room when they close, or all there are, the least recently used ones first."""
+    closed = []
+    for index, attachment in core.state.recalled.least_used():
+        if over > 0 and attachment.lasting:
+            closed.append(index)
+            over -= int(attachment.tokens * core.state.scale)
+    return closed
 
 
 def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:

@@ -24,6 +24,8 @@ from memci.engine.history.tree_events import (
     PageReturned,
     PageUpdated,
     SegmentAdded,
+    SystemHidden,
+    SystemShown,
 )
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
@@ -102,6 +104,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             | PageRemoved()
             | PageReturned()
             | EditUndone()
+            | SystemHidden()
+            | SystemShown()
         ):
             edit(state, event)
         case _:
@@ -161,6 +165,9 @@ def _set_system(state: State, event: events.SystemSet, seq: int) -> None:
         page.add(MessageNode(message=message, tokens=value["tokens"], seq=seq, at=event.at))
         pages.append(page)
     state.system.replace(pages)
+    for index in state.hidden:
+        state.recalled.fade(index)
+    state.hidden, state.system_names, state.hidden_tokens = {}, {}, 0
 
 
 def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
@@ -298,6 +305,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.recalled.quotes[int(seq)] = attrs.evolve(state.recalled.quotes[int(seq)], tokens=tokens)
     if state.slots is not None:
         state.slots = attrs.evolve(state.slots, tokens=counted["slots"])
+    state.hidden = {index: attrs.evolve(each, tokens=counted["hidden"][index]) for index, each in state.hidden.items()}
+    state.measure_hidden()
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())

@@ -10,8 +10,10 @@ from memci.engine.commands import folding, recalling
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Eviction
 from memci.engine.history.events import PagesFaded
+from memci.engine.history.state import SYSTEM
 from memci.engine.history.tree_events import PageMoved, PageRemoved, PageReturned
 from memci.engine.reading import pages
+from memci.engine.tree import system
 from memci.engine.tree.segments import By, refuse
 from memci.engine.view.planner import FoldPlan
 from memci.errors import PageEvictedError, PageNotFoundError, PermissionDeniedError
@@ -36,6 +38,9 @@ def hide(core: Core, given: str | int, *, by: By) -> None:
         pages.read_facts(core, index)
         message = f"{index} is the root of its segment, and always stands open: name a page or a directory in it"
         raise PermissionDeniedError(message)
+    if segment_of(index) == SYSTEM and not is_range(index):
+        system.hide(core, index, by=by)
+        return
     node = core.state.tree.find(index)
     is_directory = node is not None and node.is_directory
     faded = [each for each in core.state.recalled.attachments if each == index or _is_inside(core, each, index)]
@@ -90,7 +95,9 @@ def restore(core: Core, given: str | int, *, by: By) -> None:
     refuse(core, by, "restore", index)
     tree = core.state.tree
     node = tree.find(index)
-    if node is None or is_root(index):
+    if index in core.state.system:
+        system.show(core, index, by=by)
+    elif node is None or is_root(index):
         recalling.restore(core, index)
     elif node.removed:
         is_there = not tree.is_removed(node.parent)

@@ -3,8 +3,8 @@
 import re
 from typing import Final, Literal, TypeAlias
 
-from memci.archive.contents.tree import NOTES, Permission, Segment
-from memci.chapters.address import is_range, last_number, page_number, segment_of
+from memci.archive.contents.tree import Permission, Segment
+from memci.chapters.address import NOTES, is_range, last_number, page_number, segment_of
 from memci.engine.commands.recalling import over_capacity
 from memci.engine.core.core import Core
 from memci.engine.history.events import PagesFaded

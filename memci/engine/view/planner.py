@@ -305,7 +305,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
         return limit
-    system = state.system.tokens + state.headlines_tokens + state.instruction_tokens
+    system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
     room = max(budget - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state)
     return int(max(room - (1 + swing) * verbatim * budget, LEAST_CONTENTS_SHARE * room))
@@ -331,7 +331,7 @@ def cut_tokens(config: Config) -> int:
 
 def _raw_tokens(state: State) -> float:
     """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
-    tokens = state.system.tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
+    tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
     listed = state.config.contents.listed
     tokens += state.archive.tokens if listed else 0
     tokens += state.working.message_tokens if listed or state.config.summary.continuation else 0

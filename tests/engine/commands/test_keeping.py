@@ -433,3 +433,23 @@ def test_kept_pages_stand_in_every_window_within_its_budget(data: st.DataObject,
     assert not any(isinstance(notice, FoldFailed) for notice in notices)
     assert replayed(session) == state_codec.to_mapping(session._core.state)
     assert () == session.verify().problems
+
+
+def test_a_page_in_a_directory_that_was_made_is_kept() -> None:
+    """It comes back into view and stays listed there; a directory itself is no page of the conversation."""
+    session = open_session(active={"max_pages": 2})
+    talk(session, 6)
+    made = session.create_contents_page("Invoices", children=["usr-2", "usr-3"])
+    session.keep(2)
+    assert ["usr-2", "usr-5", "usr-6"] == in_view(session)
+    assert made == session.facts(2).parent
+    talk(session, 2, first=8)
+    session.unkeep(2)
+    session.fold("all")
+    assert made == session.facts(2).parent
+    assert turn(2) == session.page(2).messages
+    with pytest.raises(PermissionDeniedError):
+        session.keep(made)
+    session._core.state._check()
+    assert replayed(session) == state_codec.to_mapping(session._core.state)
+    assert () == session.verify().problems
