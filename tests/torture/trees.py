@@ -382,7 +382,16 @@ class TreeDriver(Driver):
     def grow(self) -> None:
         """Ask for a window, edit the tree, go on, and ask again: the window begins as it did."""
         self.session.refresh()
-        for operations in ((), (self.make_directory, *([self.write_note] if hasattr(Session, "create_detail_page") else []), self.move_page, self.update_page, self.undo_edit)):
+        for operations in (
+            (),
+            (
+                self.make_directory,
+                *([self.write_note] if hasattr(Session, "create_detail_page") else []),
+                self.move_page,
+                self.update_page,
+                self.undo_edit,
+            ),
+        ):
             for operation in self.chance.sample(operations, min(len(operations), 3)):
                 operation()
             if operations:
