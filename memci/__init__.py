@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memci.chapters.page import Entry, Page
     from memci.engine.aio.engine import AsyncEngine, AsyncSession
     from memci.engine.commands.calibrating import Calibration
+    from memci.engine.commands.keeping import Bookmark
     from memci.engine.commands.window import Window
     from memci.engine.core.monitor import (
         Eviction,
@@ -68,6 +69,7 @@ __all__ = [
     "AsyncSession",
     "AttpError",
     "AttpSyntaxError",
+    "Bookmark",
     "BudgetError",
     "Calibration",
     "Checkpoint",
@@ -129,6 +131,7 @@ _MODULES = {
     "memci.engine.aio.engine": ("AsyncEngine", "AsyncSession"),
     "memci.engine.commands.calibrating": ("Calibration",),
     "memci.engine.reading.explain": ("Explanation",),
+    "memci.engine.commands.keeping": ("Bookmark",),
     "memci.engine.commands.window": ("Window",),
     "memci.engine.core.monitor": (
         *("Eviction", "Fold", "FoldFailed", "Notice", "PageRebuilt", "Prefetch", "PrefetchFailed", "Recall"),

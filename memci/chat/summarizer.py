@@ -12,7 +12,7 @@ from memci.archive.summarizers.external.extension import Extension
 from memci.archive.summarizers.external.model import ModelSummarizer, Prompt
 from memci.archive.summarizers.summary import Summary
 from memci.chat.endpoint import Endpoint
-from memci.engine.settings.config import refusal
+from memci.engine.settings.setting import refusal
 from memci.errors import ConfigError, SummaryError, shown
 
 _MILLION = 1_000_000

@@ -18,7 +18,8 @@ from memci.cli.exit_code import refuse
 from memci.cli.output import count
 from memci.cli.place import Place, command
 from memci.engine.core.named import make_summarizer
-from memci.engine.settings.config import EXTRACTIVE, refusal
+from memci.engine.settings.config import EXTRACTIVE
+from memci.engine.settings.setting import refusal
 from memci.engine.summaries import summarizing
 from memci.errors import MemciError
 from memci.messages import codec

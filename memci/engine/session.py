@@ -11,10 +11,11 @@ import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsPage
-from memci.chapters.address import is_root
+from memci.chapters.address import is_note, is_root
 from memci.chapters.page import Entry, Page
-from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, recalling, rewinding
+from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
+from memci.engine.commands.keeping import Bookmark
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
@@ -25,8 +26,9 @@ from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
-from memci.engine.settings.config import Config, refusal
+from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
+from memci.engine.settings.setting import refusal
 from memci.engine.summaries import summarizing
 from memci.engine.tree import opening
 from memci.engine.tree.session import TreeSession
@@ -167,9 +169,14 @@ class Session(TreeSession, AbstractContextManager["Session"]):
             return render_at(core, at)
 
     def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
-        """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
+        """Return the facts of all pages, or of those in a state, oldest first, system pages included, but no notes. O(pages)."""
         wanted = None if state is None else pages.page_state(state)
-        return self._run(lambda core: [facts for facts in core.all_facts() if wanted is None or facts.state is wanted])
+
+        def found(core: Core) -> list[PageFacts]:
+            known = (facts for facts in core.all_facts() if not is_note(facts.index))
+            return [facts for facts in known if wanted is None or facts.state is wanted]
+
+        return self._run(found)
 
     def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
         """Return the facts of at most *limit* pages after the first *start*, oldest first, and how many pages there are."""
@@ -278,6 +285,27 @@ class Session(TreeSession, AbstractContextManager["Session"]):
     def unpin(self, index: str | int) -> None:
         """Let a page's entry, or those of a range of pages, be evicted again."""
         self._run(lambda core: recalling.pin(core, pages.page_index(index), pinned=False))
+
+    def keep(self, index: str | int) -> None:
+        """Hold a page verbatim through folds, as far as kept pages have room in ``active.keep_share`` of the budget.
+
+        The open page is held once it is complete; an archived one comes back into view, oldest first, after the contents page.
+        Where a window has no room without them, kept pages fold last. ``PageEvictedError`` for a page that is evicted,
+        ``PermissionDeniedError`` beyond the share.
+        """
+        self._run(lambda core: keeping.keep(core, pages.page_index(index)))
+
+    def unkeep(self, index: str | int) -> None:
+        """Let folds take a page again."""
+        self._run(lambda core: keeping.unkeep(core, pages.page_index(index)))
+
+    def bookmark(self, address: str, label: str | None) -> None:
+        """Mark an entry, such as ``usr-12/3``, with a line of text; ``None`` takes the mark away."""
+        self._run(lambda core: keeping.bookmark(core, address, label))
+
+    def bookmarks(self) -> list[Bookmark]:
+        """Return the bookmarks, in the order of their entries. O(the pages that have one)."""
+        return self._run(keeping.bookmarks)
 
     def fold(
         self,

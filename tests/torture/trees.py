@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -105,6 +105,11 @@ class TreeDriver(Driver):
         ]
         return pick(pick([kind for kind in kinds if kind]))
 
+    def movable(self) -> str:
+        """Return the index of something that can be moved, mostly."""
+        known = [index for index in (*self.tree.made, *(page.index for page in self.model.pages)) if self.is_movable(index)]
+        return self.chance.choice(known) if known and self.chance.random() < 0.85 else self.any_index()
+
     def name(self) -> str:
         """Return a name that is one, mostly."""
         return self.chance.choice(NAMES if self.chance.random() < 0.15 else NAMES[:3])
@@ -148,7 +153,7 @@ class TreeDriver(Driver):
     def make_directory(self) -> None:
         self.session.refresh()
         name, parent = self.name(), self.directory()
-        children = [self.any_index() for _ in range(self.chance.choice([0, 1, 2, 3]))]
+        children = [self.movable() for _ in range(self.chance.choice([0, 1, 2, 3]))]
         inside = [each for child in children for each in self.tree.inside(child)]
         moved = all(map(self.is_movable, children)) and len(set(inside)) == len(inside)
         legal = name in NAMES[:3] and parent in self.tree.directories and parent not in inside and moved
@@ -177,7 +182,7 @@ class TreeDriver(Driver):
 
     def move_page(self) -> None:
         self.session.refresh()
-        source, target = self.any_index(), self.directory()
+        source, target = self.movable(), self.directory()
         legal = self.is_movable(source) and target in self.tree.directories and target not in self.tree.inside(source)
         segments = {self.tree.path(each)[-1] if self.tree.path(each) else each for each in (source, target)}
         expected = None if legal and ("sys-0" in segments or is_root(target)) else legal
@@ -208,7 +213,7 @@ class TreeDriver(Driver):
     def remove_page(self) -> None:
         self.session.refresh()
         index = self.any_index()
-        listed = [each for each in self.tree.inside(index)] if index in self.tree.parents else [index]
+        listed = list(self.tree.inside(index)) if index in self.tree.parents else [index]
         pinned = self.session._core.state.pinned
         state = self.state_of(index)
         if is_root(index) or state in (PageState.OPEN, PageState.ACTIVE) or any(each in pinned for each in listed):
@@ -305,7 +310,7 @@ class TreeDriver(Driver):
     def keep(self) -> None:
         self.session.refresh()
         index = self.any_index()
-        self.edit(lambda: (self.session.keep(index, self.chance.random() < 0.7),), None, index)
+        self.edit(lambda: ((self.session.keep if self.chance.random() < 0.7 else self.session.unkeep)(index),), None, index)
 
     def slots(self) -> None:
         self.session.refresh()
@@ -331,9 +336,6 @@ class TreeDriver(Driver):
         for index in [each for each in self.tree.parents if each not in self.tree.names and each not in pages]:
             self.tree.forget(index)
         self.model.unsure = True
-
-    def restore_checkpoint(self) -> None:
-        super().restore_checkpoint()
 
     def pages_of_the_contents(self) -> None:
         """As ever, but that evicting a page of the tree removes it, and restoring one brings it back."""
@@ -376,6 +378,20 @@ class TreeDriver(Driver):
                 return
         self.last = None
         super().erase()
+
+    def grow(self) -> None:
+        """Ask for a window, edit the tree, go on, and ask again: the window begins as it did."""
+        self.session.refresh()
+        for operations in ((), (self.make_directory, *([self.write_note] if hasattr(Session, "create_detail_page") else []), self.move_page, self.update_page, self.undo_edit)):
+            for operation in self.chance.sample(operations, min(len(operations), 3)):
+                operation()
+            if operations:
+                self.append(*self.wire.answer("", self.text()[:90], ()), self.wire.user(self.text()[:90]))
+            self.session.refresh()
+            with suppress(BudgetError):
+                window = self.session.window()
+                self.look_at(window, window.budget, None)
+                self.last_tokens = window.tokens
 
     def fork(self) -> None:
         """A fork has the tree that its source had."""
@@ -486,19 +502,20 @@ class TreeDriver(Driver):
 
 
 TREE_OPERATIONS = {
-    "make_directory": 8,
-    "write_note": 6,
-    "move_page": 8,
-    "update_page": 3,
-    "remove_page": 4,
-    "restore_page": 4,
-    "undo_edit": 4,
-    "add_segment": 1,
-    "open_page": 8,
-    "close_page": 5,
-    "keep": 3,
-    "slots": 3,
-    "fork": 1,
+    "make_directory": 18,
+    "write_note": 14,
+    "move_page": 18,
+    "update_page": 6,
+    "remove_page": 10,
+    "restore_page": 10,
+    "undo_edit": 8,
+    "add_segment": 3,
+    "open_page": 18,
+    "close_page": 10,
+    "keep": 6,
+    "slots": 6,
+    "grow": 10,
+    "fork": 2,
 }
 """The operations of the tree, and how often each is chosen."""
 

@@ -59,7 +59,7 @@ CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = '', toke
 CREATE VIRTUAL TABLE term USING fts5vocab (search, instance);
 INSERT INTO search (search, rank) VALUES ('automerge', 8);  -- parts that are merged at once: more are written less often
 """
-FACTS = tuple(field.name for field in attrs.fields(PageFacts))
+FACTS = tuple(field.name for field in attrs.fields(PageFacts) if field.name != "kept")  # which only the state knows
 COLUMNS = ", ".join(("name", *FACTS[1:]))
 PAGES = f"SELECT {COLUMNS}, page_sum FROM page"  # noqa: S608 names of columns
 _CACHE_KIB = 32  # of memory that an open index may keep; its statements and tables take twice as much beside

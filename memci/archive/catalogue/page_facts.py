@@ -39,6 +39,7 @@ class PageFacts:
     last_seq: int = 0
     first_at: str = ""  # the earliest time of its entries, in UTC, as ISO 8601; empty for a page without entries
     last_at: str = ""  # the latest
+    kept: bool = False  # folds pass it by
 
 
 class CheckpointKind(StrEnum):

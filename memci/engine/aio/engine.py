@@ -22,7 +22,8 @@ from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
-from memci.engine.settings.config import Config, refusal
+from memci.engine.settings.config import Config
+from memci.engine.settings.setting import refusal
 from memci.engine.view.planner import Planner
 from memci.messages.tokens.counter import TokenCounter
 
@@ -310,6 +311,10 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     get_ancestors = _awaited(Session.get_ancestors)
     pin = _awaited(Session.pin)
     unpin = _awaited(Session.unpin)
+    keep = _awaited(Session.keep)
+    unkeep = _awaited(Session.unkeep)
+    bookmark = _awaited(Session.bookmark)
+    bookmarks = _awaited(Session.bookmarks)
     fold = _awaited(Session.fold)
     close_topic = _awaited(Session.close_topic)
     summarize = _awaited(Session.summarize)
@@ -330,6 +335,8 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     restore_checkpoint = _awaited(Session.restore_checkpoint)
     verify = _awaited(Session.verify)
     erase = _awaited(Session.erase)
+    create_detail_page = _awaited(Session.create_detail_page)
+    notes = _awaited(Session.notes)
     expand_details = _awaited(Session.expand_details)
     hide_details = _awaited(Session.hide_details)
     remove_page = _awaited(Session.remove_page)

@@ -175,13 +175,13 @@ def note_answer(core: Core, value: object) -> None:
 
 def _after_turn(core: Core, events: Sequence[Event]) -> None:
     """Tell of evictions, and fold at the marks where a page was opened, once the events are committed."""
-    is_opened = False
+    opened = 0
     for event in events:
         if isinstance(event, PagesEvicted):
             core.monitor.tell(Eviction(pages=tuple((index, by) for index, by in event.pages)))
-        is_opened = is_opened or isinstance(event, PageBegan) or getattr(event, "opens", None) in _OPENINGS
-    if is_opened:
-        folding.fold_at_marks(core)
+        opened += isinstance(event, PageBegan) or getattr(event, "opens", None) in _OPENINGS
+    if opened:
+        folding.fold_at_marks(core, opened)
         preparing.offer(core)
 
 

@@ -58,7 +58,7 @@ def recall(core: Core, index: str, *, lasting: bool = False, by: str = "") -> Pa
         facts = pages.get_facts(core, index)
     elif facts.state is PageState.EVICTED and not core.state.archive.shows(index):
         raise PageEvictedError(index)
-    is_new = facts.state is not PageState.ATTACHED
+    is_new = facts.state is not PageState.ATTACHED and index not in core.state.system
     now = attrs.evolve(facts, recall_count=facts.recall_count + is_new, last_recall_turn=core.state.turn)
     again = _restored(core, [now]) if facts.state is PageState.HIDDEN and facts.recall_count else []
     page = _attach(core, index, now.recall_count, again, lasting=lasting, by=by)

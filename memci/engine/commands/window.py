@@ -15,7 +15,7 @@ from memci.engine.core.monitor import Zone, zone
 from memci.engine.history.blocks import OLDEST_RENDERER, RENDERER, STUB_CHARACTERS
 from memci.engine.history.events import PagesFaded, WindowSettled
 from memci.engine.history.state import State
-from memci.engine.settings.config import MOST
+from memci.engine.settings.setting import MOST
 from memci.engine.view import planner
 from memci.engine.view.layout import Layout, lay_out, lay_out_least, open_entries, stubbed
 from memci.errors import BudgetError, ConfigError, InvalidMessageError, PermissionDeniedError, StoreError, shown
@@ -235,7 +235,8 @@ def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     least, wanted = stubbed(core.state, wanted, lay_out_least)
     if least.tokens > wanted.budget:  # before any step is taken, as steps last and would bring nothing
         raise BudgetError(budget=wanted.budget, tokens=least.tokens, breakdown=least.breakdown)
-    for steps in ((_fade_excess, _fold, _drop_passages, _shorten_contents), (_fade_older, _shorten_contents)):
+    last = ((_fold_kept, _shorten_contents),) if core.state.kept else ()
+    for steps in ((_fade_excess, _fold, _drop_passages, _shorten_contents), (_fade_older, _shorten_contents), *last):
         layout = _climbed(core, wanted, steps)
         if layout.tokens <= wanted.budget:
             return layout, wanted
@@ -269,6 +270,10 @@ def _fold(core: Core, layout: Layout, budget: int) -> None:
     plan = planner.plan_budget(core.state, core.config, layout, budget)
     if plan.contents_tokens is None or not folding.fold(core, plan, limit=plan.contents_tokens, evict=False).seq:
         folding.fold(core, plan)
+
+
+def _fold_kept(core: Core, layout: Layout, budget: int) -> None:
+    folding.fold(core, planner.plan_kept(core.state, core.config, layout, budget))
 
 
 def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:

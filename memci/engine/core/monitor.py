@@ -46,7 +46,8 @@ class Fold:
 
     ``pages`` left the window, oldest first, or with ``undo`` came back; where there are none, long results were trimmed, or the
     window shows a newer contents page. ``evicted`` are the indexes of the entries that left the contents page with it; ``seq`` is
-    the event's sequence number, 0 when nothing was to be done.
+    the event's sequence number, 0 when nothing was to be done. ``kept`` are those of the pages that were kept, and that a window
+    had no room for.
     """
 
     pages: tuple[str, ...]
@@ -55,6 +56,7 @@ class Fold:
     tokens_after: int
     reason: str
     seq: int
+    kept: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

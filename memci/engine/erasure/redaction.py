@@ -33,7 +33,7 @@ _TEXTS = ("summary", "outcome")
 _NOTHING_OF_PAGES = (
     *("answer_noted", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed"),
-    *("segment_added", "removed", "returned", "slots_set"),
+    *("segment_added", "removed", "returned", "slots_set", "system_shown"),
 )
 
 
@@ -294,6 +294,22 @@ class Redaction:
             self._entries = ()
         return self._rewound_parts(body)
 
+    def _line(self, value: Body) -> Body:
+        """Return what is left of the line behind which a page of the system part stands, as its event tells of it."""
+        if value["page"] != self.page:
+            return value
+        self._held = True
+        line = self.wire.facts({"role": "system", "content": ERASED})
+        return {**value, "line": ERASED, "tokens": self.count(line)}
+
+    def _lines(self, value: Body) -> Body:
+        """Return what is left of these lines, as a state holds them."""
+        return {**value, self.page: self._entry(value[self.page])} if self.page in value else value
+
+    def _names(self, value: Body) -> Body:
+        self._held |= self.page in value
+        return {**value, self.page: [ERASED, ""]} if self.page in value else value
+
     def _node(self, value: Body) -> Body:
         """Return what is left of a note or a directory, as an event or a tree tells of it."""
         if value.get("page", value.get("index")) != self.page:
@@ -302,6 +318,13 @@ class Redaction:
         kept = {key: item for key, item in value.items() if key not in ("name", "description", "message")}
         named = {"name": ERASED} if value.get("name") else {}
         return {**(self._entry(value) if "message" in value else {}), **kept, **named}
+
+    def _bookmarked(self, value: Body) -> Body:
+        """Return a bookmark without its label: that of the page is none any more."""
+        if value["page"] != self.page or not value.get("label"):
+            return value
+        self._held = True
+        return {**value, "label": ""}
 
     def _tree(self, value: Body) -> Body:
         edits = [
@@ -328,6 +351,9 @@ class Redaction:
             working=_working,
             last_fold=_last_fold,
             tree=_tree,
+            hidden=_lines,
+            system_names=_names,
+            bookmarks=_bookmarked,
         )
     )
 
@@ -347,8 +373,11 @@ class Redaction:
         "recalled": _attached,
         "quoted": _quoted,
         "restored": _of(entry=_item),
+        "kept": _of(content=_page),
+        "bookmarked": _bookmarked,
         "rewound": _rewound,
         **dict.fromkeys(("note_written", "directory_made", "updated"), _node),
+        "system_hidden": _line,
         "moved": _of(entry=_item),
         "edit_undone": _of(entries=_item),
         "checkpoint_made": _checkpoint_made,

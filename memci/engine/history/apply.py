@@ -12,7 +12,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
-from memci.engine.history.folded import fold, keep_pin, publish, trim, undo_fold, ungroup
+from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Slots, State
 from memci.engine.history.tree_events import (
@@ -24,6 +24,8 @@ from memci.engine.history.tree_events import (
     PageReturned,
     PageUpdated,
     SegmentAdded,
+    SystemHidden,
+    SystemShown,
 )
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
@@ -65,6 +67,10 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _restore(state, event)
         case events.PagePinned():
             _pin(state, event)
+        case events.PageKept():
+            keep(state, event)
+        case events.EntryBookmarked():
+            _bookmark(state, event)
         case events.PageBegan():
             _begin_page(state, event)
         case events.SystemSet():
@@ -88,6 +94,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             pass
         case events.PageErased():
             state.erased_seq = seq
+            state.bookmarks = {at: each for at, each in state.bookmarks.items() if each[0] != event.page}
         case (
             SegmentAdded()
             | NoteWritten()
@@ -97,6 +104,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             | PageRemoved()
             | PageReturned()
             | EditUndone()
+            | SystemHidden()
+            | SystemShown()
         ):
             edit(state, event)
         case _:
@@ -156,6 +165,9 @@ def _set_system(state: State, event: events.SystemSet, seq: int) -> None:
         page.add(MessageNode(message=message, tokens=value["tokens"], seq=seq, at=event.at))
         pages.append(page)
     state.system.replace(pages)
+    for index in state.hidden:
+        state.recalled.fade(index)
+    state.hidden, state.system_names, state.hidden_tokens = {}, {}, 0
 
 
 def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
@@ -261,6 +273,13 @@ def _pin(state: State, event: events.PagePinned) -> None:
         state.pinned.discard(event.page)
 
 
+def _bookmark(state: State, event: events.EntryBookmarked) -> None:
+    if event.label:
+        state.bookmarks[event.entry_seq] = (event.page, event.label)
+    else:
+        state.bookmarks.pop(event.entry_seq, None)
+
+
 def _configure(state: State, event: events.SessionConfigured) -> None:
     state.session = event.session
     if not state.configured or event.counted is not None:
@@ -286,6 +305,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.recalled.quotes[int(seq)] = attrs.evolve(state.recalled.quotes[int(seq)], tokens=tokens)
     if state.slots is not None:
         state.slots = attrs.evolve(state.slots, tokens=counted["slots"])
+    state.hidden = {index: attrs.evolve(each, tokens=counted["hidden"][index]) for index, each in state.hidden.items()}
+    state.measure_hidden()
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
@@ -351,9 +372,10 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
-    if state.tree:
-        state.tree.forget(placed_pages(state, gone))
+    state.tree.forget(placed_pages(state, gone))
     state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
+    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
+    _keep_bookmarks(state, event.page)
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
@@ -370,6 +392,14 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.last_fold = None
     if event.contents_tokens is not None:
         publish(state, event.contents_tokens)
+
+
+def _keep_bookmarks(state: State, last: str) -> None:
+    """Forget the bookmarks of entries that are gone; *last* is the index of the last page that may have some left. O(those)."""
+    newest = state.active.open_page
+    left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == last else set()
+    number, marks = page_number(last), state.bookmarks.items()
+    state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
 
 
 def _tells_of(state: State, index: str, number: int) -> bool:
@@ -389,7 +419,8 @@ def _show_open_page(state: State) -> None:
 
 def placed_pages(state: State, number: int) -> list[str]:
     """Return the pages of the conversation from a number on that are placed in the tree. O(numbers from there on)."""
-    placed = (state.tree.find(f"{USER}-{each}") for each in range(number, state.next_number[USER]))
+    numbers = range(number, state.next_number[USER]) if state.tree else ()
+    placed = (state.tree.find(f"{USER}-{each}") for each in numbers)
     return [node.index for node in placed if node is not None and not node.name]
 
 

@@ -265,6 +265,26 @@ class PagePinned(Kind, kind="pinned"):
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
+class PageKept(Kind, kind="kept"):
+    """Folds pass a page by from then on, or take it again; an archived one came back into view for that."""
+
+    page: str
+    by: str  # who keeps it: application, or the rule that the config has; empty where nobody does any more
+    content: dict[str, Any] | None = None  # as page_value writes it, of one that came back
+    recalls: list[int] | None = None  # as in Rewound, of one that came back
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class EntryBookmarked(Kind, kind="bookmarked"):
+    """An entry has a bookmark, or has none any more."""
+
+    page: str
+    entry_seq: int  # of the message
+    label: str = ""  # empty for none
+    by: str
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Rewound(Kind, kind="rewound", version=2):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
 
@@ -359,7 +379,7 @@ class Forked(Kind, kind="forked"):
 
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
-    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared),
+    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -383,6 +403,8 @@ Event: TypeAlias = (
     | PagesEvicted
     | PageRestored
     | PagePinned
+    | PageKept
+    | EntryBookmarked
     | Rewound
     | PageErased
     | WindowSettled

@@ -6,6 +6,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, within
 from memci.chapters.address import is_root, page_number
+from memci.chapters.page import Page
 from memci.engine.history import blocks, events
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import LastFold, State, opening_of
@@ -28,11 +29,12 @@ def fold(state: State, event: events.PagesFolded) -> None:  # noqa: C901 (what a
     known = (_known(entry, new.get(entry.index), titled=entry.index in titles) for entry in state.archive.entries)
     before = tuple(known)
     state.folded_turn = event.turn if event.folded else state.folded_turn
+    kept = {index: state.kept[index] for index in event.folded if index in state.kept} if state.kept else {}
     _take_out(state, event.folded)
     folded, revised = tuple(event.folded), tuple(event.revised)
     stay = {page.index for page in state.active.pages()} | ({state.archive.root} if event.working is None else set())
     published = {index: each for index, each in state.summaries.items() if index not in stay}
-    state.last_fold = LastFold(folded, before, state.working, published, state.topic, titles, revised)
+    state.last_fold = LastFold(folded, before, state.working, published, state.topic, titles, revised, kept)
     state.topic = topic.get("last", state.topic)
     state.summaries = {index: each for index, each in state.summaries.items() if index in stay}
     asked = stay.union(folded, revised, [state.archive.root])
@@ -89,13 +91,40 @@ def _take_out(state: State, folded: Sequence[str]) -> None:
         page.detach()
         if state.placement(index) is None:
             state.pinned.discard(index)
+        state.kept.pop(index, None)
         state.recalls.pop(index, None)
     if state.opening is not None:
         gone.difference_update(node.seq for node in state.opening.nodes())
+    _unstub(state, gone)
+
+
+def _unstub(state: State, gone: Collection[int]) -> None:
+    """Let no stub stand for these messages any more."""
     if state.settled is not None:
         stubs = [seq for seq in state.settled.stubs if seq not in gone]
         excerpts = {seq: each for seq, each in state.settled.excerpts.items() if int(seq) in stubs}
         state.settled = attrs.evolve(state.settled, stubs=stubs, excerpts=excerpts)
+
+
+def keep(state: State, event: events.PageKept) -> None:
+    """Have folds pass a page by, and show it whole, or let them take it. Costs what the page holds."""
+    if not event.by:
+        del state.kept[event.page]
+        return
+    if event.content is not None:
+        _bring_back(state, page_from_value(event.content, state.wire.facts), event.recalls)
+        ungroup(state, [page_number(event.page)], [event.page])
+        if (last := state.last_fold) is not None:  # undoing it leaves the page where it is now
+            folded = tuple(index for index in last.folded if index != event.page)
+            kept = {index: by for index, by in last.kept.items() if index != event.page}
+            state.last_fold = attrs.evolve(last, folded=folded, kept=kept)
+    page = state.active.find_page(event.page)
+    assert page is not None, event.page
+    state.kept[event.page] = event.by
+    if page is not state.active.open_page:
+        for node in page.nodes():
+            node.trimmed = ()
+        _unstub(state, {node.seq for node in page.nodes()})
 
 
 def _group(state: State, directory: Directory) -> None:
@@ -133,23 +162,28 @@ def publish(state: State, tokens: int) -> None:
 def undo_fold(state: State, event: events.FoldUndone) -> None:
     """Bring the pages of the last fold back into view. Costs what the event holds."""
     for value in event.pages:
-        page = page_from_value(value, state.wire.facts)
-        state.recalled.fade(page.index)
-        state.late.pop(page.index, None)
-        keep_pin(state, page.index, event.recalls.get(page.index))
-        number = page_number(page.index)
-        younger = (other for other in state.active.pages() if page_number(other.index) > number)
-        state.active.add_page(page, before=next(younger, None))
-        if state.opening is not None and state.opening.index == page.index:
-            state.opening = None
+        _bring_back(state, page_from_value(value, state.wire.facts), event.recalls.get(value["page"]))
     state.recalled.quotes.clear()  # they may be of these pages
     state.archive.replace(entries_before_fold(state))
     if state.last_fold is not None:
         state.working = state.last_fold.working
         state.summaries |= state.last_fold.summaries
         state.topic = state.last_fold.topic
+        state.kept |= state.last_fold.kept
     state.last_fold, state.folded_turn = None, state.turn
     publish(state, event.contents_tokens)
+
+
+def _bring_back(state: State, page: Page, recalls: Sequence[int] | None) -> None:
+    """Show an archived page in its place among those in view. O(pages in view), and its entries."""
+    state.recalled.fade(page.index)
+    state.late.pop(page.index, None)
+    keep_pin(state, page.index, recalls)
+    number = page_number(page.index)
+    younger = (other for other in state.active.pages() if page_number(other.index) > number)
+    state.active.add_page(page, before=next(younger, None))
+    if state.opening is not None and state.opening.index == page.index:
+        state.opening = None
 
 
 def keep_pin(state: State, index: str, recalls: Sequence[int] | None = None) -> None:

@@ -17,7 +17,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history.blocks import OLDEST_RENDERER, passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
-from memci.engine.history.state import LastFold, LateResult, Slots, State, Traffic
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Slots, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
@@ -90,9 +90,13 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "topic": last.topic,
             "titles": last.titles,
             "revised": last.revised,
+            **({"kept": last.kept} if last.kept else {}),
         },
+        **_hidden_value(state, written),
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
+        **({"kept": state.kept} if state.kept else {}),
+        **({"bookmarks": _bookmark_values(state)} if state.bookmarks else {}),
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
     }
@@ -119,6 +123,8 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
         tree=Tree.from_mapping(value["tree"]) if "tree" in value else Tree(),
+        kept=dict(value.get("kept", {})),
+        bookmarks={each["entry_seq"]: (each["page"], each["label"]) for each in value.get("bookmarks", ()) if each["label"]},
         working=_working_set(value.get("working")),
         settled=value["settled"] and WindowSettled(**known_fields(WindowSettled, value["settled"])),
     )
@@ -127,6 +133,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
         for each in pages:
             chapter.add_page(page(each))
+    _read_hidden(state, value)
     for item in value["recalled"]:
         attachment = Attachment(**{name: item[name] for name in _OF_ATTACHMENTS if name in item}, block=facts(item["block"]))
         state.recalled.attach(page(item["page"]), attachment)
@@ -151,6 +158,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
             topic=last.get("topic", 0),
             titles=last.get("titles", {}),
             revised=tuple(last.get("revised", ())),
+            kept=last.get("kept", {}),
         )
     if (shown := value["published"]) is not None:
         directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]
@@ -161,6 +169,23 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
+
+
+def _hidden_value(state: State, written: Written) -> dict[str, Any]:
+    """Return which pages of the system part stand behind a line, and how they are called; nothing where none is either."""
+    hidden = {index: {"message": written(each.message), "tokens": each.tokens} for index, each in state.hidden.items()}
+    return {**({"hidden": hidden} if hidden else {}), **({"system_names": state.system_names} if state.system_names else {})}
+
+
+def _read_hidden(state: State, value: Mapping[str, Any]) -> None:
+    for index, item in value.get("hidden", {}).items():
+        state.hidden[index] = HiddenPage(state.wire.facts(item["message"]), item["tokens"])
+    state.measure_hidden()
+    state.system_names = {index: (name, told) for index, (name, told) in value.get("system_names", {}).items()}
+
+
+def _bookmark_values(state: State) -> list[dict[str, Any]]:
+    return [{"entry_seq": seq, "page": page, "label": label} for seq, (page, label) in state.bookmarks.items()]
 
 
 def _slots(value: Mapping[str, Any] | None, wire: Format) -> Slots | None:

@@ -13,12 +13,12 @@ from memci.archive.contents.tree import Node
 from memci.archive.summarizers.summary import has_given_title
 from memci.chapters.address import among, is_root, segment_of
 from memci.engine.core.core import Core
-from memci.engine.history.state import SYSTEM, State
+from memci.engine.history.state import RULE, SYSTEM, State
 from memci.engine.reading import pages
 from memci.engine.view import planner
 from memci.messages.formats.reading import ERASED
 
-_OF_FACTS = ("turn", "tokens", "archived_turn", "recall_count", "last_recall_turn", "pinned")
+_OF_FACTS = ("turn", "tokens", "archived_turn", "recall_count", "last_recall_turn", "pinned", "kept")
 _SHOWN = (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED)
 _Numbers: TypeAlias = dict[str, float | int | str | bool | None]
 
@@ -151,6 +151,10 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
     state = core.state
     if where is PageState.OPEN:
         yield "It is the page that the next message joins; the open page never folds."
+    elif index in state.hidden:
+        yield "It is a part of the system prompt that stands behind its line; restore puts it in its place again."
+        if where is PageState.ATTACHED:
+            yield _attached(core, index)
     elif index in state.system:
         yield "It is a part of the system prompt, which never folds."
     elif where is PageState.ACTIVE:
@@ -238,6 +242,11 @@ def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:
         least = "" if active.least_tokens is None else f", in a window of {active.least_tokens} tokens or more"
         yield f"They also fold {', or '.join(also)}{least}."
     page = core.state.active.find_page(index)
+    if by := core.state.kept.get(index):
+        share = f"{int(planner.keep_tokens(core.state, core.config))} tokens"
+        is_held = index in planner.held(core.state, core.config)
+        rule = "folds pass it by, and it goes last" if is_held else "it has no room there, and folds as any other"
+        yield f"It is kept by {'a rule of the config' if by == RULE else 'the application'}, in the share of {share}: {rule}."
     if page is not None and page.open_calls:
         yield "A call in it waits for its result: it folds only when a window has no room."
     trimmed = sum(bool(node.trimmed) for node in page.nodes()) if page is not None else 0
@@ -247,6 +256,8 @@ def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:
 
 def _attached(core: Core, index: str) -> str:
     attachment = core.state.recalled.attachments[index]
+    if attachment.lasting:
+        return f"It was opened, or used last, in turn {attachment.turn}; it is open until it is closed, or others need the room."
     fades = attachment.turn + core.config.recall.turns
     return f"It was recalled, or mentioned last, in turn {attachment.turn} and fades in turn {fades} without another mention."
 

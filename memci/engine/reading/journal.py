@@ -7,7 +7,7 @@ import attrs
 
 from memci.engine.core.core import Core
 from memci.engine.history.events import KINDS, as_value, from_record
-from memci.engine.settings.config import MOST, refusal
+from memci.engine.settings.setting import MOST, refusal
 from memci.errors import ArgumentError
 
 _BATCH = 256  # records that are read with the session's lock at once

@@ -23,7 +23,8 @@ from memci.engine.core.monitor import PageRebuilt, logger
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
-from memci.engine.settings.config import MOST, refusal
+from memci.engine.history.tree_events import NoteWritten
+from memci.engine.settings.setting import MOST, refusal
 from memci.errors import ArgumentError, CorruptError, InvalidIdError, PageNotFoundError, PermissionDeniedError, StoreError, shown
 from memci.messages import codec
 from memci.messages.message import Message
@@ -176,7 +177,7 @@ def load(core: Core, index: str, *, late: Collection[LateResult] | None = None) 
     if (directory := core.state.tree.find(index)) is not None and directory.is_directory:
         return _made_page(core, directory)
     if (data := _find_listed(core, index) or _find_file(core, facts := get_facts(core, index))) is not None:
-        page = _parse(core, codec.decode(data))
+        page = _parse(core, codec.decode(data), _name(core, index))
     else:
         page = _mended(core, facts)
         core.monitor.tell(PageRebuilt(page=index))
@@ -191,10 +192,20 @@ def rebuild(core: Core, index: str) -> Page:
     """Return an archived page from the journal alone, as it is in its file. O(its size, and the journal's part it spans)."""
     facts = get_facts(core, index)
     events = core.ask(lambda known: _appended(core, known, index))
-    continues = events[min(events)].opens == Opening.CONTINUATION
-    entries = [{"seq": seq, "at": event.at, "attp": event.attp, "message": event.message} for seq, event in events.items()]
-    opened_by = Opening.CONTINUATION if continues else Opening.TURN
+    seq, first = min(events.items())
+    if isinstance(first, NoteWritten):
+        return note_page(core, first, seq)
+    opened_by = Opening.CONTINUATION if first.opens == Opening.CONTINUATION else Opening.TURN
+    said = ((seq, event) for seq, event in events.items() if isinstance(event, MessageAppended))
+    entries = [{"seq": seq, "at": event.at, "attp": event.attp, "message": event.message} for seq, event in said]
     return _parse(core, {"v": FILE_VERSION, "page": index, "turn": facts.turn, "opened_by": opened_by, "entries": entries})
+
+
+def note_page(core: Core, event: NoteWritten, seq: int) -> Page:
+    """Return the note that the event *seq* wrote. O(its size)."""
+    entry = {"seq": seq, "at": event.at, "message": event.message}
+    value = {"v": FILE_VERSION, "page": event.page, "turn": event.turn, "opened_by": Opening.TURN, "entries": [entry]}
+    return _parse(core, value, _name(core, event.page))
 
 
 def made_file(core: Core, index: str) -> dict[str, bytes]:
@@ -247,19 +258,19 @@ def _mended(core: Core, facts: PageFacts) -> Page:
     return page
 
 
-def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAppended]:
-    """Return the events of a page's entries in the order of their positions, where the index and the journal agree on them."""
+def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAppended | NoteWritten]:
+    """Return the events of a page's entries, by position, or the one of a note, where the index and the journal agree on them."""
     late = {result.node.seq for result in core.state.late.get(index, ())}
     seqs = [seq for seq in known.entry_seqs(index) if seq not in late]
     stretches: list[tuple[int, int]] = []  # ranges that hold the numbers and little else
     for seq in sorted(seqs):
         joins = stretches and seq - stretches[-1][1] < _GAP
         stretches[-1:] = [(stretches[-1][0], seq)] if joins else [*stretches[-1:], (seq, seq)]
-    wanted, found = set(seqs), {}
+    wanted, found = set(seqs), dict[int, MessageAppended | NoteWritten]()
     for first, last in stretches:
         for record in core.store.journal.read(first - 1, last):
             event = from_record(record) if record.seq in wanted else None  # others are of other pages, or were taken back
-            if isinstance(event, MessageAppended) and event.page == index:
+            if isinstance(event, MessageAppended | NoteWritten) and event.page == index:
                 found[record.seq] = event
     if not seqs or found.keys() != wanted:
         message = f"page {index} is not in the journal as the index says: it is made again from the journal"
@@ -267,12 +278,18 @@ def _appended(core: Core, known: "PageIndex", index: str) -> dict[int, MessageAp
     return {seq: found[seq] for seq in seqs}
 
 
-def _parse(core: Core, value: Mapping[str, Any]) -> Page:
+def _name(core: Core, index: str) -> str | None:
+    """Return what a note is called; ``None`` for other pages, whose files have all that there is."""
+    node = core.state.tree.find(index)
+    return node.name if node is not None and node.is_note else None
+
+
+def _parse(core: Core, value: Mapping[str, Any], name: str | None = None) -> Page:
     """Make a page of what its file holds; its messages are counted when somebody asks for their sizes. O(its size)."""
     if value["v"] != FILE_VERSION:
         problem = f"a page file of version {value['v']}, which this memci does not know: upgrade memci"
         raise CorruptError(problem, session=core.session_id, place=f"page {value.get('page')}")
-    page = StoredPage(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]))
+    page = StoredPage(index=value["page"], turn=value["turn"], opened_by=Opening(value["opened_by"]), name=name)
     for position, entry in enumerate(value["entries"], start=1):
         message = core.state.wire.facts(entry["message"]).marked(entry.get("attp"))
         node = StoredNode(message=message, tokens=0, seq=entry["seq"], at=entry["at"])

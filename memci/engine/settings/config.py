@@ -6,18 +6,17 @@ made: a ``Config`` that exists can be used. Every refusal is a ``ConfigError`` w
 """
 # ruff: noqa: RUF009 (a section's field, as attrs makes it)
 
-import functools
 import math
 import os
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import pairwise
-from typing import Any, Final, Literal, Self, TypeVar, get_args, get_origin
+from typing import Any, Literal, Self
 
 import attrs
 
 from memci.engine.settings import config_file
 from memci.engine.settings.presets import CHAPTERS, Preset, preset_section
+from memci.engine.settings.setting import matches, place_of, refusal, section, setting
 from memci.errors import ConfigError, shown
 
 _PLACE_KEYS = (
@@ -25,113 +24,13 @@ _PLACE_KEYS = (
     *("summarizer", "summary", "planner"),
 )
 
+_UNSAID = {  # keys that journals name only where they are not as by default: those of before did not have them
+    "active": ("keep_share", "keep_bookmarks", "keep_errors", "keep_first_successes", "keep_decisions"),
+}
+
 _CHOSEN_KEYS = ("preset", "budget", "active", "levels", "prices", "contents", "eviction", "recall", "summary")  # by a session
 
 EXTRACTIVE, MARKS = "extractive", "marks"  # the names of memci's own summariser and planner
-MOST: Final = 10**12  # the largest number that is taken: more than anybody has, small enough for every reader of JSON
-
-_Section = TypeVar("_Section")
-
-
-def setting(  # noqa: PLR0913 (each is another bound)
-    default: object,
-    comment: str,
-    *,
-    at_least: int = 1,
-    at_most: float = 1,
-    example: str = "",
-    secret: Callable[[str], str] | None = None,
-) -> Any:  # noqa: ANN401 (the annotation is the type)
-    """Return the field of a setting, with its comment in the file; its annotation says what is allowed.
-
-    A whole number is from *at_least* to ``MOST``, any other above 0 and up to *at_most*. What *secret* shows no error does.
-    """
-    bounds = {"comment": comment, "at_least": at_least, "at_most": at_most, "example": example}
-    converter: Any = attrs.Converter(_as_float, takes_field=True)
-    return attrs.field(default=default, metadata=bounds, converter=converter, validator=_check, repr=secret or True)
-
-
-def section(kind: type[_Section], comment: str) -> _Section:
-    """Return the field of a section of the file; by default it is as the preset has it."""
-    default: Any = attrs.Factory(lambda config: kind(**preset_section(config.preset, _name(kind))), takes_self=True)
-    field: _Section = attrs.field(default=default, metadata={"comment": comment}, validator=_check)
-    return field
-
-
-def _name(kind: type) -> str:
-    """Return the name of a class in the file."""
-    return re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
-
-
-def _place(kind: type, key: str) -> str:
-    """Return where a key of a class stands in the file, such as ``active.max_pages``."""
-    name = _name(kind)
-    return key if name == "config" else f"{name}.{key}"
-
-
-def _matches(name: str, known: Sequence[str]) -> list[str]:
-    """Return the known name that is most like this one, none where none is."""
-    import difflib  # noqa: PLC0415 (only for errors)
-
-    return difflib.get_close_matches(name, known, n=1)
-
-
-def refusal(path: str, value: object, allowed: str, near: Sequence[str] = ()) -> ConfigError:
-    """Return the error for a value that cannot be: what was given, what is allowed, and the nearest name."""
-    given = "null" if value is None else shown(value)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return ConfigError(f"{given} cannot be used here: give {allowed}{hint}", path=path)
-
-
-@functools.cache
-def _alternatives(annotation: Any) -> tuple[Any, list[str | None]]:  # noqa: ANN401 (any type)
-    """Return the type of a setting, ``None`` for one of some words, and the words that are allowed beside it."""
-    if get_origin(annotation) is Literal:
-        return None, list(get_args(annotation))
-    kind, *others = get_args(annotation) or (annotation,)
-    return kind, [word for other in others for word in (get_args(other) or (None,))]
-
-
-def _as_float(value: object, field: "attrs.Attribute[Any]") -> object:
-    """Let ``1`` stand for ``1.0``; anything else is left to the validator."""
-    kind: Any = field.type
-    if type(value) is not int or _alternatives(kind)[0] is not float:
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> None:
-    annotation: Any = field.type
-    kind, words = _alternatives(annotation)
-    if value in words:
-        return
-    bounds = field.metadata
-    ok, allowed = False, ""
-    if kind is int:
-        ok = type(value) is int and bounds["at_least"] <= value <= MOST
-        allowed = f"a whole number from {bounds['at_least']} to {MOST}"
-    elif kind is float:
-        ok = type(value) is float and 0 < value <= bounds["at_most"] and value < math.inf
-        share, price = "a share above 0 and up to 1", "a number above 0, relative to the price of plain input"
-        allowed = share if bounds["at_most"] == 1 else f"{price} (0.01 where reading is free)"
-    elif kind is bool:
-        ok, allowed = isinstance(value, bool), "true or false"
-    elif kind is str:
-        ok, allowed = isinstance(value, str) and bool(value.strip()), f"text, such as {bounds['example']}"
-    elif kind is not None:
-        ok, allowed = isinstance(value, kind), f"a {kind.__name__} (Config.from_mapping takes nested dicts)"
-    if ok:
-        return
-    named = [word or "null" for word in words]
-    allowed = f"{allowed}, or {named[0]}" if allowed and named else allowed or " or ".join(named)
-    path = _place(type(instance), field.name)
-    if field.repr is not True:  # a secret
-        message = f"{'is empty' if isinstance(value, str) else f'is a {type(value).__name__}'}: give {allowed}"
-        raise ConfigError(message, path=path)
-    raise refusal(path, value, allowed, _matches(value, named) if isinstance(value, str) else ())
 
 
 def _check_summarizer(_instance: object, _field: "attrs.Attribute[Any]", value: object) -> None:
@@ -178,6 +77,17 @@ class Active:
         "auto", "share of the budget down to which it folds, below high_water; auto: from prices and sizes"
     )
     page_tokens: int = setting(8_000, "tokens at which a long turn is cut into a continuation page")
+    keep_share: float = setting(0.25, "share of the budget for pages that are kept verbatim through folds")
+    keep_bookmarks: bool = setting(default=False, comment="true: pages with a bookmark are kept, within that share")
+    keep_errors: bool = setting(
+        default=False, comment="true: pages in which a tool failed are kept, the newest within that share"
+    )
+    keep_first_successes: bool = setting(
+        default=False, comment="true: so are pages in which a tool succeeds for the first time after it failed"
+    )
+    keep_decisions: bool = setting(
+        default=False, comment="true: so are pages in which a call of a tool changed something, as its name tells"
+    )
 
     @max_pages.validator
     def _is_above_floor(self, _attribute: object, most: int | None) -> None:
@@ -431,6 +341,9 @@ class Config:
         Of summaries it says only how a continuation is made and that there are headlines, where that is so.
         """
         policy = {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
+        for name, keys in _UNSAID.items():
+            plain = attrs.fields_dict(_sections()[name])
+            policy[name] = {key: value for key, value in policy[name].items() if key not in keys or value != plain[key].default}
         said = attrs.asdict(self.summary) if self.summary.continuation else {"headlines": self.summary.headlines}
         summary = {key: value for key, value in said.items() if key != "timeout_s" and value is not False}
         return policy | {"summary": summary} if summary else policy
@@ -477,14 +390,14 @@ def _check_keys(kind: type[attrs.AttrsInstance], given: object, path: str) -> di
             near = _nearest(key, kind)
             hint = f"; did you mean {near}?" if near else ""
             message = f"there is no such key{hint} (the keys here are {', '.join(known)})"
-            raise ConfigError(message, path=_place(kind, key))
+            raise ConfigError(message, path=place_of(kind, key))
     return dict(given)
 
 
 def _nearest(key: str, kind: type[attrs.AttrsInstance]) -> str:
     """Return the known place that is most like *key*: one in the same section first, then the same word elsewhere."""
     for kinds in ([kind], [*_sections().values(), Config]):
-        places = {name: _place(each, name) for each in kinds for name in attrs.fields_dict(each)}
-        if close := _matches(key, list(places)):
+        places = {name: place_of(each, name) for each in kinds for name in attrs.fields_dict(each)}
+        if close := matches(key, list(places)):
             return places[close[0]]
     return ""

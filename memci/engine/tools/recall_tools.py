@@ -16,7 +16,7 @@ from memci.engine.commands.recalling import next_steps, recall
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
 from memci.engine.reading.searching import Hit, search
-from memci.engine.settings.config import MOST
+from memci.engine.settings.setting import MOST
 from memci.engine.tree.segments import allows, permits, refuse
 from memci.engine.view.planner import next_budget
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError

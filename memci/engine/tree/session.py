@@ -9,7 +9,7 @@ from memci.archive.contents.tree import Permission, Segment
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.reading import pages
-from memci.engine.tree import making, opening, segments
+from memci.engine.tree import making, notes, opening, segments
 
 _Answer = TypeVar("_Answer")
 
@@ -25,6 +25,18 @@ class TreeSession(ABC):
     @abstractmethod
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command."""
+
+    def create_detail_page(self, name: str, description: str, detail: str, parent: str | int | None = None) -> str:
+        """Write a note, a page with a text of its own, and return its index, such as ``note-1``.
+
+        The contents page lists it in its *parent*, a directory or a root, by default that of ``usr``; ``recall`` shows what it
+        says. ``ArgumentError`` also for a *detail* that is no text, empty, or longer than ``limits.message_bytes``.
+        """
+        return self._run(lambda core: notes.write_note(core, name, description, detail, parent, by="application"))
+
+    def notes(self) -> list[PageFacts]:
+        """Return the facts of the notes, oldest first, removed ones too: their names are their titles. O(notes)."""
+        return self._run(notes.notes)
 
     def create_contents_page(
         self, name: str, description: str = "", parent: str | int | None = None, children: Sequence[str | int] = ()

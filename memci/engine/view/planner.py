@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry
+from memci.chapters.address import page_number
 from memci.chapters.page import MessageNode, Page, Run
-from memci.engine.history.state import USER, State
+from memci.engine.history.state import RULE, USER, State
 from memci.engine.settings.config import Active, Config
 from memci.engine.view.layout import Lay, Layout, lay_out, lay_out_least, stubbed
 from memci.errors import ConfigError, is_line, shown
@@ -71,7 +72,7 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
     """
     active, budget = config.active, config.budget.tokens
     high = active.high_water * budget
-    goal, levels = _fired(state, active), config.levels
+    goal, levels = _fired(state, config), config.levels
     far = _NOTHING if levels.trimmed is None and levels.lines is None else _far(state, config)
     if goal is None and _raw_tokens(state) <= high:
         return far
@@ -96,7 +97,11 @@ def planned_by(planner: Planner, state: State, config: Config) -> FoldPlan:
         raise ConfigError(message, path="planner")
     if problem := _problem(state, found):
         raise ConfigError(problem, path="planner")
-    return found
+    if not state.kept:
+        return found
+    passed_by = held(state, config)
+    pages, trimmed = ([index for index in named if index not in passed_by] for named in (found.pages, found.trimmed))
+    return attrs.evolve(found, pages=tuple(pages), trimmed=tuple(trimmed))
 
 
 def _problem(state: State, plan: Any) -> str:  # noqa: ANN401 (its fields may hold anything)
@@ -119,7 +124,7 @@ def _problem(state: State, plan: Any) -> str:  # noqa: ANN401 (its fields may ho
 def nears_fold(state: State, config: Config, share: float = NEAR_SHARE) -> bool:
     """Return whether a *share* of a mark is reached, and it may ask for a fold before long. O(attached), see ``_fired``."""
     is_near = _raw_tokens(state) > share * config.active.high_water * config.budget.tokens
-    return is_near or _fired(state, config.active, share) is not None
+    return is_near or _fired(state, config, share) is not None
 
 
 def next_folded(state: State, config: Config) -> Iterator[Page]:
@@ -140,7 +145,10 @@ def next_folded(state: State, config: Config) -> Iterator[Page]:
     pages = max(1 + (active.max_pages or 0), len(now)) - goal.pages
     messages = max(1 + (active.max_messages or 0), now.message_list.length) - goal.messages
     calls = 1 + (active.max_calls or 0) - goal.calls
+    passed_by = held(state, config) if state.kept else ()
     for page in now.pages():
+        if page.index in passed_by:
+            continue
         is_next = is_near and max(most, pages, messages, calls) > 0
         if page is now.open_page or (not is_next and lines is None):
             return
@@ -156,8 +164,8 @@ def next_folded(state: State, config: Config) -> Iterator[Page]:
 def plan_command(state: State, config: Config, pages: Collection[str] | None, lay: Lay = lay_out) -> FoldPlan:
     """Return what a command asks for: down to the low marks for ``None``, else those of the named pages that are complete."""
     if pages is not None:
-        named = tuple(page.index for page in state.active.pages() if page.index in pages and _is_complete(state, page))
-        return FoldPlan(pages=named, reason="command")
+        named = [page for page in state.active.pages() if page.index in pages and _is_complete(state, page)]
+        return FoldPlan(pages=tuple(page.index for page in _loose(state, config, named)), reason="command")
     layout = lay(state, state.settled)
     goal = _farthest(config.active)._replace(tokens=low_mark(state, config, layout, config.budget.tokens))
     layout = _trimmed(state, config, layout, goal.tokens, config.budget.tokens)
@@ -173,7 +181,7 @@ def plan_to(state: State, config: Config, goal: int, added: Callable[[Sequence[P
     tokens = layout.tokens - _stale_tokens(state, layout)
     layout = _trimmed(state, config, layout, goal - tokens + own_tokens(state, layout), config.budget.tokens)
     tokens -= sum(layout.spared.values())
-    complete = [page for page in state.active.pages() if _is_complete(state, page)]
+    complete = [page for page in _loose(state, config, state.active.pages()) if _is_complete(state, page)]
     left = list(accumulate((-layout.page(page.index) for page in complete), initial=tokens))
 
     def is_enough(number: int) -> bool:
@@ -204,14 +212,51 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     layout = _trimmed(state, config, layout, goal, budget)
     folded = set(_oldest(state, config, layout, _Goal(goal)))
     left = layout.tokens - spared - _stale_tokens(state, layout) - sum(layout.page(index) for index in folded)
+    passed_by = held(state, config) if state.kept else ()
     for page in state.active.pages():
         if left <= budget or page is state.active.open_page:
             break
-        if page.index not in folded:
+        if page.index not in folded and page.index not in passed_by:
             folded.add(page.index)
             left -= layout.page(page.index)
     order = (page.index for page in state.active.pages() if page.index in folded)
     return attrs.evolve(_planned(layout, order, reason="budget"), contents_tokens=contents)
+
+
+def plan_kept(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
+    """Return which kept pages fold where a window has no room when all else gave way: the oldest, as many as it takes."""
+    folded, left = list[str](), layout.tokens
+    passed_by = held(state, config)
+    for page in state.active.pages():
+        if left > budget and page.index in passed_by and page is not state.active.open_page:
+            folded.append(page.index)
+            left -= layout.page(page.index)
+    return FoldPlan(pages=tuple(folded), reason="budget")
+
+
+def held(state: State, config: Config) -> Collection[str]:
+    """Return the kept pages that folds pass by: as many as fit their share, the newest first, those of a rule after all others.
+
+    O(kept pages).
+    """
+    room, found = keep_tokens(state, config), list[str]()
+    for index in sorted(state.kept, key=lambda index: (state.kept[index] == RULE, -page_number(index))):
+        page = state.active.find_page(index)
+        if page is not None and page.tokens <= room:
+            found.append(index)
+            room -= page.tokens
+    return found
+
+
+def keep_tokens(state: State, config: Config) -> float:
+    """Return how many tokens kept pages may have, as they are counted."""
+    return config.active.keep_share * next_budget(state, config) / state.scale
+
+
+def _loose(state: State, config: Config, pages: Iterable[Page]) -> list[Page]:
+    """Return the pages that folds do not pass by. O(pages)."""
+    passed_by = held(state, config) if state.kept else ()
+    return [page for page in pages if page.index not in passed_by]
 
 
 def next_budget(state: State, config: Config) -> int:
@@ -264,7 +309,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
         return limit
-    system = state.system.tokens + state.headlines_tokens + state.instruction_tokens
+    system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
     room = max(budget - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state)
     most = room - (1 + swing) * verbatim * budget
@@ -293,7 +338,7 @@ def cut_tokens(config: Config) -> int:
 
 def _raw_tokens(state: State) -> float:
     """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
-    tokens = state.system.tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
+    tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
     listed = state.config.contents.listed
     tokens += state.archive.tokens if listed else 0
     tokens += state.working.message_tokens if listed or state.config.summary.continuation else 0
@@ -330,8 +375,9 @@ def _trimmed(state: State, config: Config, layout: Layout, goal: float, budget: 
     over = own_tokens(state, layout) - goal
     spared = dict[str, int]()
     most = max(len(state.active) - config.active.min_pages, 0) if over > 0 else 0
+    passed_by = held(state, config) if state.kept and most else ()
     for page in islice(state.active.pages(), most):
-        if _is_complete(state, page) and page.index not in layout.spared:
+        if _is_complete(state, page) and page.index not in layout.spared and page.index not in passed_by:
             spared[page.index] = _spared(state, page)
     if sum(spared.values()) < TRIM_SHARE * budget:
         return layout
@@ -355,7 +401,10 @@ def distance(state: State, page: Page | ContentsEntry) -> int:
 def _far(state: State, config: Config) -> FoldPlan:
     """Return which complete pages are so far away that they fold, or are trimmed, and never the last n. O(visible)."""
     levels, folded, trimmed = config.levels, list[str](), list[str]()
+    passed_by = held(state, config) if state.kept else ()
     for page in islice(state.active.pages(), max(len(state.active) - config.active.min_pages, 0)):
+        if page.index in passed_by:
+            continue
         turns = distance(state, page)
         if _is_complete(state, page) and levels.lines is not None and turns > levels.lines:
             folded.append(page.index)
@@ -375,8 +424,9 @@ def _without(state: State, layout: Layout, plan: FoldPlan) -> Layout:
 def _oldest(state: State, config: Config, layout: Layout, goal: _Goal, gone: Collection[str] = ()) -> Iterator[str]:
     """Yield complete pages, oldest first, until no more is left than *goal* has, and never the last n. O(visible).
 
-    Those that are *gone* fold in any case, and the layout has left them out.
+    Those that are *gone* fold in any case, and the layout has left them out. Kept ones do not count for what is left.
     """
+    gone = [*gone, *held(state, config)] if state.kept else gone
     pages = [page for page in state.active.pages() if page.index not in gone]
     left, messages, tokens = len(pages), sum(page.length for page in pages), own_tokens(state, layout)
     calls = sum(map(_calls, pages)) if goal.calls < math.inf else 0
@@ -394,14 +444,19 @@ def _oldest(state: State, config: Config, layout: Layout, goal: _Goal, gone: Col
             tokens -= layout.page(page.index)
 
 
-def _fired(state: State, active: Active, share: float = 1.0) -> _Goal | None:
-    """Return how far the marks in numbers and turns fold, as far as a *share* of them is reached; ``None`` where none is."""
+def _fired(state: State, config: Config, share: float = 1.0) -> _Goal | None:
+    """Return how far the marks in numbers and turns fold, as far as a *share* of them is reached; ``None`` where none is.
+
+    Kept pages do not count.
+    """
+    active = config.active
     pages, messages, calls, turns = active.max_pages, active.max_messages, active.max_calls, active.every_turns
-    if pages is not None and len(state.active) <= share * pages:
+    kept = [page for page in map(state.active.find_page, held(state, config)) if page is not None] if state.kept else []
+    if pages is not None and len(state.active) - len(kept) <= share * pages:
         pages = None
-    if messages is not None and state.active.message_list.length <= share * messages:
+    if messages is not None and state.active.message_list.length - sum(map(len, kept)) <= share * messages:
         messages = None
-    if calls is not None and _calls(state.active.message_list) <= share * calls:
+    if calls is not None and _calls(state.active.message_list) - sum(map(_calls, kept)) <= share * calls:
         calls = None
     if turns is not None and state.turn - state.folded_turn < share * turns:
         turns = None

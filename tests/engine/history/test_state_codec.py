@@ -13,7 +13,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
 from memci.engine.history.blocks import passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled
-from memci.engine.history.state import LastFold, LateResult, Slots, State, Traffic
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Slots, State, Traffic, line_message
 from memci.engine.settings.config import Config
 from memci.messages import codec
 from memci.messages.formats import responses
@@ -156,6 +156,8 @@ def full_state() -> State:
         turn_page="usr-9",
         opening=page("usr-9", RESPONSES.user("what was asked")),
         pinned={"usr-10", "usr-11"},
+        kept={"usr-11": "rule", "usr-10": "application"},
+        bookmarks={7: ("usr-10", "the answer")},
         recalls={"usr-11": (2, 5), "usr-10": (1, None)},
         late={
             "usr-6": [LateResult(8, node(RESPONSES.result("a", "late"), 9))],
@@ -173,6 +175,7 @@ def full_state() -> State:
             topic=5,
             titles={"usr-8": "its title"},
             revised=("usr-6",),
+            kept={"usr-7": "application"},
         ),
         folded_turn=6,
         touched={"usr-8": 5, "usr-3": 6},
@@ -206,6 +209,9 @@ def full_state() -> State:
     )
     state.tree = tree()
     state.system.add_page(page("sys-1", RESPONSES.system("be brief")))
+    state.hidden["sys-1"] = HiddenPage(line_message(state.wire, page("sys-1", RESPONSES.system("be brief")), "[sys-1] brief"), 7)
+    state.system_names["sys-1"] = ("Manners", "how to speak")
+    state.measure_hidden()
     looked = page("usr-10", RESPONSES.user("look there"), CALLED, DECIDED, RESPONSES.result("a", "found"))
     answer = node(RESPONSES.user(ATTP_ANSWER), 9)
     answer.message = answer.message.marked(attp=True)
