@@ -15,7 +15,10 @@ from memci import Config
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("attp", "chat", "concepts", "reference", "segments", "formats", "presets", "summaries", "time")),
+    *(
+        f"docs/{name}.md"
+        for name in ("attp", "chat", "concepts", "formats", "presets", "reference", "segments", "summaries", "time", "tree")
+    ),
 ]
 
 

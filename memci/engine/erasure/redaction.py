@@ -22,6 +22,7 @@ from memci.messages import codec
 from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
+from memci.messages.parts import parts
 
 Body: TypeAlias = dict[str, Any]
 _Without: TypeAlias = Callable[[Any, Body], Body]
@@ -88,6 +89,7 @@ class Redaction:
     _sha256: dict[str, str] = attrs.field(factory=dict)  # of the page's files as they will be, by what it was
     _record: Record = attrs.field(init=False)
     _held: bool = False
+    _made: set[str] = attrs.field(factory=set)  # directories that were made
     _topics: set[str] = attrs.field(factory=set)  # titles of topics that the page was a part of
 
     def read(self, records: Iterable[Record]) -> None:
@@ -130,9 +132,19 @@ class Redaction:
 
     _entries_of = _of(entries=_entry)
 
+    def _lists(self, value: Body) -> bool:
+        """Return whether a page is the list of a directory, as it is attached, with the page in it."""
+        head = f"[{self.page}] "
+        return value["page"] in self._made and any(
+            line.startswith(head)
+            for entry in value["entries"]
+            for part in parts(self.wire.facts(entry["message"]).value())
+            for line in part.text.split("\n")
+        )
+
     def _page(self, value: Body) -> Body:
-        if value["page"] != self.page and not self._within(value["page"]):  # a list of pages goes whole: it can be recalled again
-            return value
+        if value["page"] != self.page and not self._within(value["page"]) and not self._lists(value):
+            return value  # a list of pages goes whole: it can be recalled again
         return self._named(self._entries_of(value))
 
     def _attached(self, value: Body) -> Body:
@@ -326,6 +338,10 @@ class Redaction:
         self._held = True
         return {**value, "label": ""}
 
+    def _directory(self, value: Body) -> Body:
+        self._made.add(value["page"])
+        return self._node(value)
+
     def _tree(self, value: Body) -> Body:
         edits = [
             [*edit[:2], *(each and ERASED for each in edit[2:])] if edit[:2] == ["update", self.page] else edit
@@ -376,7 +392,8 @@ class Redaction:
         "kept": _of(content=_page),
         "bookmarked": _bookmarked,
         "rewound": _rewound,
-        **dict.fromkeys(("note_written", "directory_made", "updated"), _node),
+        **dict.fromkeys(("note_written", "updated"), _node),
+        "directory_made": _directory,
         "system_hidden": _line,
         "moved": _of(entry=_item),
         "edit_undone": _of(entries=_item),
