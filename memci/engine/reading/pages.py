@@ -118,7 +118,7 @@ def get_facts(core: Core, index: str) -> PageFacts:
 
 
 def read_facts(core: Core, index: str) -> PageFacts:
-    """Return the facts of a page, O(1), or of a root or a range of pages, whose size is that of its pages, O(its pages).
+    """Return the facts of a page or a root, O(1), or of a range of pages, whose size is that of its pages, O(its pages).
 
     A root always stands open. A range is attached while its list is, active while all of its pages stand in the window, and else
     archived. ``PageNotFoundError`` for a range without pages.
@@ -128,14 +128,17 @@ def read_facts(core: Core, index: str) -> PageFacts:
     if is_root(index) and index not in _CONVERSATION and (node := core.state.tree.find(index)) is not None:
         title, entries = segment_of(index), len(node.children)
         return PageFacts(index=index, state=PageState.ACTIVE, turn=0, entries=entries, tokens=0, title=title)
+    if is_root(index) and segment_of(index) == USER:
+        tokens = core.state.archive.message_list.tokens
+        return PageFacts(
+            index=index, state=PageState.ACTIVE, turn=min(core.state.turn, 1), entries=0, tokens=tokens, title="Contents page"
+        )
     page, title = read(core, index), "System part"
     tokens = sum(facts.tokens for facts in page.pages)
     if not is_root(index):
         directory = core.state.archive.find_directory(index)
         titles = directory.titles if directory is not None and directory.index == index else ()
         title = "; ".join(titles) or f"Directory of {len(page.pages)} pages"
-    elif segment_of(index) == USER:
-        title, tokens = "Contents page", core.state.archive.message_list.tokens
     facts = PageFacts(index=index, state=PageState.ACTIVE, turn=page.turn, entries=0, tokens=tokens, title=title)
     if is_root(index):
         return facts
