@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item, within
+from memci.archive.contents.importance import Weights
 from memci.archive.contents.outline import SHARE, Shortened, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, continuation_value, render
@@ -26,7 +27,7 @@ from memci.engine.settings.setting import refusal
 from memci.engine.summaries import continuing, summarizing
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
-from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError, PermissionDeniedError
+from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
@@ -81,9 +82,6 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
         for index in named:
             pages.refuse_root(core, index)
             pages.get_facts(core, index)
-            if index in core.state.kept:
-                message = f"page {index} is kept: unkeep it first"
-                raise PermissionDeniedError(message)
     return fold(core, planner.plan_command(core.state, core.config, named, core.lay_out))
 
 
@@ -354,6 +352,7 @@ def _shrunk(  # noqa: PLR0913 (what decides it)
         evict=evict,
         titled=titled,
         far=_far(core, contents),
+        weights=_weights(core) if core.config.eviction.order == "importance" else None,
     )
 
 
@@ -370,6 +369,11 @@ def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortene
         return {}, 0
     left = limit - sum(entry.contents_tokens for entry in contents)
     return shorten(core.state.tree, max(left, int(SHARE * limit), 0), core.counter.count)
+
+
+def _weights(core: Core) -> Weights:
+    """Return what importance is made of."""
+    return Weights(**{name: getattr(core.config.eviction, name) for name in attrs.fields_dict(Weights)})
 
 
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:

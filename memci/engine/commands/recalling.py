@@ -113,6 +113,8 @@ def _attach(  # noqa: PLR0913 (how it is attached)
 def _reopening(core: Core, directory: str, by: str, taken: int) -> Iterator[PageRecalled]:
     """Yield the events that open what stood open in a directory when it was closed, as far as there is room for it."""
     state, room = core.state, _room(core)
+    half = state.tree.segment(directory).half_tokens
+    room = room if half is None else min(room, half)
     for index in state.tree.left_open.get(directory, ()):
         if state.page_state(index) not in (PageState.ARCHIVED, PageState.HIDDEN):
             continue
