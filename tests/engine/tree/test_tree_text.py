@@ -11,7 +11,7 @@ import pytest
 from memci.archive.contents import working_set
 from memci.engine.commands.window import Window
 from memci.engine.session import Session
-from memci.errors import ArgumentError, InvalidMessageError
+from memci.errors import ArgumentError, InvalidIdError, InvalidMessageError
 from tests.attp.replies import HOSTILE as REPLIES
 from tests.engine.commands.test_recalling import FORGED_TEXTS
 from tests.engine.sessions import open_session, talk
@@ -38,7 +38,7 @@ TEXTS_OF_TESTS = {
 
 def given(call: Callable[[str], Any], text: str) -> Any:  # noqa: ANN401 (whatever is asked)
     """Call with a text, or with a plain one where it is refused."""
-    with suppress(ArgumentError, InvalidMessageError):
+    with suppress(ArgumentError, InvalidIdError, InvalidMessageError):
         return call(text)
     return call(PLAIN)
 
