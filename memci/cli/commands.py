@@ -14,15 +14,15 @@ from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, those that change a window (fold to move, in the list below), fork, copy, erase, delete,
+No command writes but chat, recall, those that change a window (fold to note, in the list below), fork, copy, erase, delete,
 repair --apply, checkpoints when it is asked to, mcp when its client recalls, work, and replay into a new session; the others, and
 those with --dry-run, can be used while another process writes.
 """
 
 _COMMANDS = (
     *(looking.sessions, looking.pages, tree.tree, looking.contents, looking.search, looking.show, looking.window),
-    *(changing.recall, editing.fold, editing.undo, editing.fade, editing.pin, editing.unpin),
-    *(editing.evict, editing.restore, editing.move),
+    *(changing.recall, editing.fold, editing.undo, editing.fade, editing.keep, editing.unkeep, editing.pin, editing.unpin),
+    *(editing.evict, editing.restore, editing.move, editing.note),
     *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),
     *(changing.checkpoints, changing.fork, changing.copy),
     *(chat.mcp, work.work, changing.repair, changing.erase, changing.delete, looking.config),

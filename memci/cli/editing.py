@@ -1,5 +1,6 @@
 """Commands that change what a session's window holds, and where its pages are listed: each can be tried on a copy first."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
@@ -73,6 +74,18 @@ def fade(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -
 
 
 @command
+def keep(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
+    """Hold a page verbatim through folds (writes)."""
+    return _edited(place, lambda session: session.keep(index), _Step("keep", [index]), dry_run=dry_run)
+
+
+@command
+def unkeep(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
+    """Let folds take a page again (writes)."""
+    return _edited(place, lambda session: session.unkeep(index), _Step("unkeep", [index]), dry_run=dry_run)
+
+
+@command
 def pin(place: Place, index: IndexArgument, *, dry_run: DryRunOption = False) -> Answer:
     """Keep a page's entry in the contents page from being evicted (writes)."""
     return _edited(place, lambda session: session.pin(index), _Step("pin", [index]), dry_run=dry_run)
@@ -115,6 +128,34 @@ def move(
     The order of messages stays as it is.
     """
     return _edited(place, lambda session: session.move_page(source, target), _Step("move", [source], target), dry_run=dry_run)
+
+
+@command
+def note(  # noqa: PLR0913 (the options of a command)
+    place: Place,
+    name: Annotated[str, Argument(metavar="NAME", help="The line that the contents page shows.")],
+    text: Annotated[str, Argument(metavar="TEXT", help="What it says; - for all of standard input.")],
+    *,
+    description: Annotated[str, Option(metavar="TEXT", help="A line below its name.")] = "",
+    parent: Annotated[
+        str | None, Option(metavar="INDEX", help="The directory that lists it; the root usr-0 by default.", parser=page_argument)
+    ] = None,
+    dry_run: DryRunOption = False,
+) -> Answer:
+    """Write a note: a page of its own that no message holds (writes)."""
+    detail = _input() if text == "-" else text
+
+    def written(session: memci.Session) -> list[_Step]:
+        return [_Step("write", [session.create_detail_page(name, description, detail, parent)])]
+
+    return _edited(place, written, dry_run=dry_run)
+
+
+def _input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        refuse("standard input is not UTF-8: give the text of the note in that encoding")
 
 
 def _edited(

@@ -111,6 +111,6 @@ def _words(facts: PageFacts, segment: Segment | None) -> Iterator[tuple[str, str
         yield f"{count(facts.tokens)} tokens", ""
     if facts.recall_count:
         yield f"recalled {count(facts.recall_count)}×", "yellow"
-    if facts.pinned:
-        yield "pinned", "yellow"
+    for is_so, word in ((facts.kept, "kept"), (facts.pinned, "pinned")):
+        yield word if is_so else "", "yellow"
     yield facts.title, ""

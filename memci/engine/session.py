@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
-from memci.archive.contents.contents_page import ContentsPage
+from memci.archive.contents.contents_page import ContentsPage, Outlined
 from memci.chapters.address import is_note, is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
@@ -110,7 +110,9 @@ class Session(TreeSession, AbstractContextManager["Session"]):
     def contents(self) -> ContentsPage:
         """The contents page as it is now; the window shows it as it was at the last fold. O(entries)."""
         with self._open() as core:
-            return core.state.contents
+            page = core.state.contents
+            made = sum(core.counter.count(item.render()) + 1 for item in page.entries if isinstance(item, Outlined))
+            return attrs.evolve(page, tokens=page.tokens + made) if made else page
 
     def refresh(self) -> None:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""

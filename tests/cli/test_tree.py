@@ -20,9 +20,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     with memci.Engine(store, CONFIG) as engine, engine.session("boiler") as session:
         outer = session.create_contents_page("Gaskets", "What they cost", children=["usr-3", "usr-4"])
         session.create_contents_page("Thick [bold]ones[/bold]", parent=outer, children=["usr-34"])
+        session.create_detail_page("Tax", "It is included", "All prices include taxes.", parent=outer)
         session.add_segment("docs", "manuals", "read_write", 400)
         session.recall("usr-9")
         session.pin("usr-7")
+        session.keep("usr-39")
     return store
 
 
@@ -43,14 +45,15 @@ def walked(value: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def test_the_tree_is_drawn(run: Run, store: str) -> None:
     """Below each segment stands what its root lists, in that order, and below directories and ranges what these list."""
     lines = drawn(run, store, "--limit", 4)
-    assert lines[:7] == [
+    assert lines[:8] == [
         "sys-0 · segment, read_only for the model",
         "└─ sys-1 · active · N tokens",
         "usr-0 · segment, read_only for the model",
-        "├─ usr-41 · archived · directory, 3 entries · Gaskets",
+        "├─ usr-41 · archived · directory, 4 entries · Gaskets",
         "│  ├─ usr-3 · hidden · N tokens · boiler cost, with a gasket of 3 mm?",
         "│  ├─ usr-4 · hidden · N tokens · boiler cost, with a gasket of 4 mm?",
-        "│  └─ usr-42 · hidden · directory, 1 entry · Thick [bold]ones[/bold]",
+        "│  ├─ usr-42 · hidden · directory, 1 entry · Thick [bold]ones[/bold]",
+        "│  └─ note-1 · hidden · N tokens · Tax",
     ]
     added = "docs-0 · segment, read_write for the model · manuals · 400 tokens at most"
     assert ["└─ usr-40 · open · N tokens", added] == lines[-2:]
@@ -80,7 +83,7 @@ def test_limit(run: Run, store: str) -> None:
 def test_where_it_begins(run: Run, store: str) -> None:
     """A directory, a range, a root or a page is where it begins, by index or by number."""
     for index in ("41", "usr-41"):
-        assert "usr-41 · archived · directory, 3 entries · Gaskets" == drawn(run, store, index)[0]
+        assert "usr-41 · archived · directory, 4 entries · Gaskets" == drawn(run, store, index)[0]
     assert ["usr-40 · open · N tokens"] == drawn(run, store, "40")
     assert 1 == len(drawn(run, store, "docs-0"))
     for index in ("usr-99", "note-9", "none-0"):
@@ -89,9 +92,10 @@ def test_where_it_begins(run: Run, store: str) -> None:
 
 
 def test_recalls_and_pins_are_told(run: Run, store: str) -> None:
-    """A page that came back says how often, and one that is never evicted says so."""
+    """A page that came back says how often, and one that is never evicted, or that folds pass by, says so."""
     lines = drawn(run, store, "--limit", 99)
     assert any(re.search(r"usr-9 · attached · N tokens · recalled 1× · ", line) for line in lines)
+    assert any(line.endswith("usr-39 · active · N tokens · kept") for line in lines)
     assert any(re.search(r"usr-7 · archived · N tokens · pinned · ", line) for line in lines)
 
 
