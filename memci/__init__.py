@@ -130,8 +130,8 @@ _MODULES = {
     "memci.chapters.page": ("Entry", "Page"),
     "memci.engine.aio.engine": ("AsyncEngine", "AsyncSession"),
     "memci.engine.commands.calibrating": ("Calibration",),
-    "memci.engine.commands.keeping": ("Bookmark",),
     "memci.engine.reading.explain": ("Explanation",),
+    "memci.engine.commands.keeping": ("Bookmark",),
     "memci.engine.commands.window": ("Window",),
     "memci.engine.core.monitor": (
         *("Eviction", "Fold", "FoldFailed", "Notice", "PageRebuilt", "Prefetch", "PrefetchFailed", "Recall"),

@@ -2,15 +2,28 @@
 
 from collections.abc import Iterable
 
+NOTES = "note"  # what indexes of notes begin with, in the place of a segment
+_NOTE = f"{NOTES}-"
+
 
 def page_number(index: str) -> int:
-    """Return the number in an index such as ``usr-12``, the first one in a range such as ``usr-12..15``."""
-    return int(index.rpartition("-")[2].partition("..")[0])
+    """Return the number in an index such as ``usr-12``, the first one in a range such as ``usr-12..15``.
+
+    That of a note is below 0: notes have a series of their own, and stand in no order with pages.
+    """
+    number = int(index.rpartition("-")[2].partition("..")[0])
+    return -number if index.startswith(_NOTE) else number
 
 
 def last_number(index: str) -> int:
-    """Return the number in an index such as ``usr-12``, the last one in a range such as ``usr-12..15``."""
-    return int(index.rpartition("-")[2].rpartition("..")[2])
+    """Return the number in an index such as ``usr-12``, the last one in a range such as ``usr-12..15``; of a note, below 0."""
+    number = int(index.rpartition("-")[2].rpartition("..")[2])
+    return -number if index.startswith(_NOTE) else number
+
+
+def is_note(index: str) -> bool:
+    """Return whether an index is that of a note."""
+    return index.startswith(_NOTE)
 
 
 def segment_of(index: str) -> str:

@@ -20,6 +20,7 @@ class Attachment:
     used_seq: int = 0  # of the event that attached it, or renewed it last: the least recently used one fades first
     media: bool = False  # whether the block carries the pictures, sound and files of the page
     dated: int = 0  # whether the block says when the page was said, and of which entries it takes that
+    lasting: bool = False  # whether somebody opened it: no turn lets it fade
 
 
 @attrs.frozen(kw_only=True)

@@ -7,40 +7,24 @@ import typer
 from typer import Option
 from typer.main import get_command
 
-from memci.cli import bench, changing, chat, editing, looking, output, replay, work
+from memci.cli import bench, changing, chat, editing, looking, output, replay, tree, work
 from memci.cli.exit_code import ExitCode
 from memci.errors import shortened
 from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, fade, fold, undo, pin, unpin, evict, restore, fork, copy, erase, delete, repair --apply,
-checkpoints when it is asked to, mcp when its client recalls, work, and replay into a new session; the others, and those with
---dry-run, can be used while another process writes.
+No command writes but chat, recall, those that change a window (fold to note, in the list below), fork, copy, erase, delete,
+repair --apply, checkpoints when it is asked to, mcp when its client recalls, work, and replay into a new session; the others, and
+those with --dry-run, can be used while another process writes.
 """
 
 _COMMANDS = (
-    *(
-        looking.sessions,
-        looking.pages,
-        looking.contents,
-        looking.search,
-        looking.show,
-        changing.recall,
-        editing.fade,
-        looking.window,
-    ),
-    *(editing.fold, editing.undo, editing.pin, editing.unpin, editing.evict, editing.restore),
-    *(
-        replay.simulate,
-        looking.render,
-        looking.explain,
-        looking.verify,
-        looking.export,
-        changing.checkpoints,
-        changing.fork,
-        changing.copy,
-    ),
+    *(looking.sessions, looking.pages, tree.tree, looking.contents, looking.search, looking.show, looking.window),
+    *(changing.recall, editing.fold, editing.undo, editing.fade, editing.keep, editing.unkeep, editing.pin, editing.unpin),
+    *(editing.evict, editing.restore, editing.move, editing.note),
+    *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),
+    *(changing.checkpoints, changing.fork, changing.copy),
     *(chat.mcp, work.work, changing.repair, changing.erase, changing.delete, looking.config),
 )
 """Those after chat, replay and bench, in the order of the help; each has its function's name."""

@@ -100,8 +100,8 @@ def show(
 ) -> Answer:
     """Show a raw page, or one entry of it.
 
-    All of it is shown, wherever the page is, and it does not count as a recall. Of a range, or of a root such as usr-0, it is the
-    list of its pages, those that were evicted left out.
+    All of it is shown, wherever the page is, and it does not count as a recall. Of a directory, a range, or a root such as usr-0,
+    it is the list of its pages, those that were evicted left out.
     """
     page_index, slash, position = address.rpartition("/")
     index, place_in_page = entry_address(f"{page_argument(page_index)}/{position}") if slash else (page_argument(address), 0)
@@ -110,7 +110,7 @@ def show(
         entries = page.entries
     if place_in_page > len(entries):
         refuse(f"page {page.index} has {len(entries)} entries: there is no {page.index}/{position}", ExitCode.NOT_FOUND)
-    if is_list(page.index):
+    if is_list(page.index) or page.pages:
         return Answer({"index": page.index, "pages": page.pages}, [_page_table(page.pages)])
     heading = f"{page.index} · turn {page.turn} · {entries_text(len(entries))} · {count(page.tokens)} tokens"
     if place_in_page:

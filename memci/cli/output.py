@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
+from typing import Any
 
 import attrs
 
@@ -45,6 +46,14 @@ class Heading(str):
 
 
 @attrs.frozen
+class Line:
+    """Words between dots, after an indent of the command's own; on a terminal each has its style, and the line is cut to fit."""
+
+    indent: str
+    words: Iterable[tuple[str, str]]
+
+
+@attrs.frozen
 class Table:
     """Rows of cells under columns; a column whose heading ends with ``#`` holds numbers, which stand on the right."""
 
@@ -57,7 +66,7 @@ class Answer:
     """What a command found, for machines and for people; only one of the two is written, so that both may share an iterator."""
 
     value: object  # the JSON document; objects of attrs stand in it as JSON objects, and iterators as lists
-    parts: Iterable[str | Table]  # the same in texts, headings and tables
+    parts: Iterable[str | Line | Table]  # the same in texts, headings and tables
     remark: str = ""  # a line to standard error, for people
     ok: bool = attrs.field(default=True, kw_only=True)  # whether the command exits with 0
     error: MemciError | None = attrs.field(default=None, kw_only=True)  # what is raised once the answer is written
@@ -72,11 +81,13 @@ class Answer:
             note(self.remark)
 
 
-def show(parts: Iterable[str | Table]) -> None:
+def show(parts: Iterable[str | Line | Table]) -> None:
     """Write texts that may come from a store, headings and tables."""
     for part in parts:
         if isinstance(part, Table):
             _table(part)
+        elif isinstance(part, Line):
+            _line(part)
         elif isinstance(part, Heading) and sys.stdout.isatty():
             from rich.text import Text  # noqa: PLC0415 (40 ms, for terminals only)
 
@@ -99,6 +110,17 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return list(map(_plain, value)) if isinstance(value, list | tuple | Iterator) else value
+
+
+def _line(line: Line) -> None:
+    words = [(shown, style) for word, style in line.words if (shown := one_line(word))]
+    if not sys.stdout.isatty():
+        write(line.indent + " · ".join(word for word, _ in words) + "\n")
+        return
+    from rich.text import Text  # noqa: PLC0415 (40 ms, for terminals only)
+
+    joined = Text(" · ").join([Text(word, style=style) for word, style in words])
+    _print(Text.assemble((line.indent, "bright_black"), joined), no_wrap=True, overflow="ellipsis")
 
 
 def _table(table: Table) -> None:
@@ -188,7 +210,7 @@ def _escaped(character: str) -> str:
     return f"\\x{number:02x}" if number <= 0xFF else f"\\u{number:04x}"  # noqa: PLR2004 (two hex digits)
 
 
-def _print(renderable: object) -> None:
+def _print(renderable: object, **options: Any) -> None:  # noqa: ANN401 (those of rich)
     from rich.console import Console  # noqa: PLC0415 (40 ms, for terminals only)
 
-    Console(markup=False, highlight=False, emoji=False).print(renderable)
+    Console(markup=False, highlight=False, emoji=False).print(renderable, **options)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
-from memci.archive.contents.contents_page import ContentsPage
-from memci.chapters.address import is_root
+from memci.archive.contents.contents_page import ContentsPage, Outlined
+from memci.chapters.address import is_note, is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
@@ -30,6 +30,7 @@ from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
 from memci.engine.settings.setting import refusal
 from memci.engine.summaries import summarizing
+from memci.engine.tree import opening
 from memci.engine.tree.session import TreeSession
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
@@ -109,7 +110,9 @@ class Session(TreeSession, AbstractContextManager["Session"]):
     def contents(self) -> ContentsPage:
         """The contents page as it is now; the window shows it as it was at the last fold. O(entries)."""
         with self._open() as core:
-            return core.state.contents
+            page = core.state.contents
+            made = sum(core.counter.count(item.render()) + 1 for item in page.entries if isinstance(item, Outlined))
+            return attrs.evolve(page, tokens=page.tokens + made) if made else page
 
     def refresh(self) -> None:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
@@ -168,9 +171,14 @@ class Session(TreeSession, AbstractContextManager["Session"]):
             return render_at(core, at)
 
     def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
-        """Return the facts of all pages, or of those in a state, oldest first, system pages included. O(pages)."""
+        """Return the facts of all pages, or of those in a state, oldest first, system pages included, but no notes. O(pages)."""
         wanted = None if state is None else pages.page_state(state)
-        return self._run(lambda core: [facts for facts in core.all_facts() if wanted is None or facts.state is wanted])
+
+        def found(core: Core) -> list[PageFacts]:
+            known = (facts for facts in core.all_facts() if not is_note(facts.index))
+            return [facts for facts in known if wanted is None or facts.state is wanted]
+
+        return self._run(found)
 
     def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
         """Return the facts of at most *limit* pages after the first *start*, oldest first, and how many pages there are."""
@@ -266,11 +274,11 @@ class Session(TreeSession, AbstractContextManager["Session"]):
         Of a range, such as a directory, those go that are listed, all or none. ``PageNotFoundError`` also where one stands in the
         window (fold it first), ``PageEvictedError`` where all are evicted, ``PermissionDeniedError`` where one is pinned.
         """
-        self._run(lambda core: recalling.evict(core, pages.page_index(index)))
+        self._run(lambda core: opening.remove(core, index, by="application"))
 
     def restore(self, index: str | int) -> None:
         """Put the entry of an evicted page, or of one in a directory, back into the contents page; or those of a range."""
-        self._run(lambda core: recalling.restore(core, pages.page_index(index)))
+        self._run(lambda core: opening.restore(core, index, by="application"))
 
     def pin(self, index: str | int) -> None:
         """Keep a page's entry, or those of a range, from being evicted; ``PageEvictedError`` where all are: restore first."""

@@ -84,7 +84,17 @@ def test_rich_is_for_terminals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("sessions",), ("pages",), ("show", "usr-1"), ("contents",), ("window",), ("search", "part")]
+    "command",
+    [
+        ("sessions",),
+        ("pages",),
+        ("tree",),
+        ("show", "usr-1"),
+        ("contents",),
+        ("window",),
+        ("search", "part"),
+        ("fold", "--all", "--dry-run"),
+    ],
 )
 @pytest.mark.parametrize("as_json", [False, True], ids=["people", "json"])
 def test_stored_text_cannot_control_a_terminal(hostile: str, command: tuple[str, ...], as_json: bool) -> None:  # noqa: FBT001
@@ -103,6 +113,21 @@ def test_tables_are_drawn_on_a_terminal(tmp_path: Path) -> None:
     assert "─" in drawn
     assert all(len(line) <= 100 for line in on_terminal("pages", "--store", store, NO_COLOR="1", TERM="dumb").splitlines())
     assert "─" not in ran("pages", "--store", store).out
+
+
+def test_the_tree_has_colours_on_a_terminal(tmp_path: Path) -> None:
+    """On a terminal states have colours, which NO_COLOR turns off, and no line is wider; elsewhere lines are plain and whole."""
+    said = chat(12)
+    said[1]["content"] = "猫" * 200
+    store = store_chat(tmp_path, "s", said)
+    assert "\x1b[1;32mopen\x1b[0m" in on_terminal("tree", "--store", store)
+    narrow = on_terminal("tree", "--store", store, NO_COLOR="1", COLUMNS="40")
+    drawn = narrow.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+    assert all(len(line) + line.count("猫") <= 40 for line in drawn)
+    assert any(line.endswith("…") for line in drawn)
+    plain = ran("tree", "--store", store).out.splitlines()
+    assert len(drawn) == len(plain)
+    assert not any("\x1b" in line or line.endswith("…") for line in plain if "more:" not in line)
 
 
 def test_narrow_encoding(tmp_path: Path) -> None:

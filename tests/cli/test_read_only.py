@@ -15,6 +15,7 @@ from tests.cli.stored import Run, chat, files_below, store_chat
 LOOKING = (
     ("sessions",),
     ("pages",),
+    ("tree",),
     ("contents",),
     ("show", "usr-2"),
     ("search", "gasket"),

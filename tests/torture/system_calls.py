@@ -61,6 +61,7 @@ class Injection(NamedTuple):
 def converse(make: StoreMaker, root: str, ready: int, acknowledge: Callable[[int], None]) -> None:
     """Wait for strace, then talk to the end, opening the session again after each error; give up after some in a row."""
     engine = opened(make, root)
+    engine._worker.close()  # strace looks on at this thread alone: what is done ahead in another would make its calls fewer
     os.read(ready, 1)
     number, attempts = BEFORE, 0
     session: Session | None = None

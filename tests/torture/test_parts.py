@@ -26,6 +26,7 @@ def run(part: str, directory: Path, *arguments: str) -> subprocess.CompletedProc
         ("damage", ["--cases", "40"], "40 cases, 80 looks"),
         ("writers", ["--processes", "4", "--appends", "60"], "4 processes, 60 appends: 0 problems"),
         ("driver", ["--seed", "4", "--store", "memory"], "driver: 1 sessions, 120 operations"),
+        ("trees", ["--sessions", "2"], "trees: 2 sessions, 100 operations"),
     ],
 )
 def test_a_part_finds_nothing(part: str, arguments: list[str], figure: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -20,7 +20,6 @@ from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.state import State
-from memci.engine.session import Session
 from memci.errors import ArgumentError, BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.conversation_model import Model
 from tests.engine.tree.tree_model import TreeModel
@@ -46,8 +45,6 @@ GROWING = {
 }  # fmt: skip
 """Events after which a window goes on as the one before did, where nothing is a result of an earlier call."""
 
-NEEDS = {"write_note": "create_detail_page", "remove_page": "remove_page", "restore_page": "remove_page", "add_segment": "add_segment",
- "open_page": "expand_details", "close_page": "hide_details", "keep": "keep", "slots": "slots", "fork":"notes"}
 _Answer = TypeVar("_Answer")
 
 
@@ -73,8 +70,7 @@ class TreeDriver(Driver):
 
     def chances(self) -> Mapping[str, int]:
         fewer = {name: times for name, times in OPERATIONS.items() if name not in ("recall_series", "report_of_something_else")}
-        there = {name: times for name, times in TREE_OPERATIONS.items() if hasattr(Session, NEEDS.get(name, "get_page"))}
-        return {**fewer, **there}
+        return {**fewer, **TREE_OPERATIONS}
 
     @property
     def tree(self) -> TreeModel:
@@ -95,6 +91,11 @@ class TreeDriver(Driver):
             ["usr-999", "note-999", "usr-1..3", "sys-0"],
         ]
         return pick(pick([kind for kind in kinds if kind]))
+
+    def movable(self) -> str:
+        """Return the index of something that can be moved, mostly."""
+        known = [index for index in (*self.tree.made, *(page.index for page in self.model.pages)) if self.is_movable(index)]
+        return self.chance.choice(known) if known and self.chance.random() < 0.85 else self.any_index()
 
     def name(self) -> str:
         """Return a name that is one, mostly."""
@@ -139,7 +140,7 @@ class TreeDriver(Driver):
     def make_directory(self) -> None:
         self.session.refresh()
         name, parent = self.name(), self.directory()
-        children = [self.any_index() for _ in range(self.chance.choice([0, 1, 2, 3]))]
+        children = [self.movable() for _ in range(self.chance.choice([0, 1, 2, 3]))]
         inside = [each for child in children for each in self.tree.inside(child)]
         moved = all(map(self.is_movable, children)) and len(set(inside)) == len(inside)
         legal = name in NAMES[:3] and parent in self.tree.directories and parent not in inside and moved
@@ -168,7 +169,7 @@ class TreeDriver(Driver):
 
     def move_page(self) -> None:
         self.session.refresh()
-        source, target = self.any_index(), self.directory()
+        source, target = self.movable(), self.directory()
         legal = self.is_movable(source) and target in self.tree.directories and target not in self.tree.inside(source)
         segments = {self.tree.path(each)[-1] if self.tree.path(each) else each for each in (source, target)}
         expected = None if legal and ("sys-0" in segments or is_root(target)) else legal
@@ -199,7 +200,7 @@ class TreeDriver(Driver):
     def remove_page(self) -> None:
         self.session.refresh()
         index = self.any_index()
-        listed = [each for each in self.tree.inside(index)] if index in self.tree.parents else [index]
+        listed = list(self.tree.inside(index)) if index in self.tree.parents else [index]
         pinned = self.session._core.state.pinned
         state = self.state_of(index)
         if is_root(index) or state in (PageState.OPEN, PageState.ACTIVE) or any(each in pinned for each in listed):
@@ -283,7 +284,7 @@ class TreeDriver(Driver):
         gone = index in self.tree.parents and self.tree.is_removed(index)
         done = self.edit(lambda: (self.session.expand_details(index),), False if gone or "999" in index else None, index)
         if done is not None and index in self.tree.details and self.tree.details[index]:
-            assert self.tree.details[index] in str(done[0].messages[0]["content"])
+            assert [self.wire.user(self.tree.details[index])] == done[0].messages
 
     def close_page(self) -> None:
         self.session.refresh()
@@ -322,9 +323,6 @@ class TreeDriver(Driver):
         for index in [each for each in self.tree.parents if each not in self.tree.names and each not in pages]:
             self.tree.forget(index)
         self.model.unsure = True
-
-    def restore_checkpoint(self) -> None:
-        super().restore_checkpoint()
 
     def pages_of_the_contents(self) -> None:
         """As ever, but that evicting a page of the tree removes it, and restoring one brings it back."""
@@ -368,6 +366,20 @@ class TreeDriver(Driver):
         self.last = None
         super().erase()
 
+    def grow(self) -> None:
+        """Ask for a window, edit the tree, go on, and ask again: the window begins as it did."""
+        self.session.refresh()
+        for operations in ((), (self.make_directory, self.write_note, self.move_page, self.update_page, self.undo_edit)):
+            for operation in self.chance.sample(operations, min(len(operations), 3)):
+                operation()
+            if operations:
+                self.append(*self.wire.answer("", self.text()[:90], ()), self.wire.user(self.text()[:90]))
+            self.session.refresh()
+            with suppress(BudgetError):
+                window = self.session.window()
+                self.look_at(window, window.budget, None)
+                self.last_tokens = window.tokens
+
     def fork(self) -> None:
         """A fork has the tree that its source had."""
         self.session.refresh()
@@ -401,12 +413,10 @@ class TreeDriver(Driver):
         super().look(step)
         state = self.session._core.state
         self.tree.check(state.tree)
-        if hasattr(Session, "notes"):
-            assert [*self.tree.details] == [facts.index for facts in self.session.notes()]
+        assert [*self.tree.details] == [facts.index for facts in self.session.notes()]
         assert "sys-0" not in state.tree.left_open
         self.look_at_relations()
-        if hasattr(self.session, "slots"):
-            assert self.model.slots == dict(self.session.slots)
+        assert self.model.slots == dict(self.session.slots)
         if step % 25 == 24:
             self.look_at_replay()
 
@@ -424,7 +434,7 @@ class TreeDriver(Driver):
                 children = [facts.index for facts in self.session.get_children(index)]
                 assert self.tree.children.get(index, []) == children
             if self.tree.details.get(index):
-                assert self.tree.details[index] in str(self.session.page(index).messages)
+                assert [self.wire.user(self.tree.details[index])] == self.session.page(index).messages
 
     def look_at_pages(self) -> None:
         """Pages of turns are where the model has them; those that somebody placed are listed by the tree alone."""
@@ -465,7 +475,9 @@ class TreeDriver(Driver):
         events = [from_record(record) for record in records]
         late = any(isinstance(event, MessageAppended) and event.answers for event in events)
         if {record.kind for record in records} <= GROWING and not late:
-            kept = last.messages[:-1]  # what is said last may go on in one message, and slots stand behind it
+            # What is said last may go on in one message, and slots stand near the end.
+            slots = (place for place, value in enumerate(last.messages) if "[slots of the application" in str(value))
+            kept = last.messages[: next(slots, len(last.messages) - 1)]
             assert kept == window.messages[: len(kept)], "the window does not begin as the last one did"
             self.counts["grown"] += 1
 
@@ -477,19 +489,20 @@ class TreeDriver(Driver):
 
 
 TREE_OPERATIONS = {
-    "make_directory": 8,
-    "write_note": 6,
-    "move_page": 8,
-    "update_page": 3,
-    "remove_page": 4,
-    "restore_page": 4,
-    "undo_edit": 4,
-    "add_segment": 1,
-    "open_page": 8,
-    "close_page": 5,
-    "keep": 3,
-    "slots": 3,
-    "fork": 1,
+    "make_directory": 18,
+    "write_note": 14,
+    "move_page": 18,
+    "update_page": 6,
+    "remove_page": 10,
+    "restore_page": 10,
+    "undo_edit": 8,
+    "add_segment": 3,
+    "open_page": 18,
+    "close_page": 10,
+    "keep": 6,
+    "slots": 6,
+    "grow": 10,
+    "fork": 2,
 }
 """The operations of the tree, and how often each is chosen."""
 

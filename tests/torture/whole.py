@@ -21,10 +21,12 @@ PARTS = {
     "power_loss": ["--losses", "1000"],
     "writers": ["--processes", "16", "--appends", "20000"],
     "driver": ["--minutes", "10"],
+    "trees": ["--sessions", "1000"],
+    "permitted": ["--calls", "50000"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
-NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs")
+NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs", "permitted")
 
 
 def main() -> int:

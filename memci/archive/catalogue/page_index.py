@@ -13,8 +13,8 @@ from memci.archive.catalogue import index_file
 from memci.archive.catalogue.index_file import COLUMNS, FACTS, PAGES, Database, refuse_damaged, row_sum, storable
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
 from memci.archive.catalogue.page_search import IndexHit, PageSearch
-from memci.archive.catalogue.search import ExtraPage, Filter, PageText, term_line
-from memci.chapters.address import page_number, segment_of
+from memci.archive.catalogue.search import APART, ExtraPage, Filter, PageText, term_line
+from memci.chapters.address import is_note, page_number, segment_of
 from memci.chapters.dates import span
 from memci.errors import CorruptError, PageNotFoundError, PermissionDeniedError, UnavailableError
 
@@ -31,8 +31,9 @@ _STORED = f"""SELECT {COLUMNS.replace(" entries", " page.entries")}, page_sum, p
 FROM page LEFT JOIN said USING (id) {_NAMED}"""  # noqa: S608
 _CHECKPOINTS = f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint"  # noqa: S608 names of columns
 _BY_AGE = "ORDER BY first_seq, number, name"
-# The newest page is searchable only once it is complete; until then its text may be of any time.
-_COMPLETE = "number < (SELECT max(number) FROM page)"
+_NEWEST = "SELECT name FROM page WHERE number >= 0 ORDER BY number DESC LIMIT 1"
+# The newest page is searchable only once it is complete; until then its text may be of any time. Notes have numbers below 0.
+_COMPLETE = "(number < 0 OR number < (SELECT max(number) FROM page))"
 _ALL_ROWS = (
     f"SELECT {COLUMNS} FROM page ORDER BY number, name",  # noqa: S608 names of columns
     f"SELECT name, CASE WHEN {_COMPLETE} THEN lines END, said.entries FROM page JOIN said USING (id) ORDER BY number, name",  # noqa: S608
@@ -160,7 +161,7 @@ class PageIndex:
         return [index_file.facts_of(row) for row in self._db().run(f"{PAGES} {condition}", *values)]
 
     def all_pages(self) -> list[PageFacts]:
-        """Return the facts of all pages, oldest first: by first entry, then by number. O(pages)."""
+        """Return the facts of all pages and notes, oldest first: by first entry, then by number. O(pages)."""
         sums = "(SELECT page_sum FROM meta)"
         rows = self._db().run(f"SELECT {COLUMNS}, page_sum, {sums} FROM page {_BY_AGE}")  # noqa: S608 names of columns
         if sum(row[-2] for row in rows) != (rows[0][-1] if rows else self._db().one("SELECT page_sum FROM meta")[0]):
@@ -177,7 +178,7 @@ class PageIndex:
 
     def page_range(self, offset: int, limit: int) -> list[PageFacts]:
         """Return the facts of *limit* pages from a position on, oldest first. O(position), at a few nanoseconds each."""
-        return self._facts(f"{_BY_AGE} LIMIT ? OFFSET ?", limit, offset)
+        return self._facts(f"WHERE number >= 0 {_BY_AGE} LIMIT ? OFFSET ?", limit, offset)
 
     def count_pages(self, first: int = 0, last: int = _MOST) -> int:
         """Return how many pages have these numbers, both ends included. O(their number), at a few nanoseconds each."""
@@ -316,13 +317,13 @@ class IndexWriter:
             self._db.run(f"DELETE FROM checkpoint WHERE seq IN ({oldest})", CheckpointKind.AUTO.value, keep)  # noqa: S608 (text above)
 
     def put_page(self, facts: PageFacts) -> None:
-        """Add a page, or replace the facts of one; a page added later counts as younger in search."""
+        """Add a page, or replace the facts of one; a page added later counts as younger in search, a note as older than all."""
         newest, youngest = self._ends()
-        is_newest = newest is None or page_number(facts.index) > page_number(newest)
+        is_newest = (number := page_number(facts.index)) >= 0 and (newest is None or number > page_number(newest))
         page = None if is_newest else self._find(facts.index)
         if page is None:
-            page = self._pages[facts.index] = _Page(youngest + 1, {}, said=True)
-            self._last = facts.index if is_newest else newest, page.id
+            page = self._pages[facts.index] = _Page(youngest + 1 if number >= 0 else APART * number, {}, said=True)
+            self._last = facts.index if is_newest else newest, max(youngest, page.id)
         page.facts, page.changed = {name: getattr(facts, name) for name in FACTS}, True
 
     def change_page(self, index: str, **changes: Any) -> None:  # noqa: ANN401 the attributes of PageFacts
@@ -384,7 +385,7 @@ class IndexWriter:
                     self._db.run(f"DELETE FROM {table} WHERE id = ?", page.id)  # noqa: S608 (one of two)
 
     def newest_page(self) -> str | None:
-        """Return the index of the page with the highest number, or ``None``."""
+        """Return the index of the page with the highest number, or ``None``; notes are none."""
         return self._ends()[0]
 
     def drop_from(self, index: str, position: int) -> None:
@@ -467,10 +468,9 @@ class IndexWriter:
     def _ends(self) -> tuple[str | None, int]:
         """Return the index of the page with the highest number, and the highest id."""
         if self._last is None:
-            newest, youngest = self._db.one("SELECT (SELECT name FROM page ORDER BY number DESC LIMIT 1), max(id) FROM page")
-            named = (*self._pages, *([newest] if newest is not None else ()))
-            ids = (page.id for page in self._pages.values())
-            self._last = max(named, key=page_number, default=None), max(youngest or 0, *ids, 0)
+            newest, youngest = self._db.one(f"SELECT ({_NEWEST}), max(id) FROM page")  # noqa: S608 (text above)
+            named = [name for name in (*self._pages, newest) if name is not None and not is_note(name)]
+            self._last = max(named, key=page_number, default=None), max([youngest or 0, 0, *(p.id for p in self._pages.values())])
         return self._last
 
     def _drop_entries(self, page: _Page, position: int) -> None:

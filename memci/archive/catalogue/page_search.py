@@ -104,7 +104,7 @@ class PageSearch:
 
     def _placed(self, extra: Sequence[ExtraPage]) -> dict[int, ExtraPage]:
         """Return extra pages by the places of their older selves, or after all others."""
-        youngest = self._db.one("SELECT coalesce(max(id), 0) FROM page")[0]
+        youngest = self._db.one("SELECT max(coalesce(max(id), 0), 0) FROM page")[0]
         known = dict(self._db.chosen("SELECT name, id FROM page WHERE number IN", [page_number(page.index) for page in extra]))
         return {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
 

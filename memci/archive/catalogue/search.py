@@ -38,6 +38,7 @@ NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any o
 UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
 LEAST_COSINE = 0.3  # the least for a page that shares no word with the query; the best page of a query has 0.3 to 0.8
 REACH = 2  # how many pages before and after a page count as its neighbours
+APART = REACH + 1  # the least between places that are no neighbours
 _SHARES = [(step, (_BEFORE_DECAY if step < 0 else _AFTER_DECAY) ** abs(step)) for step in range(-REACH, REACH + 1)]
 
 SNIPPET_CHARS = 200

@@ -114,9 +114,13 @@ def _in_order(tree: Tree) -> list[str]:
     return sorted(tree.segments, key=lambda name: name in _BUILT_IN)
 
 
+def outlined_size(node: Node, gone: int = 0) -> str:
+    """Return how much a note or a directory holds, for people; *gone* pages of it do not count any more."""
+    return pages_text(node.pages - gone) if node.is_directory else f"note · {tokens_text(node.tokens)}"
+
+
 def _outlined(node: Node, gone: int = 0) -> Outlined:
-    size = pages_text(node.pages - gone) if node.is_directory else f"note · {tokens_text(node.tokens)}"
-    return Outlined(index=node.index, name=node.name, description=node.description, size=size)
+    return Outlined(index=node.index, name=node.name, description=node.description, size=outlined_size(node, gone))
 
 
 def _plain(item: Outlined) -> Outlined:

@@ -6,10 +6,8 @@ from typing import Any, Self
 
 import attrs
 
-from memci.chapters.address import is_root, segment_of
+from memci.chapters.address import is_note, is_root, segment_of
 from memci.messages import codec
-
-NOTES = "note"  # what indexes of notes begin with, in the place of a segment
 
 Edit = tuple[str, ...]  # a step that takes an edit back: what to do, the index, and what that needs
 
@@ -57,7 +55,7 @@ class Node:
     @property
     def is_note(self) -> bool:
         """Whether it is a note."""
-        return segment_of(self.index) == NOTES
+        return is_note(self.index)
 
 
 _NODE = {name: default for name, default in codec.defaults(Node).items() if name not in ("pages", "children")}

@@ -18,7 +18,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.history import blocks
-from memci.engine.history.events import FoldUndone, PagesFolded
+from memci.engine.history.events import Event, FoldUndone, PageRecalled, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
 from memci.engine.history.state import USER, LastFold, State
@@ -88,7 +88,8 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
 def _fold_to(core: Core, to: object) -> Fold:
     """Make the window smaller by the share of a word, or bring it down to a number of tokens.
 
-    The contents page takes what it would of such a budget, unless that evicted entries.
+    Opened pages close first, as far as they are too much. The contents page takes what it would of such a budget, unless that
+    evicted entries.
     """
     tokens, most = core.lay_out(core.state, core.state.settled).tokens, core.config.budget.tokens
     if isinstance(to, str) and to in LIGHTER:
@@ -98,11 +99,24 @@ def _fold_to(core: Core, to: object) -> Fold:
     else:
         raise refusal(path="to", value=to, allowed=f"{', '.join(LIGHTER)}, or a number of tokens above 0")
     done = Fold(pages=(), tokens_before=tokens, tokens_after=tokens, reason="command", seq=0)
-    for budget in (min(goal, most), most) if tokens > goal else ():
-        done = fold(core, _plan_to(core, goal, budget), budget=budget, evict=budget == most)
-        if done.seq:
-            break
+    if tokens > goal and (closed := _opened(core, tokens - goal)):
+        core.commit([PagesFaded(pages=closed, reason="fold")])
+        done = _told(core, tokens, "command")
+    for budget in (min(goal, most), most) if done.tokens_after > goal else ():
+        folded = fold(core, _plan_to(core, goal, budget), budget=budget, evict=budget == most)
+        if folded.seq:
+            return attrs.evolve(folded, tokens_before=tokens)
     return done
+
+
+def _opened(core: Core, over: int) -> list[str]:
+    """Return the opened pages that make so much room when they close, or all there are, the least recently used ones first."""
+    closed = []
+    for index, attachment in core.state.recalled.least_used():
+        if over > 0 and attachment.lasting:
+            closed.append(index)
+            over -= int(attachment.tokens * core.state.scale)
+    return closed
 
 
 def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
@@ -144,6 +158,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
         core.commit(trims)
         return _told(core, before, plan.reason)
     folded = [page for index in dict.fromkeys(plan.pages) if (page := state.active.find_page(index)) is not None]
+    kept = [page.index for page in folded if page.index in state.kept] if state.kept else ()
     usual = planner.contents_limit(state, config, config.budget.tokens if budget is None else budget)
     taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
     working = _working(core, taken, usual) if taken else None
@@ -173,10 +188,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
     changed = entries or better or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core, shortened)
     if too_large or not changed:
         return Fold(pages=(), tokens_before=before, tokens_after=before, reason=plan.reason, seq=0)
-    if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
-        core.store.pages.put(files)
-        for made in taken:
-            made.file = None
+    _put_files(core, taken, revisions)
     changes = {each.index for each in shrinkage.directories} | better.keys()
     directories = [each for each in shrinkage.entries if isinstance(each, Directory) and each.index in changes]
     said = state.archive.said(min((each.covers[0][0] for each in directories), default=0))
@@ -205,11 +217,48 @@ def fold(  # noqa: PLR0913 (what bounds it)
         read=directories,
     )
     core.commit([*trims, event])
+    _list_anew(core)
     core.catch_up()
-    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted])
+    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept)
     if shrinkage.evicted:
         core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
     return done
+
+
+def _put_files(core: Core, taken: Sequence[PreparedPage], revisions: Mapping[str, int]) -> None:
+    """Write the files of pages that have none yet."""
+    if files := {file_name(made.page.index, revisions[made.page.index]): made.file for made in taken if made.file is not None}:
+        core.store.pages.put(files)
+        for made in taken:
+            made.file = None
+
+
+def _list_anew(core: Core) -> None:
+    """Let opened directories list what is in them now, where they do not. O(what they list)."""
+    state, events = core.state, list[Event]()
+    for shown in state.recalled.pages():
+        node = state.tree.find(shown.index)
+        if node is None or not node.is_directory:
+            continue
+        page, known = pages.load(core, shown.index), state.recalled.attachments[shown.index]
+        if [each.message.raw for each in page.nodes()] == [each.message.raw for each in shown.nodes()]:
+            continue
+        block = blocks.page_block(page, state.wire)
+        events.append(PagesFaded(pages=[page.index], reason="listed anew"))
+        event = PageRecalled(
+            page=page.index,
+            turn=known.turn,
+            recall_count=0,
+            anchor=known.anchor,
+            content=page_value(page),
+            block_tokens=core.count(block),
+            media=True,
+            dated=blocks.DATED,
+            lasting=known.lasting,
+        )
+        events.append(event)
+    if events:
+        core.commit(events)
 
 
 def undo_fold(core: Core, meant: LastFold | None) -> Fold:
@@ -230,12 +279,14 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
     return _told(core, before, "undo", last.folded)
 
 
-def _told(core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = ()) -> Fold:
+def _told(  # noqa: PLR0913 (what a fold tells)
+    core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = (), *, kept: Sequence[str] = ()
+) -> Fold:
     """Tell observers of what was committed just now, and return it."""
-    after, seq = core.lay_out(core.state, core.state.settled).tokens, core.state.seq
-    done = Fold(pages=tuple(pages), evicted=tuple(evicted), tokens_before=before, tokens_after=after, reason=reason, seq=seq)
-    if (last := core.state.last_fold) is not None and last.kept:  # those of a fold before, where nothing folded now
-        done = attrs.evolve(done, kept=tuple(index for index in done.pages if index in last.kept))
+    after, seq, gone = core.lay_out(core.state, core.state.settled).tokens, core.state.seq, tuple(evicted)
+    done = Fold(
+        pages=tuple(pages), evicted=gone, tokens_before=before, tokens_after=after, reason=reason, seq=seq, kept=tuple(kept)
+    )
     core.monitor.tell(done)
     return done
 

@@ -38,14 +38,18 @@ _CHUNK = 16  # numbers of pages of a directory that are looked at together
 _VERBATIM = (PageState.OPEN, PageState.ACTIVE)
 
 
-def recall(core: Core, index: str) -> Page:
+def recall(core: Core, index: str, *, lasting: bool = False, by: str = "") -> Page:
     """Attach an archived page and return it; one that is attached stays longer, one in the window is just returned.
 
-    Of a range of pages, such as a directory, their list is attached. Recalled pages have a share of the budget: beyond it the
-    least recently used ones fade. A page for which there is no room is returned and not attached, and observers hear of that.
+    Of a range of pages, and of a directory that was made, their list is attached. Recalled pages have a share of the budget:
+    beyond it the least recently used ones fade. A page for which there is no room is returned and not attached, and observers
+    hear of that. A *lasting* one was opened, and no turn lets it fade; with a directory comes what stood open in it before.
     """
-    if is_range(index):
-        return _attach(core, index, 0)
+    node = core.state.tree.find(index)
+    if node is not None and core.state.tree.is_removed(index):
+        raise PageEvictedError(index)
+    if is_range(index) or (node is not None and node.is_directory):
+        return _attach(core, index, 0, lasting=lasting, by=by)
     facts = pages.get_facts(core, index)
     if facts.state in _VERBATIM:
         if index not in next_steps(core)[0]:
@@ -54,10 +58,10 @@ def recall(core: Core, index: str) -> Page:
         facts = pages.get_facts(core, index)
     elif facts.state is PageState.EVICTED and not core.state.archive.shows(index):
         raise PageEvictedError(index)
-    is_new = facts.state is not PageState.ATTACHED
+    is_new = facts.state is not PageState.ATTACHED and index not in core.state.system
     now = attrs.evolve(facts, recall_count=facts.recall_count + is_new, last_recall_turn=core.state.turn)
     again = _restored(core, [now]) if facts.state is PageState.HIDDEN and facts.recall_count else []
-    page = _attach(core, index, now.recall_count, again)
+    page = _attach(core, index, now.recall_count, again, lasting=lasting, by=by)
     if is_new and index in core.state.recalled:
         core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
     return page
@@ -78,13 +82,15 @@ def next_steps(core: Core) -> tuple[Sequence[str], Sequence[str]]:
     return core.next_steps[1:]
 
 
-def _attach(core: Core, index: str, recall_count: int, again: Sequence[PageRestored] = ()) -> Page:
-    """Attach a page or the list of a range, or renew how long it stays, where recalled pages may have the room.
+def _attach(  # noqa: PLR0913 (how it is attached)
+    core: Core, index: str, recall_count: int, again: Sequence[PageRestored] = (), *, lasting: bool = False, by: str = ""
+) -> Page:
+    """Attach a page or the list of several, or renew how long it stays, where recalled pages may have the room.
 
     *again* gives a page that was recalled before its own entry in the contents page.
     """
     page = pages.load(core, index)
-    event = _attaching(core, page, recall_count)
+    event = _attaching(core, page, recall_count, lasting=lasting, by=by)
     faded = _giving_way(core, event)
     if faded is None:
         if index in core.state.recalled:  # the next window would let it go
@@ -94,21 +100,48 @@ def _attach(core: Core, index: str, recall_count: int, again: Sequence[PageResto
         return page
     attached = {index: each.tokens for index, each in core.state.recalled.attachments.items() if index not in faded}
     taken = sum(attached.values()) + (0 if index in attached else event.block_tokens)
+    more = list(_reopening(core, index, by, taken)) if lasting and index not in core.state.recalled else []
+    taken += sum(each.block_tokens for each in more)
     room = core.config.recall.max_share * planner.next_budget(core.state, core.config) / core.state.scale - taken
     others = quoting.giving_way(core, index, room)
-    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event, *again, *others])
+    core.commit([*([PagesFaded(pages=faded, reason="share")] if faded else []), event, *again, *more, *others])
+    for each in more:
+        core.monitor.tell(Recall(page=each.page, recall_count=each.recall_count))
     return page
+
+
+def _reopening(core: Core, directory: str, by: str, taken: int) -> Iterator[PageRecalled]:
+    """Yield the events that open what stood open in a directory when it was closed, as far as there is room for it."""
+    state, room = core.state, _room(core)
+    half = state.tree.segment(directory).half_tokens
+    room = room if half is None else min(room, half)
+    for index in state.tree.left_open.get(directory, ()):
+        node = state.tree.find(index)
+        if node is None or all(above.index != directory for above in state.tree.path(index)):
+            continue  # it was moved out meanwhile, perhaps to where it may not be opened
+        if state.page_state(index) not in (PageState.ARCHIVED, PageState.HIDDEN):
+            continue
+        is_list = node.is_directory
+        count = 0 if is_list else pages.get_facts(core, index).recall_count + 1
+        event = _attaching(core, pages.load(core, index), count, lasting=True, by=by)
+        if math.ceil((taken + event.block_tokens) * state.scale) <= room:
+            taken += event.block_tokens
+            yield event
+
+
+def _room(core: Core) -> int:
+    """Return what recalled pages may take: their share, as far as the next window spares it when all else gave way."""
+    budget = planner.next_budget(core.state, core.config)
+    least = lay_out_least(core.state, core.state.settled).tokens
+    return min(int(core.config.recall.max_share * budget), budget - RECEIPT_TOKENS - least)
 
 
 def _giving_way(core: Core, event: PageRecalled) -> list[str] | None:
     """Return which recalled pages fade for another one, the least recently used first; ``None`` where it has no room.
 
-    That is the share of recalled pages, as far as the next window spares it when all else gave way, and the room that the
-    capacity of its segment leaves to opened pages.
+    That is what recalled pages may take, and the room that the capacity of its segment leaves to opened pages.
     """
-    state, budget = core.state, planner.next_budget(core.state, core.config)
-    least = lay_out_least(state, state.settled).tokens
-    room = min(int(core.config.recall.max_share * budget), budget - RECEIPT_TOKENS - least)
+    state, room = core.state, _room(core)
     known = state.recalled.attachments.get(event.page)
     own = math.ceil((event.block_tokens if known is None else known.tokens) * state.scale)
     if own > room:
@@ -141,8 +174,8 @@ def over_capacity(core: Core, segment: Segment) -> list[str]:
     return _over({index: math.ceil(each.tokens * state.scale) for index, each in attached}, -half)
 
 
-def _attaching(core: Core, page: Page, recall_count: int) -> PageRecalled:
-    """Return the event that attaches a page, or the list of a range, or that renews how long it stays."""
+def _attaching(core: Core, page: Page, recall_count: int, *, lasting: bool, by: str) -> PageRecalled:
+    """Return the event that attaches a page, or the list of several, or that renews how long it stays."""
     state = core.state
     attached = page.index in state.recalled
     block = None if attached else blocks.page_block(page, state.wire)
@@ -155,6 +188,8 @@ def _attaching(core: Core, page: Page, recall_count: int) -> PageRecalled:
         block_tokens=0 if block is None else core.count(block),
         media=True,
         dated=blocks.DATED,
+        lasting=lasting,
+        by=by,
         read=None if block is None else (page.copy(), block),
     )
 
@@ -298,7 +333,7 @@ def turn_events(core: Core, turn: int, mentioned: Collection[str] = (), touched:
     """
     attached, eviction, gone = core.state.recalled.attachments, core.config.eviction, core.config.levels.gone
     most = core.config.recall.turns
-    faded = [index for index, each in attached.items() if index not in mentioned and turn - each.turn >= most]
+    faded = [index for index, each in attached.items() if not (index in mentioned or each.lasting) and turn - each.turn >= most]
     events: list[Event] = [PagesFaded(pages=faded, reason="turns")] if faded else []
     ages = ((ZeroRecall, eviction.zero_recall_turns), (Stale, eviction.stale_turns))
     policies: list[Policy] = [policy(turns=turns) for policy, turns in ages if turns is not None]

@@ -388,13 +388,13 @@ class Core:
         page = self.state.active.find_page(index) or self.state.system.find_page(index)
         if page is not None:
             return facts_of(self.state, page)
-        if (node := self.state.tree.find(index)) is not None and node.name:
+        if (node := self.state.tree.find(index)) is not None and node.is_directory:
             return made_facts(self.state, node)
         found = self.ask(lambda pages: pages.find_page(index))
         return None if found is None else placed(self.state, found)
 
     def all_facts(self) -> Iterator[PageFacts]:
-        """Yield the facts of all pages, oldest first."""
+        """Yield the facts of all pages and notes, oldest first."""
         for page in self.state.system.pages():
             yield facts_of(self.state, page)
         yield from map(self.facts_now, self.ask(lambda index: index.all_pages()))

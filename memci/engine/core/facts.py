@@ -42,6 +42,7 @@ def placed(state: State, facts: PageFacts) -> PageFacts:
     pinned = entry is not None and entry.pinned
     if entry is None and state.tree and (node := state.tree.find(facts.index)) is not None:
         parent, pinned = node.parent, facts.index in state.pinned
+        facts = attrs.evolve(facts, title=node.name or facts.title)
     return attrs.evolve(facts, state=where, parent=None if where is PageState.EVICTED else parent, pinned=pinned)
 
 
@@ -52,14 +53,14 @@ def _parent(state: State, page: Page) -> str:
 
 
 def made_facts(state: State, node: Node) -> PageFacts:
-    """Return the facts of a note or a directory: its name is its title, its children are its entries."""
+    """Return the facts of a directory that was made: its name is its title, its children are its entries."""
     where = state.page_state(node.index)
     return PageFacts(
         index=node.index,
         state=where,
         turn=node.turn,
-        entries=len(node.children) if node.is_directory else 1,
-        tokens=node.tokens,
+        entries=len(node.children),
+        tokens=0,
         title=node.name,
         pinned=node.index in state.pinned,
         parent=None if where is PageState.EVICTED else node.parent,

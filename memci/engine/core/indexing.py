@@ -10,14 +10,17 @@ from contextlib import closing, nullcontext, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import attrs
+
 from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import CATALOGUED, ContentsEntry
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal, Record
-from memci.chapters.address import segment_of
+from memci.chapters.address import is_note, segment_of
 from memci.engine.history import events
 from memci.engine.history.events import Event, from_record
 from memci.engine.history.state import SYSTEM, State
+from memci.engine.history.tree_events import EditUndone, NoteWritten, PageUpdated
 from memci.errors import CorruptError, PageNotFoundError, StoreError, UnavailableError
 from memci.messages.base64_runs import described_value
 from memci.messages.formats.format import Format
@@ -167,6 +170,18 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
     match event:
         case events.MessageAppended():
             _append(event, seq, writer, wire.facts(event.message).marked(event.attp))
+        case NoteWritten(page=index):
+            note = PageFacts(index=index, state=PageState.ARCHIVED, turn=event.turn, entries=1, tokens=event.tokens)
+            note = attrs.evolve(note, title=event.name, sha256=event.sha256, first_seq=seq, last_seq=seq)
+            writer.put_page(note)
+            text = entry_text(wire.facts(event.message), event.message)
+            writer.add_entry(seq=seq, page=index, position=1, role="user", text=text, at=event.at)
+            writer.index_page(index, entry=f"{event.name}\n{event.description}")
+        case PageUpdated(page=index, name=str(name)) if is_note(index):
+            writer.index_page(index, entry=f"{name}\n{event.description or ''}")
+        case EditUndone(updated=updated):
+            for index, told in updated.items():
+                writer.index_page(index, entry="\n".join(told))
         case events.PagesFolded():
             for value in event.entries:
                 entry = ContentsEntry.from_mapping(value)

@@ -35,6 +35,7 @@ def recounted(
         "opening": sizes(state.opening) if state.opening is not None else [],
         "blocks": {index: count(attachment.block) for index, attachment in state.recalled.attachments.items()},
         "quotes": {str(seq): count(quotes.block) for seq, quotes in state.recalled.quotes.items()},
+        **({} if not state.hidden else {"hidden": {index: count(each.message) for index, each in state.hidden.items()}}),
         **({} if state.slots is None else {"slots": count(state.slots.block)}),
         "contents": sum(count(node.message) for node in state.archive.message_list),
         "working": count(state.wire.block(render(attrs.evolve(working, continuation=None)))) if working.shown else 0,

@@ -6,7 +6,7 @@ from typing import assert_never
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
-from memci.chapters.address import ends, is_range, last_number, page_number
+from memci.chapters.address import ends, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
@@ -14,7 +14,7 @@ from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
 from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, SYSTEM, USER, LateResult, Slots, State
+from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Slots, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
     EditUndone,
@@ -24,6 +24,8 @@ from memci.engine.history.tree_events import (
     PageReturned,
     PageUpdated,
     SegmentAdded,
+    SystemHidden,
+    SystemShown,
 )
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
@@ -58,8 +60,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
         case events.PagesTouched():
             state.touch(event.pages, event.turn)
         case events.PagesFaded():
-            for index in event.pages:
-                state.recalled.fade(index)
+            _fade(state, event)
         case events.PagesEvicted():
             _evict(state, event)
         case events.PageRestored():
@@ -103,6 +104,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             | PageRemoved()
             | PageReturned()
             | EditUndone()
+            | SystemHidden()
+            | SystemShown()
         ):
             edit(state, event)
         case _:
@@ -162,6 +165,9 @@ def _set_system(state: State, event: events.SystemSet, seq: int) -> None:
         page.add(MessageNode(message=message, tokens=value["tokens"], seq=seq, at=event.at))
         pages.append(page)
     state.system.replace(pages)
+    for index in state.hidden:
+        state.recalled.fade(index)
+    state.hidden, state.system_names, state.hidden_tokens = {}, {}, 0
 
 
 def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
@@ -169,7 +175,9 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         _count_recall(state, event)
     if event.content is None:
         attached = state.recalled.attachments
-        attached[event.page] = attrs.evolve(attached[event.page], turn=event.turn, prefetched=0, used_seq=seq)
+        known = attached[event.page]
+        lasting = known.lasting or event.lasting
+        attached[event.page] = attrs.evolve(known, turn=event.turn, prefetched=0, used_seq=seq, lasting=lasting)
         return
     if event.read is not None:
         page, block = event.read
@@ -184,9 +192,22 @@ def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
         prefetched=event.prefetched,
         media=event.media,
         dated=event.dated,
+        lasting=event.lasting,
         used_seq=seq,
     )
     state.recalled.attach(page, attachment)
+
+
+def _fade(state: State, event: events.PagesFaded) -> None:
+    """Let pages go, and note what stood open in a directory that was closed."""
+    if event.closed:
+        attached = state.recalled.attachments
+        inside = [index for index in event.pages if index != event.closed and attached[index].lasting]
+        state.tree.left_open.pop(event.closed, None)
+        if inside:
+            state.tree.left_open[event.closed] = tuple(inside[-MOST_LEFT_OPEN:])
+    for index in event.pages:
+        state.recalled.fade(index)
 
 
 def _mention(state: State, event: events.PagesMentioned, seq: int) -> None:
@@ -212,6 +233,8 @@ def _set_slots(state: State, event: events.SlotsSet) -> None:
 
 def _count_recall(state: State, event: events.PageRecalled) -> None:
     state.touch([event.page], event.turn)
+    if state.is_made(event.page):
+        return
     entry = state.archive.find_entry(event.page)
     if entry is not None:
         state.archive.put(_recalled(entry, event))
@@ -284,6 +307,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.recalled.quotes[int(seq)] = attrs.evolve(state.recalled.quotes[int(seq)], tokens=tokens)
     if state.slots is not None:
         state.slots = attrs.evolve(state.slots, tokens=counted["slots"])
+    state.hidden = {index: attrs.evolve(each, tokens=counted["hidden"][index]) for index, each in state.hidden.items()}
+    state.measure_hidden()
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
@@ -344,16 +369,15 @@ def _rewind(state: State, event: events.Rewound) -> None:
     last = state.active.message_list.tail
     for index, attachment in list(state.recalled.attachments.items()):
         recalled_later = attachment.anchor and page_number(attachment.anchor) >= gone
-        is_gone = last_number(index) >= number and not state.is_made(index)
-        if recalled_later or is_gone or attachment.prefetched > (last.seq if last else 0):
+        if recalled_later or _tells_of(state, index, number) or attachment.prefetched > (last.seq if last else 0):
             state.recalled.fade(index)
     state.recalled.keep_quotes(lambda beside: beside <= (last.seq if last else 0))
     left = {page_number(directory.index): directory for directory in map(Directory.from_mapping, event.directories)}
     state.archive.replace(entries_before_page(state, number, left))
-    if state.tree:
-        state.tree.forget(placed_pages(state, gone))
+    state.tree.forget(placed_pages(state, gone))
     state.pinned = {index for index in state.pinned if page_number(index) <= number or state.is_made(index)}
-    _rewind_marks(state, event.page)
+    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
+    _keep_bookmarks(state, event.page)
     state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}
     state.touched = {index: turn for index, turn in state.touched.items() if page_number(index) <= number or state.is_made(index)}
     state.late = {index: late for index, late in state.late.items() if page_number(index) < number}
@@ -372,14 +396,20 @@ def _rewind(state: State, event: events.Rewound) -> None:
         publish(state, event.contents_tokens)
 
 
-def _rewind_marks(state: State, page: str) -> None:
-    """Forget what was kept and marked of what is gone, where *page* is the last that is left, or the first that is not."""
-    state.kept = {index: by for index, by in state.kept.items() if index in state.active}
-    if state.bookmarks:
-        newest, number = state.active.open_page, page_number(page)
-        left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == page else set()
-        marks = state.bookmarks.items()
-        state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
+def _keep_bookmarks(state: State, last: str) -> None:
+    """Forget the bookmarks of entries that are gone; *last* is the index of the last page that may have some left. O(those)."""
+    newest = state.active.open_page
+    left = {node.seq for node in newest.nodes()} if newest is not None and newest.index == last else set()
+    number, marks = page_number(last), state.bookmarks.items()
+    state.bookmarks = {seq: each for seq, each in marks if page_number(each[0]) < number or seq in left}
+
+
+def _tells_of(state: State, index: str, number: int) -> bool:
+    """Return whether what is attached is of a page of the conversation from a number on, or lists one. O(its children)."""
+    node = state.tree.find(index)
+    if node is not None and node.is_directory:
+        return any(_tells_of(state, child.index, number) for child in state.tree.children(index) if not child.is_directory)
+    return segment_of(index) == USER and last_number(index) >= number
 
 
 def _show_open_page(state: State) -> None:
@@ -391,7 +421,8 @@ def _show_open_page(state: State) -> None:
 
 def placed_pages(state: State, number: int) -> list[str]:
     """Return the pages of the conversation from a number on that are placed in the tree. O(numbers from there on)."""
-    placed = (state.tree.find(f"{USER}-{each}") for each in range(number, state.next_number[USER]))
+    numbers = range(number, state.next_number[USER]) if state.tree else ()
+    placed = (state.tree.find(f"{USER}-{each}") for each in numbers)
     return [node.index for node in placed if node is not None and not node.name]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from memci.chapters.address import is_note
 from memci.chapters.dates import dates
 from memci.chapters.page import Page
 from memci.messages.base64_runs import data_of, described, description
@@ -49,7 +50,8 @@ def page_block(page: Page, wire: Format, *, media: bool = True, dated: int = DAT
     ends = page.times if dated >= _MANY or page.head is None or page.tail is None else (page.head.at, page.tail.at)
     days = dates(*ends) if dated else ""
     size = "1 entry" if len(page) == 1 and dated > _MANY else f"{len(page)} entries"
-    lines = [f"[recalled page {page.index}, turn {page.turn}: {size}{days and f' · {days}'}, quoted as data]"]
+    kind, told = ("note", page.name) if is_note(page.index) else ("page", size)
+    lines = [f"[recalled {kind} {page.index}, turn {page.turn}: {told}{days and f' · {days}'}, quoted as data]"]
     day = days[:10]
     for position, node in enumerate(page.nodes(), start=1):
         address = f"{page.index}/{position}"
@@ -62,7 +64,7 @@ def page_block(page: Page, wire: Format, *, media: bool = True, dated: int = DAT
                 continue
             content += ["\n".join(lines), piece] if lines else [piece]
             lines = []
-    lines.append(f"[end of page {page.index}]")
+    lines.append(f"[end of {kind} {page.index}]")
     return wire.block(*content, "\n".join(lines))
 
 

@@ -8,10 +8,10 @@ from memci.archive.contents.tree import Node, Segment
 from memci.chapters.address import page_number, segment_of
 from memci.engine.history import tree_events as events
 from memci.engine.history.folded import ungroup
-from memci.engine.history.state import State
+from memci.engine.history.state import HiddenPage, State, line_message
 
 
-def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901 (one branch a kind of event)
+def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901, PLR0912 (one branch a kind of event)
     """Change the tree as the event says, and note what takes that back."""
     tree = state.tree
     match event:
@@ -34,10 +34,10 @@ def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901 (one bran
             _place(state, event.page, event.parent, by=event.by)
             _list(state, [event.entry] if event.entry is not None else ())
         case events.PageUpdated():
-            node = tree.get(event.page)
-            tree.last_edit = (("update", event.page, node.name, node.description),)
-            node.name = node.name if event.name is None else event.name
-            node.description = node.description if event.description is None else event.description
+            name, description = _names(state, event.page)
+            tree.last_edit = (("update", event.page, name, description),)
+            name = name if event.name is None else event.name
+            _name(state, event.page, name, description if event.description is None else event.description)
         case events.PageRemoved():
             tree.last_edit = (("return", event.page, tree.get(event.page).parent, tree.following(event.page)),)
             tree.remove(event.page)
@@ -49,8 +49,30 @@ def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901 (one bran
                 _step(state, *step)
             tree.last_edit = ()
             _list(state, event.entries)
+        case events.SystemHidden():
+            page = state.system.find_page(event.page)
+            assert page is not None, event.page
+            state.hidden[event.page] = HiddenPage(line_message(state.wire, page, event.line), event.tokens)
+            state.measure_hidden()
+        case events.SystemShown():
+            del state.hidden[event.page]
+            state.measure_hidden()
         case _:
             assert_never(event)
+
+
+def _names(state: State, index: str) -> tuple[str, str]:
+    """Return the name and the description of a note, a directory or a system page."""
+    node = state.tree.find(index)
+    return state.system_names.get(index, ("", "")) if node is None else (node.name, node.description)
+
+
+def _name(state: State, index: str, name: str, description: str) -> None:
+    node = state.tree.find(index)
+    if node is not None:
+        node.name, node.description = name, description
+    elif index in state.system:
+        state.system_names[index] = (name, description)
 
 
 def _number(state: State, index: str) -> None:
@@ -92,8 +114,7 @@ def _step(state: State, what: str, index: str, *more: str) -> None:
     if what == "place":
         _place(state, index, *more)
     elif what == "update":
-        node = tree.get(index)
-        node.name, node.description = more
+        _name(state, index, *more)
     elif what == "remove":
         tree.remove(index)
     elif what == "return":

@@ -187,6 +187,8 @@ class PageRecalled(Kind, kind="recalled"):
     prefetched: int = 0  # in older journals: seq of the user's message that it matched, where nobody asked for it
     media: bool = False  # whether the block carries pictures, sound and files
     dated: int = 0  # whether the block says when the page was said, see ``blocks.DATED``
+    lasting: bool = False  # whether it was opened: no turn lets it fade
+    by: str = ""  # who opened it: application or model
     read: tuple[Page, Message] | None = attrs.field(default=None, eq=False, repr=False)  # page and block; not in the record
 
 
@@ -232,6 +234,8 @@ class PagesFaded(Kind, kind="faded"):
 
     pages: list[str]
     reason: str
+    closed: str = ""  # the directory that somebody closed; what was opened of the others stood open in it
+    by: str = ""  # who closed it, or the page: application or model
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -28,6 +28,7 @@ SLOTS = "slots"  # stands for all slots where an erasure names a page
 RULE = "rule"  # what keeps a page that the settings ask for
 
 MOST_ANSWERS = 64  # how many answers of ATTP a session knows again, the latest
+MOST_LEFT_OPEN = 64  # of how many pages a closed directory knows that they stood open in it, those opened last
 MOST_TOUCHED = 256  # of how many pages it knows when they were touched again, those touched last
 
 
@@ -37,6 +38,20 @@ class LateResult:
 
     call_seq: int
     node: MessageNode
+
+
+@attrs.frozen
+class HiddenPage:
+    """What stands in the place of a page of the system part: a message that holds a line."""
+
+    message: Message
+    tokens: int
+
+
+def line_message(wire: Format, page: Page, line: str) -> Message:
+    """Return the message that holds the line of a page of the system part, in that page's role."""
+    role = "system" if page.head is None else page.head.message.role
+    return wire.facts({"role": role, "content": line})
 
 
 @attrs.frozen
@@ -93,6 +108,9 @@ class State:
     config: Config = attrs.field(factory=Config)
     next_number: dict[str, int] = attrs.field(factory=lambda: {SYSTEM: 1, USER: 1})
     system: SystemChapter = attrs.field(factory=SystemChapter)
+    hidden: dict[str, HiddenPage] = attrs.field(factory=dict)  # pages of the system part that stand behind a line, by index
+    hidden_tokens: int = 0  # what the system part takes more for that; mostly below 0
+    system_names: dict[str, tuple[str, str]] = attrs.field(factory=dict)  # what its pages are called: name, description
     archive: ArchiveChapter = attrs.field(factory=lambda: ArchiveChapter(f"{USER}-0"))
     working: WorkingSet = attrs.field(factory=WorkingSet)
     tree: Tree = attrs.field(factory=Tree)
@@ -135,6 +153,8 @@ class State:
 
     def page_state(self, index: str) -> PageState:
         """Return where a page is; an index of no page is taken for that of an evicted one. O(directories)."""
+        if index in self.hidden:
+            return PageState.ATTACHED if index in self.recalled else PageState.HIDDEN
         if self.active.find_page(index) or self.system.find_page(index):
             is_open = self.active.open_page is not None and self.active.open_page.index == index
             return PageState.OPEN if is_open else PageState.ACTIVE
@@ -179,6 +199,11 @@ class State:
         """Return the turn that a page's distance is counted from: when it was opened, or touched, recalled or back last. O(1)."""
         return max(page.turn, self.touched.get(page.index, 0))
 
+    def measure_hidden(self) -> None:
+        """Note what the system part takes for the pages that stand behind a line. O(those)."""
+        pages = ((self.system.find_page(index), each) for index, each in self.hidden.items())
+        self.hidden_tokens = sum(each.tokens - page.tokens for page, each in pages if page is not None)
+
     def find_summary(self, index: str) -> SummaryPrepared | None:
         """Return what a summariser wrote of a page as it is, for the next fold or the last one, or why it did not. O(1)."""
         published = self.last_fold.summaries if self.last_fold is not None and index not in self.late else {}
@@ -204,6 +229,7 @@ class State:
             chapter._check()  # noqa: SLF001 (their own invariants)
         shown = {page.index for page in self.active.pages()}
         self.tree._check()  # noqa: SLF001 (as above)
+        assert all(index in self.system for index in (*self.hidden, *self.system_names))
         archived = {entry.index for entry in self.archive.entries}
         assert not archived & {node.index for node in self.tree}
         assert not shown & archived, (shown, archived)

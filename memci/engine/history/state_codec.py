@@ -17,7 +17,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history.blocks import OLDEST_RENDERER, passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
-from memci.engine.history.state import LastFold, LateResult, Slots, State, Traffic
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Slots, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
@@ -30,7 +30,7 @@ _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_ch
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
 _LATER = ("folded_turn", "topic", "headlines", "headlines_tokens")  # which older states do not have
 _COPIED = ("next_number", "ratios", "detours", "answers")
-_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated")
+_OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated", "lasting")
 
 
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
@@ -92,6 +92,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "revised": last.revised,
             **({"kept": last.kept} if last.kept else {}),
         },
+        **_hidden_value(state, written),
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
         **({"kept": state.kept} if state.kept else {}),
@@ -132,6 +133,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
         for each in pages:
             chapter.add_page(page(each))
+    _read_hidden(state, value)
     for item in value["recalled"]:
         attachment = Attachment(**{name: item[name] for name in _OF_ATTACHMENTS if name in item}, block=facts(item["block"]))
         state.recalled.attach(page(item["page"]), attachment)
@@ -167,6 +169,19 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     for index, late in value["late"].items():
         state.late[index] = [LateResult(item["call_seq"], next(page(item["page"]).nodes())) for item in late]
     return state
+
+
+def _hidden_value(state: State, written: Written) -> dict[str, Any]:
+    """Return which pages of the system part stand behind a line, and how they are called; nothing where none is either."""
+    hidden = {index: {"message": written(each.message), "tokens": each.tokens} for index, each in state.hidden.items()}
+    return {**({"hidden": hidden} if hidden else {}), **({"system_names": state.system_names} if state.system_names else {})}
+
+
+def _read_hidden(state: State, value: Mapping[str, Any]) -> None:
+    for index, item in value.get("hidden", {}).items():
+        state.hidden[index] = HiddenPage(state.wire.facts(item["message"]), item["tokens"])
+    state.measure_hidden()
+    state.system_names = {index: (name, told) for index, (name, told) in value.get("system_names", {}).items()}
 
 
 def _bookmark_values(state: State) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ An ``entry`` or ``entries`` are contents entries of archived pages that nobody p
 themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -64,7 +64,7 @@ class PageMoved(Kind, kind="moved"):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class PageUpdated(Kind, kind="updated"):
-    """A note or a directory has another name or description; ``None`` for the one that it had."""
+    """A note or a directory has another name or description; ``None`` for the one that it had, but of a note both are told."""
 
     page: str
     name: str | None = None
@@ -94,7 +94,37 @@ class EditUndone(Kind, kind="edit_undone"):
     """The last edit of the tree was taken back, as the state says how."""
 
     entries: Sequence[dict[str, Any]] = ()
+    updated: Mapping[str, Sequence[str]] = attrs.field(factory=dict)  # names and descriptions that notes have again, by index
     by: str
 
 
-TreeEvent = SegmentAdded | NoteWritten | DirectoryMade | PageMoved | PageUpdated | PageRemoved | PageReturned | EditUndone
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SystemHidden(Kind, kind="system_hidden"):
+    """A page of the system part stands behind a line from then on; its content is as it was."""
+
+    page: str
+    line: str
+    tokens: int  # of the message that holds the line
+    by: str
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SystemShown(Kind, kind="system_shown"):
+    """A page of the system part that stood behind a line is in its place again."""
+
+    page: str
+    by: str
+
+
+TreeEvent = (
+    SegmentAdded
+    | NoteWritten
+    | DirectoryMade
+    | PageMoved
+    | PageUpdated
+    | PageRemoved
+    | PageReturned
+    | EditUndone
+    | SystemHidden
+    | SystemShown
+)

@@ -151,6 +151,10 @@ def _reasons(core: Core, index: str, where: PageState, numbers: _Numbers) -> Ite
     state = core.state
     if where is PageState.OPEN:
         yield "It is the page that the next message joins; the open page never folds."
+    elif index in state.hidden:
+        yield "It is a part of the system prompt that stands behind its line; restore puts it in its place again."
+        if where is PageState.ATTACHED:
+            yield _attached(core, index)
     elif index in state.system:
         yield "It is a part of the system prompt, which never folds."
     elif where is PageState.ACTIVE:
@@ -252,6 +256,8 @@ def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:
 
 def _attached(core: Core, index: str) -> str:
     attachment = core.state.recalled.attachments[index]
+    if attachment.lasting:
+        return f"It was opened, or used last, in turn {attachment.turn}; it is open until it is closed, or others need the room."
     fades = attachment.turn + core.config.recall.turns
     return f"It was recalled, or mentioned last, in turn {attachment.turn} and fades in turn {fades} without another mention."
 

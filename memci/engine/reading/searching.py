@@ -103,9 +103,10 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
 def _in_states(state: State, wanted: Collection[PageState]) -> Callable[[str], bool]:
     """Return what tells whether a page is in one of some states; it is asked for each page that matches.
 
-    Where hidden and evicted pages, which a state does not list, are wanted together or not at all, a lookup answers.
+    Where hidden and evicted pages, which a state does not list, are wanted together or not at all, a lookup answers, unless pages
+    stand in the tree.
     """
-    if (PageState.HIDDEN in wanted) != (PageState.EVICTED in wanted):
+    if (PageState.HIDDEN in wanted) != (PageState.EVICTED in wanted) or state.tree:
         return lambda index: state.page_state(index) in wanted
     known = visible(state).union(entry.index for entry in state.archive.entries)
     listed = {index: state.page_state(index) in wanted for index in known}

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.tree import Edit
-from memci.chapters.address import is_range, is_root, segment_of
+from memci.chapters.address import is_note, is_range, is_root, segment_of
 from memci.engine.commands import recalling
 from memci.engine.commands.closing import checked_name
 from memci.engine.core.core import Core
+from memci.engine.history.events import PagesFaded
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.history.tree_events import DirectoryMade, EditUndone, PageMoved, PageUpdated
 from memci.engine.reading import pages
+from memci.engine.tree import opening
 from memci.engine.tree.segments import By, refuse
 from memci.errors import ArgumentError, MemciError, PageEvictedError, PermissionDeniedError
 
@@ -59,14 +61,18 @@ def move(core: Core, source: str | int, target: str | int, *, by: By) -> None:
 
 def update(core: Core, index: str | int, name: str | None, description: str | None, *, by: By) -> None:
     """Give a note or a directory another name or description."""
-    found = _movable(core, index)
+    found = pages.page_index(index)
+    found = found if found in core.state.system else _movable(core, index)
     refuse(core, by, "update", found)
-    if (node := core.state.tree.find(found)) is None or not node.name:
+    node = core.state.tree.find(found)
+    if found not in core.state.system and (node is None or not node.name):
         message = f"{found} is a page of the conversation: it has the words that were said, and no name to change"
         raise PermissionDeniedError(message)
     named = None if name is None else checked_name(name, "name")
     told = None if description is None else checked_description(description)
     if (named, told) != (None, None):
+        if node is not None and node.is_note:  # the search knows both as one text
+            named, told = named or node.name, node.description if told is None else told
         core.commit([PageUpdated(page=found, name=named, description=told, by=by)])
 
 
@@ -81,7 +87,11 @@ def undo(core: Core, meant: Sequence[Edit], *, by: By) -> None:
         raise MemciError(message)
     unplaced = [pages.get_facts(core, index) for what, index, *more in last if (what, more) == ("place", [""])]
     entries = recalling.own_entries(core, unplaced)
-    core.commit([EditUndone(entries=[entry.to_mapping() for entry in entries], by=by)])
+    out = [event for what, index, *_ in last if what == "remove" for event in opening.closing(core, index, by=by)]
+    gone = [index for what, index, *_ in last if what == "drop" and index in core.state.recalled]
+    out += [PagesFaded(pages=gone, reason="evicted", by=by)] if gone else []
+    updated = {index: (name, told) for what, index, *more in last if what == "update" and is_note(index) for name, told in [more]}
+    core.commit([*out, EditUndone(entries=[entry.to_mapping() for entry in entries], updated=updated, by=by)])
 
 
 def facts(core: Core, index: str) -> PageFacts:

@@ -3,11 +3,12 @@
 import re
 from typing import Final, Literal, TypeAlias
 
-from memci.archive.contents.tree import NOTES, Permission, Segment
-from memci.chapters.address import is_range, last_number, page_number, segment_of
+from memci.archive.contents.tree import Permission, Segment
+from memci.chapters.address import NOTES, is_range, last_number, page_number, segment_of
 from memci.engine.commands.recalling import over_capacity
 from memci.engine.core.core import Core
 from memci.engine.history.events import PagesFaded
+from memci.engine.history.state import USER
 from memci.engine.history.tree_events import SegmentAdded
 from memci.engine.reading import pages
 from memci.engine.settings.setting import MOST
@@ -57,7 +58,7 @@ def permits(core: Core, action: Action, index: str) -> bool:
 
     ``PageNotFoundError`` for the index of a note or segment that there is not.
     """
-    return all(allows(segment, action) for segment in _segments(core, index))
+    return all(allows(segment, action) for segment in _segments(core, index, action))
 
 
 def refuse(core: Core, by: By, action: Action, *indexes: str) -> None:
@@ -68,20 +69,20 @@ def refuse(core: Core, by: By, action: Action, *indexes: str) -> None:
     if by == "application":
         return
     for index in indexes:
-        for segment in _segments(core, index):
+        for segment in _segments(core, index, action):
             if not allows(segment, action):
                 raise PermissionDeniedError(_refusal(core, action, index, segment))
 
 
-def _segments(core: Core, index: str) -> list[Segment]:
-    """Return the segments that an index belongs to: several for a range of which pages were placed elsewhere."""
+def _segments(core: Core, index: str, action: Action) -> list[Segment]:
+    """Return the segments that an index belongs to: several where it lists pages that were placed elsewhere."""
     tree = core.state.tree
     if segment_of(index) not in tree.segments and tree.find(index) is None:
         raise pages.not_found(index)
     found = [tree.segment(index)]
-    if is_range(index) and tree:
-        first, last, name = page_number(index), last_number(index), segment_of(index)
-        if last - first < sum(1 for _ in tree):
+    if is_range(index) or (action == "read" and index == f"{USER}-0"):
+        name, first, last = segment_of(index), page_number(index), last_number(index) or MOST
+        if last - first < tree.length:
             placed = [each for each in (f"{name}-{number}" for number in range(first, last + 1)) if tree.find(each) is not None]
         else:
             numbers = ((node.index, page_number(node.index)) for node in tree if segment_of(node.index) == name)

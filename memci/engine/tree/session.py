@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from memci.archive.catalogue.page_facts import PageFacts
 from memci.archive.contents.tree import Permission, Segment
+from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.reading import pages
-from memci.engine.tree import making, segments
+from memci.engine.tree import making, notes, opening, segments
 
 _Answer = TypeVar("_Answer")
 
@@ -24,6 +25,18 @@ class TreeSession(ABC):
     @abstractmethod
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command."""
+
+    def create_detail_page(self, name: str, description: str, detail: str, parent: str | int | None = None) -> str:
+        """Write a note, a page with a text of its own, and return its index, such as ``note-1``.
+
+        The contents page lists it in its *parent*, a directory or a root, by default that of ``usr``; ``recall`` shows what it
+        says. ``ArgumentError`` also for a *detail* that is no text, empty, or longer than ``limits.message_bytes``.
+        """
+        return self._run(lambda core: notes.write_note(core, name, description, detail, parent, by="application"))
+
+    def notes(self) -> list[PageFacts]:
+        """Return the facts of the notes, oldest first, removed ones too: their names are their titles. O(notes)."""
+        return self._run(notes.notes)
 
     def create_contents_page(
         self, name: str, description: str = "", parent: str | int | None = None, children: Sequence[str | int] = ()
@@ -41,6 +54,31 @@ class TreeSession(ABC):
     def update_page(self, index: str | int, *, name: str | None = None, description: str | None = None) -> None:
         """Give a note or a directory another name or description; ``None`` keeps what it has."""
         self._run(lambda core: making.update(core, index, name, description, by="application"))
+
+    def expand_details(self, index: str | int) -> Page:
+        """Open an archived page, a note, a directory or a range, until it is closed, and return it as ``recall`` does.
+
+        It stands in the next window, in front of the page that is open now, as what is recalled does: it counts as a recall,
+        it has the same share of the budget, and beyond that the least recently used ones close. Of a directory it is the list
+        of what is in it; what stood open in it when it was closed opens again, as far as there is room. A page that the window
+        shows for itself is just returned.
+        """
+        return self._run(lambda core: opening.expand(core, index, by="application"))
+
+    def hide_details(self, index: str | int) -> None:
+        """Close an open page, or a directory with all that is open in it; a complete page of the window folds.
+
+        Nothing happens to what is closed already. ``PermissionDeniedError`` for a root, and for a page of the open turn.
+        """
+        self._run(lambda core: opening.hide(core, index, by="application"))
+
+    def remove_page(self, index: str | int) -> None:
+        """Take a note, a directory or an archived page out of the tree, with all that is in it; what is open of it closes.
+
+        It is evicted: stored and searchable, and ``restore`` brings it back. ``PermissionDeniedError`` where a page in it is
+        pinned, ``PageNotFoundError`` where one stands in the window, ``PageEvictedError`` where it was removed already.
+        """
+        self._run(lambda core: opening.remove(core, index, by="application"))
 
     def undo_edit(self) -> None:
         """Take the last edit of the tree back; ``MemciError`` where there is none, or it was taken back already."""

@@ -119,7 +119,7 @@ def _findings(core: Core, counted: dict[str, int]) -> Iterator[_Finding]:
     for problem in _index_problems(core, index, stored, state):
         yield _bad_index(core, problem)
     for facts in core.all_facts():
-        if facts.state not in (PageState.OPEN, PageState.ACTIVE):
+        if facts.state not in (PageState.OPEN, PageState.ACTIVE) and facts.index not in core.state.system:
             counted["pages"] += 1
             yield from _page_findings(core, facts)
     for name in [name for page in sorted(erased) for name in stray_files(core, page)]:

@@ -67,6 +67,10 @@ class View:
         self._laid = 0  # entries of the page that were laid out
         self._laid_before = 0  # entries of the pages before it
         for page in state.system.pages():
+            if page.index in state.hidden:
+                line = state.hidden[page.index]
+                self._put("system", line.message, line.tokens)
+                continue
             for node in page.nodes():
                 self._put("system", node.message, node.tokens)
         self._system_length = state.system.message_list.length

@@ -13,7 +13,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
 from memci.engine.history.blocks import passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled
-from memci.engine.history.state import LastFold, LateResult, Slots, State, Traffic
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Slots, State, Traffic, line_message
 from memci.engine.settings.config import Config
 from memci.messages import codec
 from memci.messages.formats import responses
@@ -209,6 +209,9 @@ def full_state() -> State:
     )
     state.tree = tree()
     state.system.add_page(page("sys-1", RESPONSES.system("be brief")))
+    state.hidden["sys-1"] = HiddenPage(line_message(state.wire, page("sys-1", RESPONSES.system("be brief")), "[sys-1] brief"), 7)
+    state.system_names["sys-1"] = ("Manners", "how to speak")
+    state.measure_hidden()
     looked = page("usr-10", RESPONSES.user("look there"), CALLED, DECIDED, RESPONSES.result("a", "found"))
     answer = node(RESPONSES.user(ATTP_ANSWER), 9)
     answer.message = answer.message.marked(attp=True)
@@ -218,7 +221,7 @@ def full_state() -> State:
     for index, prefetched in (("usr-7", 0), ("usr-6", 12)):
         block = responses.block(f"[recalled {index}]")
         attachment = Attachment(anchor="usr-10", turn=6, block=block, tokens=50, prefetched=prefetched, used_seq=17)
-        attachment = attrs.evolve(attachment, media=True, dated=True)
+        attachment = attrs.evolve(attachment, media=True, dated=True, lasting=True)
         state.recalled.attach(page(index, RESPONSES.user(f"of {index}"), CALLED), attachment)
     quoted = {"page": "usr-2", "address": "usr-2/1", "role": "user", "at": "2026-03-01", "text": "of then"}
     state.recalled.quotes[9] = Quotes(passages=[quoted], block=passages_block([quoted], state.wire), tokens=40)

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from benchmarks.trace import profiled
 from memci.archive.stores.memory import MemoryStore
-from memci.engine.history.events import Event
 from memci.engine.history.tree_events import DirectoryMade, NoteWritten
-from memci.engine.session import Session
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import user
+
+if TYPE_CHECKING:
+    from memci.engine.history.events import Event
+    from memci.engine.session import Session
 
 WIDTH = 10
 SLACK = 1.05  # longer numbers have more digits, and some caches are warm
@@ -103,12 +106,16 @@ OPERATIONS: dict[str, Callable[[Tree], object]] = {
     ),
     "what a directory lists": lambda tree: tree.session.get_children(tree.way[-1]),
     "open a directory": lambda tree: tree.session.expand_details(tree.way[-1]),
-    "open a note": lambda tree: tree.session.expand_details(tree.pages[0]),
+    "open a page": lambda tree: tree.session.expand_details(tree.pages[-2]),
     "a window with both": lambda tree: tree.session.window(),
     "close the directory": lambda tree: tree.session.hide_details(tree.way[-1]),
     "remove a page": lambda tree: tree.session.remove_page(tree.pages[-1]),
     "remove a directory": lambda tree: tree.session.remove_page(tree.way[-1]),
     "restore it": lambda tree: tree.session.restore(tree.way[-1]),
+    "open a large directory": lambda tree: tree.session.expand_details(tree.way[0]),
+    "close it": lambda tree: tree.session.hide_details(tree.way[0]),
+    "remove it": lambda tree: tree.session.remove_page(tree.way[0]),
+    "take that back": lambda tree: tree.session.undo_edit(),
     "say something": lambda tree: tree.session.append(user("and then?")),
     "a window": lambda tree: tree.session.window(),
     "fold": lambda tree: tree.session.fold("all"),
