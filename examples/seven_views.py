@@ -31,25 +31,31 @@ def main() -> None:
     config = {"budget": {"window": 6_000, "reserve": 1_000}, "contents": {"max_tokens": 700}}
     with memci.Engine("memory:", config=config) as engine, engine.session("support-42") as session:
         said = [message for message in RECORDED if message["role"] != "system"]
-        session.set_system([*(message for message in RECORDED if message["role"] == "system"), {"role": "system", "content": RULES}])
-        session.update_page("sys-1", name="Rules of the shop", description="who answers, and how refunds and returns are handled")
+        session.set_system(
+            [*(message for message in RECORDED if message["role"] == "system"), {"role": "system", "content": RULES}]
+        )
+        session.update_page("sys-2", name="Rules of the shop", description="how refunds and returns are handled")
         session.extend(said)
         session.append({"role": "user", "content": "One more thing about the machine."})
-        repair = session.create_contents_page("Repair", "the leak of March and the technician's visit", children=range(22, 27))
-        machine = session.create_contents_page("Machine", "the Corvina espresso machine: delivery, settings, repair", children=[repair, 9, 10])
+        repair = session.create_contents_page("Repair", "the leak of March and the technician's visit", children=[*range(22, 27)])
+        machine = session.create_contents_page(
+            "Machine", "the Corvina espresso machine: delivery, settings, repair", children=[repair, 9, 10]
+        )
 
-        session.hide_details("sys-1")
+        session.hide_details("sys-2")
         session.fold()
         show(1, "the rules hidden behind their line", session.window())
-        session.expand_details("sys-1")
+        session.expand_details("sys-2")
         show(2, "the rules opened", session.window())
-        session.hide_details("sys-1")
+        session.hide_details("sys-2")
         session.expand_details(machine)
         session.expand_details(repair)
         show(3, "a nested directory opened", session.window())
         session.hide_details(machine)
         show(4, "closed again", session.window())
-        session.create_detail_page("Phone number", "the old one is wrong", "Call +31 6 5513 0862, never the number in the account.")
+        session.create_detail_page(
+            "Phone number", "the old one is wrong", "Call +31 6 5513 0862, never the number in the account."
+        )
         session.fold()
         show(5, "a lesson noted", session.window())
         session.remove_page(machine)

@@ -31,35 +31,39 @@ def pages(first: int, last: int) -> list[str]:
     return [f"usr-{number}" for number in range(first, last + 1)]
 
 
-def made(shown: str, name: str) -> str:
-    """Return the index under which a window lists a directory, or a receipt names it."""
-    found = re.search(rf"\[([a-z]+-\d+)\] {name}|\"index\": ?\"([a-z]+-\d+)\"", shown)
+def received(shown: str) -> str:
+    """Return the index that the latest answer of a tool names."""
+    return str(json.loads(shown.partition("\n")[0])["index"])
+
+
+def listed(shown: str, name: str) -> str:
+    """Return the index under which a window shows a directory."""
+    found = re.search(rf"\[([a-z]+-\d+)\] {name}|([a-z]+-\d+)\b[^\n]*\b{name}\b", shown)
     assert found is not None, f"{name} is nowhere to be seen"
     return found[1] or found[2]
 
 
-def tidy(answer: str) -> Plan:
+def tidy(answer: str, _shown: str) -> Plan:
     """Group what was said about the machine, three levels deep, note what must not be forgotten, and close the topic."""
-    repair = made((yield "group_pages", {"name": "Repair", "description": "the leak", "pages": pages(22, 26)}), "Repair")
-    machine = {"name": "Machine", "description": "settings, care, repair", "pages": [*pages(9, 16), repair]}
-    spring = {"name": "Spring", "description": "orders of March", "pages": [*pages(1, 8), made((yield "group_pages", machine), "Machine")]}
-    yield "group_pages", spring
-    number = {"name": "Phone number", "description": "the account has an old one", "detail": "Call +31 6 5513 0862."}
-    yield "write_note", number
+    repair = {"name": "Repair", "description": "the leak under the machine", "pages": pages(22, 26)}
+    inner = received((yield "group_pages", repair))
+    machine = {"name": "Machine", "description": "settings, care, repair", "pages": [*pages(9, 16), inner]}
+    middle = received((yield "group_pages", machine))
+    yield "group_pages", {"name": "Spring", "description": "the order of March", "pages": [*pages(1, 8), middle]}
+    yield "write_note", {"name": "Phone number", "description": "the account has an old one", "detail": "Call +31 6 5513 0862."}
     yield "close_topic", {"title": "The machine and its invoices"}
     return answer
 
 
-def find(_answer: str) -> Plan:
-    """Open one directory after the other, read the page, close them all, and answer."""
-    shown = yield "list_pages", {}
-    spring = made(shown, "Spring")
-    shown = yield "open_page", {"index": spring}
-    shown = yield "open_page", {"index": made(shown, "Machine")}
-    shown = yield "open_page", {"index": made(shown, "Repair")}
+def find(_answer: str, shown: str) -> Plan:
+    """Open one directory after the other, and the page in the innermost one; close them all, and answer."""
+    outer = listed(shown, "Spring")
+    shown = yield "open_page", {"index": outer}
+    shown = yield "open_page", {"index": listed(shown, "Machine")}
+    shown = yield "open_page", {"index": listed(shown, "Repair")}
     shown = yield "open_page", {"index": "usr-24"}
     found = re.search(r"The first morning is ([^.]+)\.", shown)
-    yield "close_page", {"index": spring}
+    yield "close_page", {"index": outer}
     return f"It was {found[1]}." if found else "I cannot see that any more."
 
 
@@ -74,18 +78,18 @@ class Tidier:
     def complete(self, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]], *, may_call: bool) -> Reply:
         """Return the next reply: an answer, or a call of a tool."""
         del tools, may_call
-        said = messages[-1]
-        plans: dict[str, Callable[[str], Plan]] = {DRIFT: tidy, QUESTION: find}
+        said, shown = messages[-1], "\n".join(message["content"] or "" for message in reversed(messages))
+        plans: dict[str, Callable[[str, str], Plan]] = {DRIFT: tidy, QUESTION: find}
         if said["role"] != "tool":
             begun = next((plan for words, plan in plans.items() if said["content"].startswith(words)), None)
             answer = "You are welcome." if said["content"] == QUESTION else next(self.replies, "You are welcome.")
-            self.plan = None if begun is None else begun(answer)
+            self.plan = None if begun is None else begun(answer, shown)
             if self.plan is None:
                 return Reply(message={"role": "assistant", "content": answer})
         assert self.plan is not None
         try:
             if said["role"] == "tool":
-                name, arguments = self.plan.send("\n".join(message["content"] or "" for message in reversed(messages)))
+                name, arguments = self.plan.send(shown)
             else:
                 name, arguments = next(self.plan)
         except StopIteration as done:
@@ -127,10 +131,6 @@ def main() -> None:
             chat.say(said)
         print("user    " + QUESTION)
         print("answer  " + chat.say(QUESTION).text)
-        print("tree")
-        for facts in session.get_children("usr-0"):
-            if not facts.title or facts.index.startswith("note") or facts.entries == 0:
-                print(f"        {facts.index} {facts.title}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The example conversations are what a provider would take; the example programs run and show what they say."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,33 @@ def test_recall_loop_recalls_and_fades(tmp_path: Path) -> None:
     assert ["search_pages", "recall_page"] == [line.split()[1] for line in lines if line.startswith("call ")]
     assert (1, 1) == (marks.count("recall"), marks.count("fade"))
     assert marks.index("recall") < lines.index("answer  It says: Voor Joost, 18·04·2026") < marks.index("fade")
+
+
+def test_tidy_groups_notes_closes_and_finds_again(tmp_path: Path) -> None:
+    """The stand-in model makes three directories in each other, notes a lesson, closes the topic, and opens all to answer."""
+    lines = printed("tidy.py", tmp_path)
+    calls = [line.split()[1] for line in lines if line.startswith("call ")]
+    tidied = ["group_pages", "group_pages", "group_pages", "write_note", "close_topic"]
+    assert [*tidied, "open_page", "open_page", "open_page", "open_page", "close_page"] == calls
+    assert not any('"error"' in line for line in lines)
+    assert "answer  It was Thursday 19 March, between 10:00 and 12:00." == lines[-1]
+
+
+def test_seven_views_show_what_each_step_makes(tmp_path: Path) -> None:
+    """Hidden rules stand behind a line, what is opened takes tokens and gives them back, and what was removed is found again."""
+    views: list[list[str]] = []
+    for line in printed("seven_views.py", tmp_path):
+        if line.startswith("view "):
+            views.append([])
+        views[-1].append(line.strip())
+    tokens = [int(re.findall(r"(\d+) of 5000 tokens", view[0])[0]) for view in views]
+    assert 7 == len(views)
+    assert all("[sys-2] Rules of the shop" in view[1] for view in views)
+    assert tokens[0] + 700 < tokens[1]
+    assert tokens[0] < tokens[2]
+    assert tokens[0] == tokens[3]
+    assert any(line.startswith("[note-1] Phone number") for line in views[4])
+    listed = [any(re.match(r"\[usr-\d+\] Machine", line) for line in view) for view in views]
+    assert [True, True, True, True, True, False, True] == listed
+    assert "search: usr-24, evicted" == views[5][-1][:23]
+    assert any(line.startswith("[recalled page usr-24,") for line in views[6])

@@ -15,7 +15,8 @@ from memci import Config
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("attp", "chat", "concepts", "reference", "formats", "presets", "summaries", "time")),
+    *(f"docs/{name}.md" for name in ("attp", "chat", "concepts", "reference", "segments", "formats", "presets")),
+    *(f"docs/{name}.md" for name in ("summaries", "time", "tree")),
 ]
 
 

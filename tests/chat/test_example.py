@@ -1,4 +1,5 @@
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from tests.chat.model_server import Script, serving
 from tests.chat.test_long import QUESTION, attp, line, native
 from tests.cli.processes import environment
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "recall_loop.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize(("protocol", "script"), [("native", native), ("attp", attp)])
@@ -20,7 +21,7 @@ def test_recall_loop_drives_an_endpoint(protocol: str, script: Script, tmp_path:
     file.write_text(json.dumps({"messages": [{"role": "user", "content": text} for text in said]}), encoding="utf-8")
     with serving(script) as server:
         done = subprocess.run(  # noqa: S603 (fixed words)
-            [sys.executable, "-W", "error", EXAMPLE, "--base-url", server.url, "--protocol", protocol, file],
+            [sys.executable, "-W", "error", EXAMPLES / "recall_loop.py", "--base-url", server.url, "--protocol", protocol, file],
             capture_output=True,
             encoding="utf-8",
             env=environment(),
@@ -32,3 +33,24 @@ def test_recall_loop_drives_an_endpoint(protocol: str, script: Script, tmp_path:
     marks = [printed.split()[0] for printed in done.stdout.splitlines()]
     assert {"fold", "call", "result", "recall", "window", "fade", "answer"} <= set(marks)
     assert [file] == list(tmp_path.iterdir())
+
+
+def test_tidy_drives_an_endpoint(tmp_path: Path) -> None:
+    """The example tidies behind an endpoint too, which takes each of its requests and offers a model seven tools more."""
+    tidy = runpy.run_path(str(EXAMPLES / "tidy.py"))
+    tidier = tidy["Tidier"](tidy["RECORDED"])
+    with serving(lambda messages: dict(tidier.complete(messages, [], may_call=True).message)) as server:
+        done = subprocess.run(  # noqa: S603 (fixed words)
+            [sys.executable, "-W", "error", EXAMPLES / "tidy.py", "--base-url", server.url],
+            capture_output=True,
+            encoding="utf-8",
+            env=environment(),
+            cwd=tmp_path,
+            check=False,
+        )
+        assert [] == server.refused
+        offered = {tool["function"]["name"] for request in server.requests for tool in request["tools"]}
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "answer  It was Thursday 19 March, between 10:00 and 12:00." == done.stdout.splitlines()[-1]
+    assert {"write_note", "group_pages", "move_page", "remove_page", "open_page", "close_page", "close_topic"} <= offered
+    assert [] == list(tmp_path.iterdir())

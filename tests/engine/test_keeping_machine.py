@@ -50,16 +50,6 @@ class KeepingMachine(SessionMachine):
         """Have the rules of the settings keep pages, from then on."""
         self.session.configure(active={**RULES, "keep_share": 0.4})
 
-    @precondition(lambda self: self.model.pages)
-    @rule(data=st.data())
-    def fold_named(self, data: st.DataObject) -> None:
-        """Fold pages by name, which is refused for kept ones."""
-        named = data.draw(st.sampled_from([page.index for page in self.model.pages]))
-        try:
-            self.session.fold(named)
-        except PermissionDeniedError:
-            assert self.session.facts(named).kept
-
     @invariant()
     def only_pages_in_view_are_kept(self) -> None:
         in_view = {page.index for page in self.model.pages} - self.archived

@@ -76,7 +76,10 @@ class Model:
     def any_index(self) -> str:
         """Return the index of something that is there, or of nothing."""
         tree = self.session._core.state.tree
+        free = [node.index for node in tree if tree.segment(node.index).permission is Permission.READ_WRITE]
         known = [
+            free or ["read_write-0"],
+            [*free, "read_write-0"],
             [node.index for node in tree],
             [f"{name}-0" for name in tree.segments],
             [facts.index for facts in self.session.pages()],
@@ -93,17 +96,18 @@ class Model:
         if kind == "array":
             return [self.any_index() for _ in range(pick([0, 1, 2, 3]))]
         if kind == "integer":
-            return pick([0, 1, 5, 100])
+            return pick([0, 1, 1, 5, 5, 20, 100])
         if kind == "boolean":
             return pick([True, False])
         if name in ("index", "target", "parent", "source", "page"):
             return self.any_index()
-        return pick([*TEXTS, f"words {self.chance.randrange(99)}", SECRET, "otter", "answer3"])
+        plain = f"words {self.chance.randrange(99)}"
+        return pick([*TEXTS, SECRET, "otter", "answer3", plain, plain, plain, plain, plain, plain, plain, plain])
 
     def call(self) -> None:
         """Call a tool, and look what came of it."""
         offered = {tool["function"]["name"]: tool["function"]["parameters"] for tool in self.session.toolbox.openai()}
-        every = [*offered, "remove_page", "move_page", "write_note", "group_pages", "erase", "pin", "rewind"]
+        every = [*offered, *offered, "remove_page", "move_page", "write_note", "group_pages", "erase", "pin", "rewind"]
         name = self.chance.choice(every)
         schema = offered.get(name, {"properties": {"index": {"type": "string"}}})
         arguments = {
@@ -176,7 +180,7 @@ def locked(session: Session) -> dict[str, object]:
     there: dict[str, object] = {
         "segments": dict(tree.segments),
         "what was said": [*session.messages()],
-        "pins": set(state.pinned),
+        "pins": {facts.index for facts in (*session.pages(), *session.notes()) if facts.pinned},
         "slots": dict(session.slots),
         "settings": state.config,
         "system part": [node.message.raw for node in state.system.message_list],

@@ -20,7 +20,6 @@ from memci.engine.history import state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.events import MessageAppended, from_record
 from memci.engine.history.state import State
-from memci.engine.session import Session
 from memci.errors import ArgumentError, BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.conversation_model import Model
 from tests.engine.tree.tree_model import TreeModel
@@ -46,17 +45,6 @@ GROWING = {
 }  # fmt: skip
 """Events after which a window goes on as the one before did, where nothing is a result of an earlier call."""
 
-NEEDS = {
-    "write_note": "create_detail_page",
-    "remove_page": "remove_page",
-    "restore_page": "remove_page",
-    "add_segment": "add_segment",
-    "open_page": "expand_details",
-    "close_page": "hide_details",
-    "keep": "keep",
-    "slots": "slots",
-    "fork": "notes",
-}
 _Answer = TypeVar("_Answer")
 
 
@@ -82,8 +70,7 @@ class TreeDriver(Driver):
 
     def chances(self) -> Mapping[str, int]:
         fewer = {name: times for name, times in OPERATIONS.items() if name not in ("recall_series", "report_of_something_else")}
-        there = {name: times for name, times in TREE_OPERATIONS.items() if hasattr(Session, NEEDS.get(name, "get_page"))}
-        return {**fewer, **there}
+        return {**fewer, **TREE_OPERATIONS}
 
     @property
     def tree(self) -> TreeModel:
@@ -297,7 +284,7 @@ class TreeDriver(Driver):
         gone = index in self.tree.parents and self.tree.is_removed(index)
         done = self.edit(lambda: (self.session.expand_details(index),), False if gone or "999" in index else None, index)
         if done is not None and index in self.tree.details and self.tree.details[index]:
-            assert self.tree.details[index] in str(done[0].messages[0]["content"])
+            assert [self.wire.user(self.tree.details[index])] == done[0].messages
 
     def close_page(self) -> None:
         self.session.refresh()
@@ -382,7 +369,7 @@ class TreeDriver(Driver):
     def grow(self) -> None:
         """Ask for a window, edit the tree, go on, and ask again: the window begins as it did."""
         self.session.refresh()
-        for operations in ((), (self.make_directory, *([self.write_note] if hasattr(Session, "create_detail_page") else []), self.move_page, self.update_page, self.undo_edit)):
+        for operations in ((), (self.make_directory, self.write_note, self.move_page, self.update_page, self.undo_edit)):
             for operation in self.chance.sample(operations, min(len(operations), 3)):
                 operation()
             if operations:
@@ -426,12 +413,10 @@ class TreeDriver(Driver):
         super().look(step)
         state = self.session._core.state
         self.tree.check(state.tree)
-        if hasattr(Session, "notes"):
-            assert [*self.tree.details] == [facts.index for facts in self.session.notes()]
+        assert [*self.tree.details] == [facts.index for facts in self.session.notes()]
         assert "sys-0" not in state.tree.left_open
         self.look_at_relations()
-        if hasattr(self.session, "slots"):
-            assert self.model.slots == dict(self.session.slots)
+        assert self.model.slots == dict(self.session.slots)
         if step % 25 == 24:
             self.look_at_replay()
 
@@ -449,7 +434,7 @@ class TreeDriver(Driver):
                 children = [facts.index for facts in self.session.get_children(index)]
                 assert self.tree.children.get(index, []) == children
             if self.tree.details.get(index):
-                assert self.tree.details[index] in str(self.session.page(index).messages)
+                assert [self.wire.user(self.tree.details[index])] == self.session.page(index).messages
 
     def look_at_pages(self) -> None:
         """Pages of turns are where the model has them; those that somebody placed are listed by the tree alone."""
@@ -490,7 +475,9 @@ class TreeDriver(Driver):
         events = [from_record(record) for record in records]
         late = any(isinstance(event, MessageAppended) and event.answers for event in events)
         if {record.kind for record in records} <= GROWING and not late:
-            kept = last.messages[:-1]  # what is said last may go on in one message, and slots stand behind it
+            # What is said last may go on in one message, and slots stand near the end.
+            slots = (place for place, value in enumerate(last.messages) if "[slots of the application" in str(value))
+            kept = last.messages[: next(slots, len(last.messages) - 1)]
             assert kept == window.messages[: len(kept)], "the window does not begin as the last one did"
             self.counts["grown"] += 1
 

@@ -279,7 +279,7 @@ class Outlined:
     def render(self) -> str:
         """Return it as the model reads it: a line that begins with a bracket, and the description below."""
         if not self.name:
-            return f"[…] {self.size}: list_pages finds them"
+            return f'[…] {self.size}: read_page("{self.index}")'
         head = f"[{self.index}] {one_line(self.name)} · {self.size}"
         return f"{head}\n  {one_line(self.description)}" if self.description else head
 

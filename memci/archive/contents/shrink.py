@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, chain, groupby
 from operator import itemgetter, truediv
 from typing import TypeAlias, assert_never
@@ -11,6 +11,7 @@ from typing import TypeAlias, assert_never
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
+from memci.archive.contents.importance import Weights, importance
 from memci.archive.summarizers.summary import OTHERS, PASSAGE
 from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
@@ -55,6 +56,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     evict: bool = True,
     titled: tuple[str, Collection[str]] | None = None,
     far: Collection[str] | None = None,
+    weights: Weights | None = None,
 ) -> Shrinkage:
     """Bring a contents page of over *limit* tokens, oldest first, down to *low_share* of it, as far as that goes. O(entries).
 
@@ -63,9 +65,11 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     entries may lose all but their title, all rows go, and entries be evicted in the end. *room* is what the page may have where
     *limit* is less for one window: entries stay while there is that. *count* gives the tokens of a text; *has_pages* tells
     whether any page has a number from one to another. Entries that are *far* share directories in any case, and then the others
-    only where the page is too large; ``None`` where it is not distance that decides.
+    only where the page is too large; ``None`` where it is not distance that decides. With *weights*, the least important
+    entries lose detail and leave first, and the most important ones stay beside directories.
     """
-    page = Shrinking(entries, limit, count, has_pages)
+    worth = None if weights is None else partial(importance, turn=turn, weights=weights)
+    page = Shrinking(entries, limit, count, has_pages, worth)
     if titled is not None:
         page.close_topic(*titled)
     if far is not None:
@@ -76,7 +80,9 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
             page.reprice(max(low_share * limit, 0 if evict else FEWEST_TOKENS * sum(entry.pages for entry in entries)))
     for detail in (Detail.BRIEF, Detail.BARE)[: 1 + evict]:
         page.strip(limit, detail)
-    policies = [LeastRecentlyRecalled(max_tokens=limit, low_share=low_share)] if evict else []
+    policies: list[Policy] = [LeastRecentlyRecalled(max_tokens=limit, low_share=low_share)] if evict else []
+    if evict and weights is not None:
+        policies = [LeastImportant(max_tokens=limit, low_share=low_share, weights=weights)]
     gone = dict(evictions(policies, page.entries, turn))
     left = [entry for entry in page.entries if entry.index not in gone]
     known = {entry.index: entry for entry in entries}
@@ -93,13 +99,19 @@ class Shrinking:
     """A contents page that gets shorter, step by step; what its directories say are words of the pages themselves."""
 
     def __init__(
-        self, entries: Sequence[Item], limit: int, count: Callable[[str], int], has_pages: Callable[[int, int], bool]
+        self,
+        entries: Sequence[Item],
+        limit: int,
+        count: Callable[[str], int],
+        has_pages: Callable[[int, int], bool],
+        worth: Callable[[Item], float] | None = None,
     ) -> None:
         self.entries = list(entries)
         self.members: dict[str, list[str]] = {}  # what new directories group, of entries and directories that there were
         self._limit = limit
         self._count = count
         self._has_pages = has_pages
+        self._worth = worth
         self._weights = _Weights(entries)
         pages = sum(entry.pages for entry in entries)
         self._terse = max(0, pages - FEW_PAGES) / MANY_TOKENS  # rows of many pages are short, so that more have one
@@ -170,7 +182,9 @@ class Shrinking:
         newest = max((each.covers[-1][1] for each in self.entries if isinstance(each, Directory)), default=0)
         entries = [each for each in self.entries if isinstance(each, ContentsEntry)]
         wanted = [each for each in entries if each.recall_count >= _RECALLED_AGAIN or page_number(each.index) < newest]
-        for entry in sorted(wanted, key=_last_use, reverse=True):
+        if self._worth is not None:
+            wanted = entries
+        for entry in sorted(wanted, key=self._worth or _last_use, reverse=True):
             left -= entry.contents_tokens
             if left >= 0:
                 kept.add(entry.index)
@@ -235,9 +249,12 @@ class Shrinking:
             directories = self._directories()
 
     def strip(self, limit: float, detail: Detail) -> None:
-        """Leave entries less detail, the oldest first, until the page fits."""
-        total = self.total
-        for place, entry in enumerate(self.entries):
+        """Leave entries less detail, the oldest first, or the least important, until the page fits."""
+        total, order = self.total, list(enumerate(self.entries))
+        if self._worth is not None:
+            worth = self._worth
+            order.sort(key=lambda each: worth(each[1]))
+        for place, entry in order:
             if total <= limit:
                 return
             if isinstance(entry, ContentsEntry) and entry.shown_tokens.get(detail, 0) < entry.contents_tokens:
@@ -391,6 +408,15 @@ class Stale:
 
 
 @attrs.frozen(kw_only=True)
+class LeastImportant:
+    """Evicts the least important entries of a contents page of over *max_tokens*, down to the *low_share* of them."""
+
+    max_tokens: int
+    low_share: float
+    weights: Weights
+
+
+@attrs.frozen(kw_only=True)
 class LeastRecentlyRecalled:
     """Evicts the least recently recalled entries of a contents page of over *max_tokens*, down to the *low_share* of them."""
 
@@ -398,7 +424,7 @@ class LeastRecentlyRecalled:
     low_share: float
 
 
-Policy: TypeAlias = ZeroRecall | Stale | LeastRecentlyRecalled
+Policy: TypeAlias = ZeroRecall | Stale | LeastRecentlyRecalled | LeastImportant
 
 
 def evictions(policies: Sequence[Policy], entries: Sequence[Item], turn: int) -> list[tuple[str, str]]:
@@ -418,16 +444,25 @@ def _evicted(policy: Policy, entries: Sequence[Item], turn: int) -> list[str]:
         case Stale(turns=turns):
             return [entry.index for entry in loose if turn - _last_use(entry) >= turns]
         case LeastRecentlyRecalled(max_tokens=max_tokens, low_share=low_share):
-            total = sum(entry.contents_tokens for entry in entries)
-            out: list[str] = []
-            for entry in sorted(loose, key=lambda entry: (_last_use(entry), page_number(entry.index))):
-                if total <= (low_share * max_tokens if out else max_tokens):
-                    break
-                out.append(entry.index)
-                total -= entry.contents_tokens
-            return out
+            order = sorted(loose, key=lambda entry: (_last_use(entry), page_number(entry.index)))
+            return _excess(order, entries, max_tokens, low_share)
+        case LeastImportant(max_tokens=max_tokens, low_share=low_share, weights=weights):
+            order = sorted(loose, key=lambda entry: (importance(entry, turn, weights), page_number(entry.index)))
+            return _excess(order, entries, max_tokens, low_share)
         case _:
             assert_never(policy)
+
+
+def _excess(order: Iterable[Item], entries: Iterable[Item], max_tokens: int, low_share: float) -> list[str]:
+    """Return which leave first, in an order, until a contents page that is too large has come down to a share."""
+    total = sum(entry.contents_tokens for entry in entries)
+    out: list[str] = []
+    for entry in order:
+        if total <= (low_share * max_tokens if out else max_tokens):
+            break
+        out.append(entry.index)
+        total -= entry.contents_tokens
+    return out
 
 
 def _last_use(entry: Item) -> int:

@@ -335,11 +335,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     restore_checkpoint = _awaited(Session.restore_checkpoint)
     verify = _awaited(Session.verify)
     erase = _awaited(Session.erase)
+    create_detail_page = _awaited(Session.create_detail_page)
+    notes = _awaited(Session.notes)
     expand_details = _awaited(Session.expand_details)
     hide_details = _awaited(Session.hide_details)
     remove_page = _awaited(Session.remove_page)
-    create_detail_page = _awaited(Session.create_detail_page)
-    notes = _awaited(Session.notes)
     add_segment = _awaited(Session.add_segment)
     segments = _awaited(Session.segments)
 

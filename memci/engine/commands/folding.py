@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item, within
+from memci.archive.contents.importance import Weights
 from memci.archive.contents.outline import SHARE, Shortened, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, continuation_value, render
@@ -17,7 +18,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.history import blocks
-from memci.engine.history.events import FoldUndone, PagesFaded, PagesFolded
+from memci.engine.history.events import Event, FoldUndone, PageRecalled, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
 from memci.engine.history.state import USER, LastFold, State
@@ -26,7 +27,7 @@ from memci.engine.settings.setting import refusal
 from memci.engine.summaries import continuing, summarizing
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
-from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError, PermissionDeniedError
+from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
@@ -81,9 +82,6 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
         for index in named:
             pages.refuse_root(core, index)
             pages.get_facts(core, index)
-            if index in core.state.kept:
-                message = f"page {index} is kept: unkeep it first"
-                raise PermissionDeniedError(message)
     return fold(core, planner.plan_command(core.state, core.config, named, core.lay_out))
 
 
@@ -219,6 +217,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
         read=directories,
     )
     core.commit([*trims, event])
+    _list_anew(core)
     core.catch_up()
     done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept)
     if shrinkage.evicted:
@@ -232,6 +231,34 @@ def _put_files(core: Core, taken: Sequence[PreparedPage], revisions: Mapping[str
         core.store.pages.put(files)
         for made in taken:
             made.file = None
+
+
+def _list_anew(core: Core) -> None:
+    """Let opened directories list what is in them now, where they do not. O(what they list)."""
+    state, events = core.state, list[Event]()
+    for shown in state.recalled.pages():
+        node = state.tree.find(shown.index)
+        if node is None or not node.is_directory:
+            continue
+        page, known = pages.load(core, shown.index), state.recalled.attachments[shown.index]
+        if [each.message.raw for each in page.nodes()] == [each.message.raw for each in shown.nodes()]:
+            continue
+        block = blocks.page_block(page, state.wire)
+        events.append(PagesFaded(pages=[page.index], reason="listed anew"))
+        event = PageRecalled(
+            page=page.index,
+            turn=known.turn,
+            recall_count=0,
+            anchor=known.anchor,
+            content=page_value(page),
+            block_tokens=core.count(block),
+            media=True,
+            dated=blocks.DATED,
+            lasting=known.lasting,
+        )
+        events.append(event)
+    if events:
+        core.commit(events)
 
 
 def undo_fold(core: Core, meant: LastFold | None) -> Fold:
@@ -354,6 +381,7 @@ def _shrunk(  # noqa: PLR0913 (what decides it)
         evict=evict,
         titled=titled,
         far=_far(core, contents),
+        weights=_weights(core) if core.config.eviction.order == "importance" else None,
     )
 
 
@@ -370,6 +398,11 @@ def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortene
         return {}, 0
     left = limit - sum(entry.contents_tokens for entry in contents)
     return shorten(core.state.tree, max(left, int(SHARE * limit), 0), core.counter.count)
+
+
+def _weights(core: Core) -> Weights:
+    """Return what importance is made of."""
+    return Weights(**{name: getattr(core.config.eviction, name) for name in attrs.fields_dict(Weights)})
 
 
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:

@@ -74,6 +74,8 @@ def _find(core: Core, address: str) -> tuple[Page, int]:
     pages.refuse_root(core, index)
     if is_range(index):
         raise pages.not_found(index)
+    if core.state.is_made(index):
+        raise pages.not_found(index, "is no page of the conversation, to which a session could go back")
     if index.startswith(f"{SYSTEM}-"):
         message = f"{address} is a part of the system prompt: replace it with set_system"
         raise PageNotFoundError(message, index=index)

@@ -26,6 +26,7 @@ _PLACE_KEYS = (
 
 _UNSAID = {  # keys that journals name only where they are not as by default: those of before did not have them
     "active": ("keep_share", "keep_bookmarks", "keep_errors", "keep_first_successes", "keep_decisions"),
+    "eviction": ("order", "recency", "recalls", "values", "errors", "changes", "questions"),
 }
 
 _CHOSEN_KEYS = ("preset", "budget", "active", "levels", "prices", "contents", "eviction", "recall", "summary")  # by a session
@@ -138,6 +139,15 @@ class Eviction:
 
     zero_recall_turns: int | None = setting(None, "turns since archiving, for a page that was never recalled")
     stale_turns: int | None = setting(None, "turns since the last recall (since archiving, if none), for any page")
+    order: Literal["age", "importance"] = setting(
+        "age", "which entries lose detail and leave first where there is no room: age, or importance by these weights"
+    )
+    recency: float = setting(0.3, "weight from 0 to 1: how lately it was archived or recalled", at_least=0)
+    recalls: float = setting(0.3, "how often it was recalled", at_least=0)
+    values: float = setting(0.15, "how much it holds that cannot be said again", at_least=0)
+    errors: float = setting(0.1, "that it tells of an error", at_least=0)
+    changes: float = setting(0.1, "that a call in it changed something", at_least=0)
+    questions: float = setting(0.05, "that the user asks something in it", at_least=0)
 
 
 @attrs.frozen(kw_only=True)

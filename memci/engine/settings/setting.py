@@ -27,7 +27,8 @@ def setting(  # noqa: PLR0913 (each is another bound)
 ) -> Any:  # noqa: ANN401 (the annotation is the type)
     """Return the field of a setting, with its comment in the file; its annotation says what is allowed.
 
-    A whole number is from *at_least* to ``MOST``, any other above 0 and up to *at_most*. What *secret* shows no error does.
+    A whole number is from *at_least* to ``MOST``, any other above 0, or from 0 where *at_least* says so, and up to *at_most*.
+    What *secret* shows no error does.
     """
     bounds = {"comment": comment, "at_least": at_least, "at_most": at_most, "example": example}
     converter: Any = attrs.Converter(_as_float, takes_field=True)
@@ -97,8 +98,10 @@ def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> No
         ok = type(value) is int and bounds["at_least"] <= value <= MOST
         allowed = f"a whole number from {bounds['at_least']} to {MOST}"
     elif kind is float:
-        ok = type(value) is float and 0 < value <= bounds["at_most"] and value < math.inf
-        share, price = "a share above 0 and up to 1", "a number above 0, relative to the price of plain input"
+        is_least = value == bounds["at_least"] == 0
+        ok = type(value) is float and (is_least or 0 < value <= bounds["at_most"]) and value < math.inf
+        share = "a share above 0 and up to 1" if bounds["at_least"] else "a number from 0 to 1"
+        price = "a number above 0, relative to the price of plain input"
         allowed = share if bounds["at_most"] == 1 else f"{price} (0.01 where reading is free)"
     elif kind is bool:
         ok, allowed = isinstance(value, bool), "true or false"

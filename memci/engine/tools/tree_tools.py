@@ -10,10 +10,10 @@ from memci.attp.toolbox import Tool, Toolbox
 from memci.chapters.address import is_range, segment_of
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
-from memci.engine.tools.recall_tools import MOST_ROWS, RecallToolbox, plain_index
-from memci.engine.tree import making
+from memci.engine.tools.recall_tools import MOST_ROWS, RecallToolbox, Receipt, answer_tokens, plain_index
+from memci.engine.tree import making, notes, opening
 from memci.engine.tree.segments import allows
-from memci.errors import ArgumentError, ToolNotFoundError, is_line, shown
+from memci.errors import ArgumentError, ToolNotFoundError
 from memci.messages.tokens.message_tokens import count_tools
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from memci.engine.core.core import Core
 
-NAME_CHARACTERS = 120  # of what a model calls a note or a directory, at most
-DESCRIPTION_CHARACTERS = 400
+DESCRIPTION_CHARACTERS = 400  # of what a model says of a note or a directory, at most
 _TOKEN_CHARACTERS = 32  # more than a token has in any text that says something
 
 _OPENING: Final = ("open_page", "close_page")
@@ -63,8 +62,12 @@ class TreeToolbox(RecallToolbox):
         self._chosen: frozenset[str] | None = None
         super().__init__(opened, core, read_only=read_only)
         for function in (
+            self._write_note,
             self._group_pages,
             self._move_page,
+            self._remove_page,
+            self._open_page,
+            self._close_page,
         ):
             self._tree.register(self._tool(function), name=function.__name__[1:])
 
@@ -113,8 +116,31 @@ class TreeToolbox(RecallToolbox):
 
     # The tools, called under the session's lock. What a model reads of them is made from their signatures and docstrings.
 
+    def _write_note(self, name: str, description: str, detail: str, parent: str = "") -> Edited:
+        """Write a note that is kept: a lesson, a decision, a fact to remember.
+
+        Args:
+            name: What it is called, in one line of at most 120 characters.
+            description: What it is about, in at most 400 characters: the contents page shows this much of it.
+            detail: The note itself.
+            parent: The directory to list it in, such as usr-17; where you may write, if it is left out.
+
+        Returns:
+            A receipt with its index, by which open_page and read_page show all of it.
+
+        Example:
+            write_note("Releases", "How releases are made", "Run the tests, then tag. Never on a Friday.")
+        """
+        core = self._core
+        room = answer_tokens(core)
+        if len(detail) > _TOKEN_CHARACTERS * room or core.counter.count(detail) > room:
+            wanted = f"a text of at most {room} tokens, or write several notes"
+            raise ArgumentError(argument="detail", value=detail, wanted=wanted)
+        index = notes.write_note(core, name, _checked(description), detail, self._parent(parent), by="model")
+        return self._edited(index)
+
     def _group_pages(self, name: str, description: str, pages: list[str], parent: str = "") -> Edited:
-        """Make a directory of pages, which stands in the list of pages in their place.
+        """Make a directory of pages, which stands in the contents page in their place.
 
         Args:
             name: What it is called, in one line of at most 120 characters.
@@ -128,10 +154,9 @@ class TreeToolbox(RecallToolbox):
         Example:
             group_pages("March invoices", "Export and corrections", ["usr-12", "usr-14", "note-2"])
         """
-        _check_texts(name, description)
         children = self._pages(pages)
         under = self._parent(parent, children[:1])
-        return self._edited(making.make_directory(self._core, name, description, under, children, by="model"))
+        return self._edited(making.make_directory(self._core, name, _checked(description), under, children, by="model"))
 
     def _move_page(self, index: str, target: str) -> Edited:
         """List a page, a note or a directory in another directory, with all that is in it.
@@ -150,9 +175,53 @@ class TreeToolbox(RecallToolbox):
         making.move(self._core, moved, _page(target), by="model")
         return self._edited(moved)
 
+    def _remove_page(self, index: str) -> Edited:
+        """Take a page, a note or a directory out of the contents page, with all that is in it; search_pages still finds it.
+
+        Args:
+            index: What is removed, such as usr-12.
+
+        Returns:
+            A receipt.
+
+        Example:
+            remove_page("usr-12")
+        """
+        opening.remove(self._core, removed := _page(index), by="model")
+        return Edited(index=removed, parent="", shows=_with_next_fold("its line leaves the contents page"))
+
+    def _open_page(self, index: str) -> Receipt:
+        """Open a page or a note in full, or the list of what a directory holds: it stays in view until you close it.
+
+        Args:
+            index: An index as the contents page shows it, such as note-3 or usr-17.
+
+        Returns:
+            A receipt that says where it stands in the next message list.
+
+        Example:
+            open_page("note-3")
+        """
+        return self._attached(lambda: opening.expand(self._core, _page(index), by="model"))
+
+    def _close_page(self, index: str) -> Edited:
+        """Close what open_page opened or recall_page brought back, so that there is room for other things.
+
+        Args:
+            index: What is closed, such as note-3.
+
+        Returns:
+            A receipt.
+
+        Example:
+            close_page("note-3")
+        """
+        opening.hide(self._core, closed := _page(index), by="model")
+        return self._edited(closed, "it is not in view in the next message list; open_page brings it back")
+
     def _edited(self, index: str, shows: str = "") -> Edited:
         found = making.parent(self._core, index)
-        told = shows or _with_next_fold("the list of pages shows it there")
+        told = shows or _with_next_fold("the contents page shows it there")
         return Edited(index=index, parent="" if found is None else found.index, shows=told)
 
     def _parent(self, given: str, children: Iterable[str] = ()) -> str:
@@ -197,13 +266,11 @@ def _page(index: str) -> str:
 
 
 def _with_next_fold(told: str) -> str:
-    return f"{told} from the next fold on; until then the list stays as it is"
+    return f"{told} from the next fold on; until then it stays as it is"
 
 
-def _check_texts(name: str, description: str) -> None:
-    """Refuse what is no name, and more than a line of a list can hold."""
-    if not is_line(name) or len(name) > NAME_CHARACTERS:
-        raise ArgumentError(argument="name", value=name, wanted=f"one line of 1 to {NAME_CHARACTERS} characters")
+def _checked(description: str) -> str:
     if len(description) > DESCRIPTION_CHARACTERS:
         wanted = f"at most {DESCRIPTION_CHARACTERS} characters, and the rest as a note"
-        raise ArgumentError(argument="description", value=shown(description), wanted=wanted)
+        raise ArgumentError(argument="description", value=description, wanted=wanted)
+    return description

@@ -8,9 +8,11 @@ from memci.chapters.address import is_note, is_range, is_root, segment_of
 from memci.engine.commands import recalling
 from memci.engine.commands.closing import checked_name
 from memci.engine.core.core import Core
+from memci.engine.history.events import PagesFaded
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.history.tree_events import DirectoryMade, EditUndone, PageMoved, PageUpdated
 from memci.engine.reading import pages
+from memci.engine.tree import opening
 from memci.engine.tree.segments import By, refuse
 from memci.errors import ArgumentError, MemciError, PageEvictedError, PermissionDeniedError
 
@@ -52,9 +54,6 @@ def move(core: Core, source: str | int, target: str | int, *, by: By) -> None:
         raise ArgumentError(argument="target", value=target, wanted=wanted)
     if not is_root(above) or (node is not None and node.name):
         core.commit([PageMoved(page=index, parent=above, by=by)])
-    elif segment_of(above) != segment_of(index):
-        message = f"{above} is the root of another segment, whose directories list pages: move {index} into one of them"
-        raise PermissionDeniedError(message)
     elif node is not None:
         entries = recalling.own_entries(core, [pages.get_facts(core, index)])
         core.commit([PageMoved(page=index, parent="", entry=entries[0].to_mapping() if entries else None, by=by)])
@@ -88,8 +87,11 @@ def undo(core: Core, meant: Sequence[Edit], *, by: By) -> None:
         raise MemciError(message)
     unplaced = [pages.get_facts(core, index) for what, index, *more in last if (what, more) == ("place", [""])]
     entries = recalling.own_entries(core, unplaced)
+    out = [event for what, index, *_ in last if what == "remove" for event in opening.closing(core, index, by=by)]
+    gone = [index for what, index, *_ in last if what == "drop" and index in core.state.recalled]
+    out += [PagesFaded(pages=gone, reason="evicted", by=by)] if gone else []
     updated = {index: (name, told) for what, index, *more in last if what == "update" and is_note(index) for name, told in [more]}
-    core.commit([EditUndone(entries=[entry.to_mapping() for entry in entries], updated=updated, by=by)])
+    core.commit([*out, EditUndone(entries=[entry.to_mapping() for entry in entries], updated=updated, by=by)])
 
 
 def facts(core: Core, index: str) -> PageFacts:

@@ -12,7 +12,7 @@ from memci.engine.history.tree_events import NoteWritten
 from memci.engine.reading import pages
 from memci.engine.settings.setting import MOST
 from memci.engine.tree import making
-from memci.engine.tree.segments import By
+from memci.engine.tree.segments import By, refuse
 from memci.errors import ArgumentError, ConflictError
 
 _NUMBERS = (-MOST, -1)  # of notes, in the index of pages
@@ -24,6 +24,7 @@ def write_note(  # noqa: PLR0913 (the parts of a note)
     """Write a note that shows by its line alone, and return its index: its file first, then the event."""
     named, told = checked_name(name, "name"), making.checked_description(description)
     above, value = making.checked_parent(core, parent), {"role": "user", "content": checked_detail(core, detail)}
+    refuse(core, by, "write", above)
     core.configure()  # so that it is known which event the note is
     message, at, index = core.state.wire.facts(value), core.now(), f"note-{core.state.tree.next_note}"
     tokens, page = core.count(message), Page(index=index, turn=core.state.turn)

@@ -38,10 +38,10 @@ def hide(core: Core, given: str | int, *, by: By) -> None:
         pages.read_facts(core, index)
         message = f"{index} is the root of its segment, and always stands open: name a page or a directory in it"
         raise PermissionDeniedError(message)
-    if segment_of(index) == SYSTEM and not is_range(index):
+    node = core.state.tree.find(index)
+    if node is None and segment_of(index) == SYSTEM and not is_range(index):
         system.hide(core, index, by=by)
         return
-    node = core.state.tree.find(index)
     is_directory = node is not None and node.is_directory
     faded = [each for each in core.state.recalled.attachments if each == index or _is_inside(core, each, index)]
     if faded:
@@ -74,6 +74,12 @@ def remove(core: Core, given: str | int, *, by: By) -> None:
         return
     if core.state.tree.is_removed(index):
         raise PageEvictedError(index)
+    core.commit([*closing(core, index, by=by), PageRemoved(page=index, by=by)])
+    core.monitor.tell(Eviction(pages=((index, "command"),)))
+
+
+def closing(core: Core, index: str, *, by: By) -> list[PagesFaded]:
+    """Return what closes all that is open of what is to be removed, or raise what says why that stays. O(visible · depth)."""
     if shown := _inside(core, index, (page.index for page in core.state.active.pages())):
         is_it = shown == [index]
         message = f"page {index} is" if is_it else f"{_named(shown)} in {index} are"
@@ -85,8 +91,7 @@ def remove(core: Core, given: str | int, *, by: By) -> None:
             message = f"{index} holds what is pinned: unpin {_named(pinned)} first, or move it elsewhere"
         raise PermissionDeniedError(message)
     faded = _inside(core, index, core.state.recalled.attachments)
-    core.commit([*([PagesFaded(pages=faded, reason="evicted", by=by)] if faded else []), PageRemoved(page=index, by=by)])
-    core.monitor.tell(Eviction(pages=((index, "command"),)))
+    return [PagesFaded(pages=faded, reason="evicted", by=by)] if faded else []
 
 
 def restore(core: Core, given: str | int, *, by: By) -> None:

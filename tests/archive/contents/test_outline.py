@@ -55,7 +55,7 @@ def test_the_oldest_give_way_first() -> None:
     assert ["", "about it", "about it", "about it"] == [item.description for item in outline(tree, shortened)]
     shortened, _ = shorten(tree, full // 2, len)
     first, *others = outline(tree, shortened)
-    assert f"[…] {4 - len(others)} more notes and directories: list_pages finds them" == first.render()
+    assert f'[…] {4 - len(others)} more notes and directories: read_page("{first.index}")' == first.render()
     assert ["note-3", "note-4"][-len(others) :] == [item.index for item in others]
 
 

@@ -47,6 +47,9 @@ SECTIONS = {
 }
 
 
+WEIGHTS = {"recency": 0.3, "recalls": 0.3, "values": 0.15, "errors": 0.1, "changes": 0.1, "questions": 0.05}
+
+
 def refused(mapping: object) -> ConfigError:
     """Return the error with which a mapping is refused."""
     with pytest.raises(ConfigError) as caught:
@@ -86,7 +89,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         },
         "prices": {"write": 1.25, "read": 0.1},
         "contents": {"max_tokens": "auto", "low_share": 0.85, "directories": True, "listed": True},
-        "eviction": {"zero_recall_turns": None, "stale_turns": None},
+        "eviction": {"zero_recall_turns": None, "stale_turns": None, "order": "age", **WEIGHTS},
         "levels": {"trimmed": None, "lines": None, "directory": None, "gone": None},
         "recall": {"turns": 6, "max_share": 0.25, "passages_tokens": 0, "protocol": "native"},
         "summary": {
@@ -187,6 +190,13 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "contents.listed": [0, 1, None, "no"],
     "eviction.zero_recall_turns": [0, -1, True, 1.5, "never"],
     "eviction.stale_turns": [0, -1, True, 1.5, "never"],
+    "eviction.order": [None, "", "recalls", True, ["age"]],
+    "eviction.recency": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.recalls": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.values": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.errors": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.changes": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.questions": [-0.1, 1.5, math.nan, True, None, "high"],
     "levels.trimmed": [0, -1, True, 1.5, "never"],
     "levels.lines": [0, -1, True, 1.5, "never"],
     "levels.directory": [0, -1, True, 1.5, "never"],
@@ -254,6 +264,8 @@ POSSIBLE = [
     ("contents.directories", False),
     ("eviction.zero_recall_turns", None),
     ("eviction.stale_turns", None),
+    ("eviction.order", "importance"),
+    ("eviction.recalls", 0),
     ("levels.trimmed", 1),
     ("levels.gone", 1),
     ("recall.turns", 1),

@@ -24,7 +24,7 @@ from memci.messages import codec
 from tests.engine.sessions import config_of, folded, heard, open_session, states, talk
 from tests.engine.wire import calling, result, user
 
-TIGHT = {"contents": {"max_tokens": 150}}
+TIGHT: dict[str, Any] = {"contents": {"max_tokens": 150}}
 """So little room that pages share ranges."""
 
 
@@ -211,11 +211,12 @@ REFUSED: list[tuple[type[MemciError], str, Callable[[Session], Any]]] = [
     (PermissionDeniedError, "inside itself", lambda session: session.create_contents_page("x", parent=8, children=[8])),
     (PageNotFoundError, "usr-99", lambda session: session.create_contents_page("x", children=[99])),
     (PageNotFoundError, "usr-3..4 is a directory of pages", lambda session: session.move_page("usr-3..4", 8)),
+    (PageNotFoundError, "usr-8 is no page of the conversation", lambda session: session.rewind("usr-8/1")),
     (PageNotFoundError, "usr-9 is no page", lambda session: session.create_contents_page("x", parent=9)),
     (PageEvictedError, "usr-5 was evicted", lambda session: session.move_page(5, 8)),
     (PermissionDeniedError, "root", lambda session: session.move_page("usr-0", 8)),
     (PermissionDeniedError, "system prompt", lambda session: session.move_page("sys-1", 8)),
-    (PermissionDeniedError, "another segment", lambda session: session.move_page(1, "sys-0")),
+    (ArgumentError, "target: .*other roots list", lambda session: session.move_page(1, "sys-0")),
     (PermissionDeniedError, "no name to change", lambda session: session.update_page(1, name="x")),
     (PermissionDeniedError, "pin those", lambda session: session.pin(8)),
     (InvalidIdError, "not a page index", lambda session: session.move_page("nowhere", 8)),
@@ -243,6 +244,7 @@ def test_the_last_edit_is_undone_exactly() -> None:
     talk(session, 8)
     session.fold([1, 2, 3, 4])
     first, second = invoices(session, 1, 6, 2), session.create_contents_page("Others", children=[4])
+    pages = ["usr-0", *(f"usr-{number}" for number in (1, 2, 3, 4, 6, 7)), first, second]
     edits: list[Callable[[], Any]] = [
         lambda: session.create_contents_page("All", children=[3, first, 7]),
         lambda: session.create_contents_page("Some", children=[2, 4, 3]),
@@ -254,7 +256,7 @@ def test_the_last_edit_is_undone_exactly() -> None:
         lambda: session.update_page(first, name="Bills", description=""),
     ]
     for edit in edits:
-        before = [(session.get_page(index), inside(session, index)) for index in ("usr-0", 1, 2, 3, 4, 6, 7, first, second)]
+        before = [(session.get_page(index), inside(session, index)) for index in pages]
         edit()
         session.undo_edit()
         assert before == [(session.get_page(facts.index), inside(session, facts.index)) for facts, _ in before]
@@ -317,6 +319,45 @@ def test_undo_fold_leaves_pages_in_their_directories() -> None:
     assert (["usr-1"], [directory]) == (inside(session, directory), listed(session))
     session.fold([1, 2])
     assert [directory, "usr-2"] == listed(session)
+    check(session)
+
+
+@pytest.mark.parametrize("removed", ["usr-1", "usr-6"])
+def test_what_comes_back_into_view_is_no_more_removed(removed: str) -> None:
+    """A page that was removed, or with its directory, and that an undone fold brings back, is listed for itself from then on."""
+    session = open_session()
+    talk(session, 5)
+    directory = invoices(session, 1, 2)
+    session.fold([1, 2, 3])
+    session.remove_page(removed)
+    session.undo_fold()
+    assert (PageState.ACTIVE, "usr-0") == ((facts := session.facts(1)).state, facts.parent)
+    session.fold(1)
+    assert "usr-1" in listed(session)
+    check(session)
+    if removed == directory:
+        session.undo_edit()
+        assert [] == inside(session, directory)
+
+
+def test_an_undone_edit_closes_what_it_takes_away() -> None:
+    """A directory or a note that was opened since it was made leaves the window; a pinned note stays, and so does the edit."""
+    session = open_session()
+    talk(session, 3)
+    session.fold(1)
+    directory = invoices(session, 1)
+    session.expand_details(directory)
+    session.undo_edit()
+    assert 0 == session.window().breakdown["recalled"]
+    note = session.create_detail_page("Limit", "how many rows", "At most 500.")
+    session.expand_details(note)
+    session.pin(note)
+    with pytest.raises(PermissionDeniedError, match=f"page {note} is pinned"):
+        session.undo_edit()
+    session.unpin(note)
+    session.undo_edit()
+    assert 0 == session.window().breakdown["recalled"]
+    assert PageState.EVICTED is session.get_page(note).state
     check(session)
 
 
