@@ -1,8 +1,8 @@
 """A model that calls tools at random, under each permission: ``python -m tests.torture.permitted --calls 50000``.
 
-A session has a segment of each permission, and ``usr`` has one of them. After each call everything outside what is permitted is as
-it was: pages, their order, names, descriptions and places, what the notes hold, what was said, segments, pins, slots and settings;
-nothing of a segment that the application manages is opened, closed or told. Whatever a call holds, it gets an answer.
+A session has a segment of each permission, and ``usr`` has one of them. After each call everything outside what is permitted is
+as it was: pages, their order, names, descriptions and places, what the notes hold, what was said, segments, pins, slots and
+settings; nothing of a segment that the application manages is opened, closed or told. Whatever a call holds, it gets an answer.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tests.engine.wires import WIRES, Wire
 from tests.torture.driver import TEXTS
 
 CALLS = 250  # of one session
-SECRET = "zebrafinch"  # in what the application manages, and nowhere else
+HIDDEN = "zebrafinch"  # in what the application manages, and nowhere else
 
 
 class Model:
@@ -53,7 +53,7 @@ class Model:
         session.add_segment("usr", permission=permission)
         for each in Permission:
             root = session.add_segment(each.value, permission=each)
-            said = SECRET if each is Permission.SYSTEM_MANAGED else "otter"
+            said = HIDDEN if each is Permission.SYSTEM_MANAGED else "otter"
             inner = session.create_contents_page(f"{said} inner", "", root)
             outer = session.create_contents_page(f"{said} outer", said, root, [inner])
             for place in (root, outer, inner):
@@ -102,7 +102,7 @@ class Model:
         if name in ("index", "target", "parent", "source", "page"):
             return self.any_index()
         plain = f"words {self.chance.randrange(99)}"
-        return pick([*TEXTS, SECRET, "otter", "answer3", plain, plain, plain, plain, plain, plain, plain, plain])
+        return pick([*TEXTS, HIDDEN, "otter", "answer3", plain, plain, plain, plain, plain, plain, plain, plain])
 
     def call(self) -> None:
         """Call a tool, and look what came of it."""
@@ -120,7 +120,7 @@ class Model:
         text = json.dumps(answer)
         self.counts["calls"] += 1
         self.counts[f"{name}: {'refused' if 'error' in text[:400] else 'done'}"] += 1
-        assert SECRET not in text or SECRET in str(arguments), text
+        assert HIDDEN not in text or HIDDEN in str(arguments), text
         after = locked(self.session)
         for what, was in before.items():
             assert was == after[what], f"{what} changed: {was} {after[what]}"
