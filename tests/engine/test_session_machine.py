@@ -36,6 +36,7 @@ from memci.engine.view.layout import lay_out
 from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from memci.messages import codec
 from memci.messages.formats import openai
+from memci.messages.formats.reading import ERASED
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from tests.engine.conversation_model import Model
 from tests.engine.sessions import prepare
@@ -115,6 +116,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.windows: list[Window] = []
         self.keys: dict[str, tuple[Value, str]] = {}
         self.numbers = count(1)
+        self.slots: dict[str, str] = {}
         self.checkpoints: dict[str, tuple[Any, ...]] = {}
         self.open()
 
@@ -281,7 +283,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     def known(self) -> tuple[Any, ...]:
         """Return a copy of what the model holds."""
-        return copy.deepcopy((self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys))
+        return copy.deepcopy((self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys, self.slots))
 
     @rule(kind=st.sampled_from(["manual", "milestone", "approval"]))
     def checkpoint(self, kind: str) -> None:
@@ -296,7 +298,29 @@ class SessionMachine(RuleBasedStateMachine):
         before = self.known()
         self.checkpoints[self.session.restore_checkpoint(chosen).id] = before
         then: Any = copy.deepcopy(self.checkpoints[chosen])
-        self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys = then
+        self.model, self.archived, self.last_fold, self.pinned, self.attached, self.keys, self.slots = then
+
+    # Slots
+
+    @rule(name=st.sampled_from(["goal", "open files"]), text=st.none() | texts)
+    def set_slot(self, name: str, text: str | None) -> None:
+        self.session.slots.update({name: text})
+        self.slots = {key: value for key, value in {**self.slots, name: text}.items() if value is not None}
+
+    @precondition(lambda self: self.slots)
+    @rule()
+    def erase_slots(self) -> None:
+        """Take out what slots said; those of checkpoints hold no more of it either."""
+        self.session.erase("slots")
+        self.windows.clear()
+        count = self.core.counter.count
+        for slots in [self.slots, *(known[6] for known in self.checkpoints.values())]:
+            for name, text in slots.items():
+                slots[name] = text and (ERASED if count(ERASED) <= count(text) else "")
+
+    @invariant()
+    def slots_are_those_of_the_model(self) -> None:
+        assert list(self.slots.items()) == list(self.session.slots.items())
 
     @precondition(lambda self: self.model.pages)
     @rule(data=st.data())
@@ -557,6 +581,8 @@ class SessionMachine(RuleBasedStateMachine):
                 assert self.core.count(node.message) <= node.tokens  # what is erased keeps its size
             if text := render(state.working):
                 assert self.core.count(state.wire.block(text)) <= (state.working.continuation or state.working).tokens
+            if state.slots is not None:
+                assert self.core.count(state.slots.block) <= state.slots.tokens
             for attachment in state.recalled.attachments.values():
                 assert self.core.count(attachment.block) <= attachment.tokens
         for entry in self.core.state.archive.entries:

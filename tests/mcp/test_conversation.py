@@ -139,3 +139,18 @@ def test_a_mistake_of_ours_is_a_result(store: str, other: memci.Session, caplog:
     assert {"error": {"kind": "OSError", "message": "cannot open '…' with 0 arguments"}} == json.loads(anyio.run(call))
     assert "the tool 'list_pages' failed" in caplog.text
     assert "/home/ada/chats/list_pages" in caplog.text
+
+
+def test_tools_of_the_tree_come_with_what_is_permitted(conversation: Conversation, other: memci.Session) -> None:
+    """Once the application lets a model edit, the server has the tools for it, and the application sees what they wrote."""
+    before = conversation.ask(lambda session: list(session.toolbox.tools))
+    other.add_segment("lessons", permission="read_write")
+    assert before == conversation.ask(lambda session: list(session.toolbox.tools))[: len(before)]
+    given = {"name": "Boiler", "description": "What it needs", "detail": "The boiler needs a new valve."}
+    text, failed = conversation.answer("write_note", given)
+    assert ("note-1", "lessons-0", False) == ((answer := json.loads(text))["index"], answer["parent"], failed)
+    other.refresh()
+    assert ["note-1"] == [facts.index for facts in other.notes()]
+    text, failed = conversation.answer("move_page", {"index": "usr-3", "target": "lessons-0"})
+    assert failed
+    assert "usr is read_only" in text

@@ -18,7 +18,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.history import blocks
-from memci.engine.history.events import FoldUndone, PagesFaded, PagesFolded
+from memci.engine.history.events import Event, FoldUndone, PageRecalled, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
 from memci.engine.history.state import USER, LastFold, State
@@ -217,6 +217,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
         read=directories,
     )
     core.commit([*trims, event])
+    _list_anew(core)
     core.catch_up()
     done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept)
     if shrinkage.evicted:
@@ -230,6 +231,34 @@ def _put_files(core: Core, taken: Sequence[PreparedPage], revisions: Mapping[str
         core.store.pages.put(files)
         for made in taken:
             made.file = None
+
+
+def _list_anew(core: Core) -> None:
+    """Let opened directories list what is in them now, where they do not. O(what they list)."""
+    state, events = core.state, list[Event]()
+    for shown in state.recalled.pages():
+        node = state.tree.find(shown.index)
+        if node is None or not node.is_directory:
+            continue
+        page, known = pages.load(core, shown.index), state.recalled.attachments[shown.index]
+        if [each.message.raw for each in page.nodes()] == [each.message.raw for each in shown.nodes()]:
+            continue
+        block = blocks.page_block(page, state.wire)
+        events.append(PagesFaded(pages=[page.index], reason="listed anew"))
+        event = PageRecalled(
+            page=page.index,
+            turn=known.turn,
+            recall_count=0,
+            anchor=known.anchor,
+            content=page_value(page),
+            block_tokens=core.count(block),
+            media=True,
+            dated=blocks.DATED,
+            lasting=known.lasting,
+        )
+        events.append(event)
+    if events:
+        core.commit(events)
 
 
 def undo_fold(core: Core, meant: LastFold | None) -> Fold:

@@ -116,9 +116,12 @@ def _reopening(core: Core, directory: str, by: str, taken: int) -> Iterator[Page
     half = state.tree.segment(directory).half_tokens
     room = room if half is None else min(room, half)
     for index in state.tree.left_open.get(directory, ()):
+        node = state.tree.find(index)
+        if node is None or all(above.index != directory for above in state.tree.path(index)):
+            continue  # it was moved out meanwhile, perhaps to where it may not be opened
         if state.page_state(index) not in (PageState.ARCHIVED, PageState.HIDDEN):
             continue
-        is_list = (node := state.tree.find(index)) is not None and node.is_directory
+        is_list = node.is_directory
         count = 0 if is_list else pages.get_facts(core, index).recall_count + 1
         event = _attaching(core, pages.load(core, index), count, lasting=True, by=by)
         if math.ceil((taken + event.block_tokens) * state.scale) <= room:

@@ -12,6 +12,7 @@ from memci.engine.core.monitor import logger
 from memci.engine.erasure.redaction import Redaction, SlotsRedaction, begins
 from memci.engine.history.events import Forked, MessageAppended, PageErased, SessionConfigured, from_record
 from memci.engine.history.state import SLOTS
+from memci.engine.history.tree_events import NoteWritten
 from memci.engine.reading import pages
 from memci.errors import ConflictError, ErasureError, MemciError, StoreError, UnavailableError, shown
 from memci.messages import codec
@@ -125,7 +126,7 @@ def _is_of_journal(core: Core, data: bytes | None) -> bool:
         return False  # damaged: nobody knows what is in it
     for seq, message in said.items():
         event = next((from_record(record) for record in core.store.journal.read(seq - 1, seq)), None)
-        if not isinstance(event, MessageAppended) or event.message != message:
+        if not isinstance(event, MessageAppended | NoteWritten) or event.message != message:
             return False
     return True
 

@@ -22,7 +22,6 @@ from memci.messages import codec
 from memci.messages.formats.format import Format
 from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
-from memci.messages.parts import parts
 
 Body: TypeAlias = dict[str, Any]
 _Without: TypeAlias = Callable[[Any, Body], Body]
@@ -45,7 +44,7 @@ def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:
     elif kind == "system_set":
         begun = any(each["index"] == page for each in body["pages"])
     else:
-        begun = kind in ("appended", "page_began") and body["page"] == page
+        begun = kind in ("appended", "page_began", "note_written", "directory_made") and body["page"] == page
     return str(body.get("at", "")) if begun else None
 
 
@@ -89,7 +88,7 @@ class Redaction:
     _sha256: dict[str, str] = attrs.field(factory=dict)  # of the page's files as they will be, by what it was
     _record: Record = attrs.field(init=False)
     _held: bool = False
-    _made: set[str] = attrs.field(factory=set)  # directories that were made
+    _made: set[str] = attrs.field(factory=set)  # directories
     _topics: set[str] = attrs.field(factory=set)  # titles of topics that the page was a part of
 
     def read(self, records: Iterable[Record]) -> None:
@@ -132,19 +131,11 @@ class Redaction:
 
     _entries_of = _of(entries=_entry)
 
-    def _lists(self, value: Body) -> bool:
-        """Return whether a page is the list of a directory, as it is attached, with the page in it."""
-        head = f"[{self.page}] "
-        return value["page"] in self._made and any(
-            line.startswith(head)
-            for entry in value["entries"]
-            for part in parts(self.wire.facts(entry["message"]).value())
-            for line in part.text.split("\n")
-        )
-
     def _page(self, value: Body) -> Body:
-        if value["page"] != self.page and not self._within(value["page"]) and not self._lists(value):
-            return value  # a list of pages goes whole: it can be recalled again
+        if value["page"] in self._made and value["page"] != self.page:
+            return _of(entries=Redaction._listing)(self, value)
+        if value["page"] != self.page and not self._within(value["page"]):  # a list of pages goes whole: it can be recalled again
+            return value
         return self._named(self._entries_of(value))
 
     def _attached(self, value: Body) -> Body:
@@ -186,6 +177,22 @@ class Redaction:
 
     _items = _of(entries=_item, directories=_item)
 
+    def _listing(self, value: Body) -> Body:
+        """Return what is left of the list that an open directory shows."""
+        lines, head = list[str](), ""
+        for line in (written := value["message"]["content"].split("\n")):
+            found = _HEAD.match(line)
+            head = head if found is None else found[1]
+            if head != self.page:
+                lines.append(line)
+            elif found is not None:
+                lines.append(f"[{self.page}] {ERASED}")
+        if lines == written:
+            return value
+        self._held = True
+        message = {**value["message"], "content": "\n".join(lines)}
+        return {**value, "message": message, "tokens": self.count(self.wire.facts(message))}
+
     def published(self, value: Body) -> Body:
         """Return the contents page as a window shows it, and the message that it is there.
 
@@ -210,6 +217,10 @@ class Redaction:
     def _left(self, title: str) -> str:
         """Return what stands in the place of a title, and is no longer."""
         return ERASED if self.count_text(ERASED) <= self.count_text(title) else ""
+
+    def _name(self, name: str) -> str:
+        """Return what stands in the place of a name, which is never empty."""
+        return self._left(name) or "-"
 
     def _untitled(self, said: Sequence[Any]) -> list[Any]:
         """Return what an entry or a directory says without the titles of topics that the page was a part of."""
@@ -290,12 +301,17 @@ class Redaction:
     def _folded(self, body: Body) -> Body:
         for value in body.get("entries", ()):
             if value["index"] == self.page:
-                page = Page(index=self.page, turn=self._turn, opened_by=self._opened_by)
-                for node in self._entries:
-                    page.add(attrs.evolve(node, previous=None, next=None))
-                self.files.add(file_name(self.page, value.get("revision", 0)))
-                self._sha256[value.get("sha256", "")] = page_file(page)[1]
+                self._file(value.get("sha256", ""), value.get("revision", 0))
         return self._folded_parts(body)
+
+    def _file(self, sha256: str, revision: int) -> str:
+        """Note a file of the page, and return the SHA-256 that it has then."""
+        page = Page(index=self.page, turn=self._turn, opened_by=self._opened_by)
+        for node in self._entries:
+            page.add(attrs.evolve(node, previous=None, next=None))
+        self.files.add(file_name(self.page, revision))
+        self._sha256[sha256] = page_file(page)[1]
+        return self._sha256[sha256]
 
     _rewound_parts = _of(content=_page, opening=_page, directories=_item)
 
@@ -327,9 +343,32 @@ class Redaction:
         if value.get("page", value.get("index")) != self.page:
             return value
         self._held = True
-        kept = {key: item for key, item in value.items() if key not in ("name", "description", "message")}
-        named = {"name": ERASED} if value.get("name") else {}
-        return {**(self._entry(value) if "message" in value else {}), **kept, **named}
+        left = {key: item for key, item in value.items() if key != "description"}
+        if left.get("name"):
+            left["name"] = self._name(left["name"])
+        if "tokens" in left and self._entries:
+            left["tokens"] = self._entries[0].tokens
+        return left
+
+    def _written(self, body: Body) -> Body:
+        """Return what is left of the event that wrote a note, and follow what is in its file."""
+        if body["page"] != self.page:
+            return body
+        left = self._entry(body)
+        node = MessageNode(message=self.wire.facts(left["message"]), tokens=left["tokens"], seq=self._record.seq, at=body["at"])
+        self._turn, self._entries = body["turn"], (node,)
+        return self._node({**left, "sha256": self._file(body["sha256"], 0)})
+
+    def _directory(self, body: Body) -> Body:
+        self._made.add(body["page"])
+        return self._node(body)
+
+    def _undone(self, body: Body) -> Body:
+        left = _of(entries=Redaction._item)(self, body)
+        if self.page not in body.get("updated", {}):
+            return left
+        self._held = True
+        return {**left, "updated": {**body["updated"], self.page: [self._name(body["updated"][self.page][0]), ""]}}
 
     def _bookmarked(self, value: Body) -> Body:
         """Return a bookmark without its label: that of the page is none any more."""
@@ -338,13 +377,9 @@ class Redaction:
         self._held = True
         return {**value, "label": ""}
 
-    def _directory(self, value: Body) -> Body:
-        self._made.add(value["page"])
-        return self._node(value)
-
     def _tree(self, value: Body) -> Body:
         edits = [
-            [*edit[:2], *(each and ERASED for each in edit[2:])] if edit[:2] == ["update", self.page] else edit
+            [*edit[:2], edit[2] and self._name(edit[2]), ""] if edit[:2] == ["update", self.page] else edit
             for edit in value["last_edit"]
         ]
         return {**value, "nodes": list(map(self._node, value["nodes"])), "last_edit": edits}
@@ -392,11 +427,12 @@ class Redaction:
         "kept": _of(content=_page),
         "bookmarked": _bookmarked,
         "rewound": _rewound,
-        **dict.fromkeys(("note_written", "updated"), _node),
+        "note_written": _written,
         "directory_made": _directory,
+        "updated": _node,
         "system_hidden": _line,
         "moved": _of(entry=_item),
-        "edit_undone": _of(entries=_item),
+        "edit_undone": _undone,
         "checkpoint_made": _checkpoint_made,
         "checkpoint_restored": _checkpoint_restored,
     }

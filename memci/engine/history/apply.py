@@ -233,6 +233,8 @@ def _set_slots(state: State, event: events.SlotsSet) -> None:
 
 def _count_recall(state: State, event: events.PageRecalled) -> None:
     state.touch([event.page], event.turn)
+    if state.is_made(event.page):
+        return
     entry = state.archive.find_entry(event.page)
     if entry is not None:
         state.archive.put(_recalled(entry, event))

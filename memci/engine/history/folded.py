@@ -187,8 +187,13 @@ def _bring_back(state: State, page: Page, recalls: Sequence[int] | None) -> None
 
 
 def keep_pin(state: State, index: str, recalls: Sequence[int] | None = None) -> None:
-    """Keep of an archived page that comes back into view, as near, whether it is pinned, and how often it was recalled. O(1)."""
+    """Keep of an archived page that comes back into view, as near, whether it is pinned, and how often it was recalled. O(1).
+
+    One that was removed from the tree, or with its directory, is where it came again. O(depth).
+    """
     state.touch([index], state.turn)
+    if state.placement(index) is not None and state.tree.is_removed(index):
+        state.tree.forget([index])
     entry = state.archive.find_entry(index)
     if entry is not None and entry.pinned:
         state.pinned.add(index)

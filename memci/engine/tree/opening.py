@@ -38,10 +38,10 @@ def hide(core: Core, given: str | int, *, by: By) -> None:
         pages.read_facts(core, index)
         message = f"{index} is the root of its segment, and always stands open: name a page or a directory in it"
         raise PermissionDeniedError(message)
-    if segment_of(index) == SYSTEM and not is_range(index):
+    node = core.state.tree.find(index)
+    if node is None and segment_of(index) == SYSTEM and not is_range(index):
         system.hide(core, index, by=by)
         return
-    node = core.state.tree.find(index)
     is_directory = node is not None and node.is_directory
     faded = [each for each in core.state.recalled.attachments if each == index or _is_inside(core, each, index)]
     if faded:

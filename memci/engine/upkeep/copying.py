@@ -17,6 +17,7 @@ from memci.archive.stores.contract import Journal, NewRecord, Record, SessionSto
 from memci.engine.core.core import Core
 from memci.engine.history.events import Forked, ForkMade, PagesFolded, SessionConfigured, from_record, to_record
 from memci.engine.history.page_codec import file_name, file_place
+from memci.engine.history.tree_events import NoteWritten
 from memci.engine.reading import pages
 from memci.errors import ConfigError, ConflictError, CorruptError, InvalidIdError, shown
 
@@ -207,11 +208,9 @@ def _copy(route: _Route, head: int, until: int | None, progress: Progress | None
     while head < (end := route.source.journal.head() if until is None else until):
         batch = _batch(route.source.journal, head, end)
         files: dict[str, bytes] = {}
-        folded = [from_record(record) for record in batch if record.kind == PagesFolded.kind]
-        for entry in (entry for event in folded if isinstance(event, PagesFolded) for entry in event.entries):
-            place = (entry["index"], entry.get("revision", 0))
+        for place, sha256 in (named for record in batch for named in _files_named(record)):
             data = route.source.pages.find(file_name(*place))
-            if data is not None and hashlib.sha256(data).hexdigest() == entry.get("sha256"):
+            if data is not None and hashlib.sha256(data).hexdigest() == sha256:
                 files[file_name(*place)] = data
                 route.missing.pop(place, None)
             else:
@@ -223,6 +222,15 @@ def _copy(route: _Route, head: int, until: int | None, progress: Progress | None
         if progress is not None:
             progress(head, end)
     return head, written
+
+
+def _files_named(record: Record) -> Iterator[tuple[tuple[str, int], str]]:
+    """Yield index and revision, and the SHA-256 of the page files that a record names: of pages that fold, or of a note."""
+    event = from_record(record) if record.kind in (PagesFolded.kind, NoteWritten.kind) else None
+    if isinstance(event, PagesFolded):
+        yield from (((entry["index"], entry.get("revision", 0)), entry.get("sha256", "")) for entry in event.entries)
+    elif isinstance(event, NoteWritten):
+        yield (event.page, 0), event.sha256
 
 
 def _batch(journal: Journal, after: int, until: int) -> list[Record]:

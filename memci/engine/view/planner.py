@@ -21,6 +21,7 @@ from memci.errors import ConfigError, is_line, shown
 VERBATIM_SHARES, SWING_SHARES = (0.385, 0.475), (0.3, 0.45)
 SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
 LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the contents page may take in any case
+BESIDE_SLOTS_SHARE = 0.7  # of what slots leave of that room, which the contents page takes at most: large slots cost it entries
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
 NEAR_SHARE = 0.5  # of the high marks, from where on a fold is near
@@ -296,7 +297,10 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
     verbatim, swing = _shares(state)
-    widest = 2 * min(swing * verbatim * budget, room - verbatim * budget)
+    mean = verbatim * budget
+    if state.slots is not None:  # verbatim pages have less, and swing by as much of that
+        mean = min(mean, room / (1 + swing))
+    widest = 2 * min(swing * mean, room - mean)
     return high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
 
 
@@ -308,7 +312,10 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
     room = max(budget - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state)
-    return int(max(room - (1 + swing) * verbatim * budget, LEAST_CONTENTS_SHARE * room))
+    most = room - (1 + swing) * verbatim * budget
+    if state.slots is not None:
+        most = min(most, BESIDE_SLOTS_SHARE * (room - state.slots.tokens * state.scale))
+    return int(max(most, LEAST_CONTENTS_SHARE * room))
 
 
 def _shares(state: State) -> tuple[float, float]:

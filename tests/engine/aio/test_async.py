@@ -131,6 +131,18 @@ async def test_a_session_is_awaited_or_entered() -> None:
 
 
 @in_loop
+async def test_slots_are_awaited() -> None:
+    """Slots are set, read and taken away by calls that are awaited, and stand in the window."""
+    async with opened() as session:
+        await session.slots.update({"open files": "a.py"}, goal="ship it")
+        assert {"open files": "a.py", "goal": "ship it"} == await session.slots.copy()
+        await session.slots.update(goal=None)
+        assert "slot open files:\n> a.py\n[end" in (await session.window()).messages[-1]["content"]
+        await session.slots.clear()
+        assert {} == await session.slots.copy()
+
+
+@in_loop
 async def test_errors_pass_through(tmp_path: Path) -> None:
     """What the other raises is raised where it is awaited, with its data."""
     io = FaultyIo()

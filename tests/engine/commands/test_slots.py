@@ -251,6 +251,18 @@ def test_marks_count_them() -> None:
     assert session.window().tokens <= 1_000
 
 
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.6])
+def test_beside_slots_folds_stay_few(share: float) -> None:
+    """Verbatim pages and contents page share what slots leave, so that pages fold some at a time."""
+    budget, turns = 4_000, 120
+    session = open_session(budget={"window": budget, "reserve": 0}, contents={"directories": True})
+    for number in range(turns):
+        session.slots["files"] = f"{number} " + "word " * int(share * budget)
+        talk(session, 1, first=number, words=12)
+        assert session.window().tokens <= budget
+    assert 0 < kinds(session).count("folded") < turns / 3
+
+
 def test_a_report_of_usage_leaves_them_room() -> None:
     """However much the provider counted, what no step shortens, slots among it, takes three quarters of the budget at most."""
     session = open_session(budget={"window": 1_000, "reserve": 0})

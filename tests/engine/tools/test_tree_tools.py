@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ArgumentError, ToolNotFoundError
 from memci.messages.tokens.message_tokens import count_tools
-from tests.engine.sessions import open_session, talk
+from tests.engine.sessions import config_of, open_session, talk
 
 RECALL = ["recall_page", "read_page", "list_pages", "search_pages", "close_topic"]
 OPENING = ["open_page", "close_page"]
@@ -226,6 +228,79 @@ def test_what_is_too_much_is_refused(name: str, arguments: dict[str, object]) ->
     error = call(session, name, **arguments)["error"]
     assert "ArgumentError" == error["kind"]
     assert "give" in error["message"]
+
+
+def test_a_directory_opens_nothing_that_was_moved_out(session: Session) -> None:
+    """What stood open in a directory does not come back with it where it may not be opened any more."""
+    session.add_segment("rules", permission="system_managed")
+    rules = session.create_contents_page("Rules", parent="rules-0")
+    made = session.create_contents_page("March", children=[1, 2])
+    for index in (made, 1, 2):
+        session.expand_details(index)
+    session.hide_details(made)
+    session.move_page(1, rules)
+    assert made == call(session, "open_page", index=made)["index"]
+    assert [made, "usr-2"] == list(session._core.state.recalled.attachments)
+
+
+def test_a_note_is_found_where_it_may_be_read(session: Session) -> None:
+    """A search of the model leaves out notes of what is system-managed; the application finds them."""
+    session.add_segment("rules")
+    note = session.create_detail_page("Hedgehogs", "What they eat", "Hedgehogs eat beetles.", "rules-0")
+    assert [note] == [hit["index"] for hit in call(session, "search_pages", query="hedgehogs beetles")]
+    session.add_segment("rules", permission="system_managed")
+    assert [] == call(session, "search_pages", query="hedgehogs beetles")
+    assert [note] == [hit.index for hit in session.search("hedgehogs beetles")]
+    for name in ("read_page", "recall_page", "open_page", "close_page"):
+        assert "rules is system_managed" in call(session, name, index=note)["error"]["message"]
+
+
+@pytest.mark.parametrize("wire", ["openai", "responses", "anthropic"])
+def test_the_tools_work_in_every_format(wire: str) -> None:
+    """A note is written and opened natively in each format, and by code in ATTP; the window shows it."""
+    session = open_session(active={"min_pages": 1}, format=wire)
+    session.append({"role": "user", "content": "Remember how releases are made."})
+    session.add_segment("usr", permission="read_write")
+    given = {"name": "Releases", "description": "How they are made", "detail": "Never on a Friday."}
+    answers = [
+        session.handle_tool_call(
+            {"id": "c1", "type": "function", "function": {"name": "write_note", "arguments": json.dumps(given)}}
+        ),
+        session.handle_tool_call(
+            {"call_id": "c2", "type": "function_call", "name": "write_note", "arguments": json.dumps(given)}
+        ),
+        session.handle_tool_call({"id": "c3", "type": "tool_use", "name": "write_note", "input": given}),
+    ]
+    assert ["note-1", "note-2", "note-3"] == [session.facts(f"note-{number}").index for number in (1, 2, 3)]
+    assert all(f"note-{number}" in str(answer) for number, answer in enumerate(answers, start=1))
+    reply = '[tool_call]\ncode = """\n__result__ = open_page("note-2")["stands"]\n"""'
+    assert "in a block before the newest page" == session.attp(reply).value
+    assert "Never on a Friday" in session.window().to_json().decode()
+    session.close()
+
+
+def test_edits_of_the_model_last() -> None:
+    """They are said to be the model's, and are there after the session is opened again, in a fork, and for a verification."""
+    store = MemoryStore()
+    session = open_session(store, active={"min_pages": 1})
+    talk(session, 6)
+    session.fold("all")
+    session.add_segment("usr", permission="read_write")
+    call(session, "write_note", name="Releases", description="", detail="Never on a Friday.")
+    made = call(session, "group_pages", name="March", description="", pages=["usr-1..3", "note-1"])["index"]
+    call(session, "open_page", index="note-1")
+    call(session, "remove_page", index=made)
+    kinds = ("note_written", "directory_made", "recalled", "removed")
+    assert ["model"] * 4 == [event.data["by"] for kind in kinds for event in session.events(kind)]
+    window, tree = session.window().to_json(), session._core.state.tree.to_mapping()
+    session.close()
+    engine = Engine(store, config_of(active={"min_pages": 1}))
+    session = engine.session("chat")
+    assert tree == session._core.state.tree.to_mapping()
+    assert window == session.window().to_json()
+    assert session.verify().ok
+    assert tree == engine.fork("chat", "other")._core.state.tree.to_mapping()
+    assert session.toolbox.openai() == engine.session("other").toolbox.openai()
 
 
 def nodes(session: Session, segment: str) -> object:

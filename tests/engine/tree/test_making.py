@@ -322,6 +322,45 @@ def test_undo_fold_leaves_pages_in_their_directories() -> None:
     check(session)
 
 
+@pytest.mark.parametrize("removed", ["usr-1", "usr-6"])
+def test_what_comes_back_into_view_is_no_more_removed(removed: str) -> None:
+    """A page that was removed, or with its directory, and that an undone fold brings back, is listed for itself from then on."""
+    session = open_session()
+    talk(session, 5)
+    directory = invoices(session, 1, 2)
+    session.fold([1, 2, 3])
+    session.remove_page(removed)
+    session.undo_fold()
+    assert (PageState.ACTIVE, "usr-0") == ((facts := session.facts(1)).state, facts.parent)
+    session.fold(1)
+    assert "usr-1" in listed(session)
+    check(session)
+    if removed == directory:
+        session.undo_edit()
+        assert [] == inside(session, directory)
+
+
+def test_an_undone_edit_closes_what_it_takes_away() -> None:
+    """A directory or a note that was opened since it was made leaves the window; a pinned note stays, and so does the edit."""
+    session = open_session()
+    talk(session, 3)
+    session.fold(1)
+    directory = invoices(session, 1)
+    session.expand_details(directory)
+    session.undo_edit()
+    assert 0 == session.window().breakdown["recalled"]
+    note = session.create_detail_page("Limit", "how many rows", "At most 500.")
+    session.expand_details(note)
+    session.pin(note)
+    with pytest.raises(PermissionDeniedError, match=f"page {note} is pinned"):
+        session.undo_edit()
+    session.unpin(note)
+    session.undo_edit()
+    assert 0 == session.window().breakdown["recalled"]
+    assert PageState.EVICTED is session.get_page(note).state
+    check(session)
+
+
 def test_rewind_takes_placed_pages_along() -> None:
     """Directories stay; pages that are gone leave them, and undoing the last edit brings none of them back."""
     session = open_session()

@@ -125,6 +125,29 @@ def test_a_large_directory_says_how_many_more_there_are() -> None:
     assert str(page.messages[0]["content"]).endswith(" more")
 
 
+def test_an_opened_directory_is_listed_anew_by_a_fold() -> None:
+    """What was moved, renamed, or is in view no more, shows in its list from the next fold on, in the place where it stood."""
+    session = folded_session()
+    outer, inner = nested(session)
+    session.move_page(8, outer)
+    session.expand_details(outer)
+    before = block(session, outer)
+    session.update_page(inner, name="Other")
+    session.move_page(1, inner)
+    session.undo_edit()
+    session.move_page(2, inner)
+    assert before == block(session, outer)
+    talk(session, 1, first=11)
+    assert before == block(session, outer)
+    session.fold("all")
+    assert ["[usr-1]", "[usr-3]", "[usr-10]", "[usr-8]"] == [line.split()[1] for line in block(session, outer).splitlines()[4:-1]]
+    assert "Other · 2 pages" in block(session, outer)
+    assert "in view" not in block(session, outer)
+    talk(session, 9, first=12)
+    assert [outer] == attached(session)
+    assert session.verify().ok
+
+
 def test_a_closed_directory_hides_what_is_in_it() -> None:
     """What stands open in it closes with it, at any depth, and opens again with it; what is elsewhere stays."""
     session = folded_session()
