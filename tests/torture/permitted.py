@@ -156,7 +156,9 @@ class Model:
                 (session.pin if self.chance.random() < 0.5 else session.unpin)(index)
             case _:
                 target, tree = self.any_index(), session._core.state.tree
-                if Permission.SYSTEM_MANAGED not in [tree.segment(each).permission for each in (index, target) if tree.find(each)]:
+                if Permission.SYSTEM_MANAGED not in [
+                    tree.segment(each).permission for each in (index, target) if tree.find(each)
+                ]:
                     session.move_page(index, target)
 
     def run(self, calls: int) -> None:
