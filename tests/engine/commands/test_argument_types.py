@@ -45,6 +45,8 @@ GOOD: dict[str, Any] = {
     "call": {"id": "a", "type": "function", "function": {"name": "list_pages", "arguments": "{}"}},
     "callback": print,
     "checkpoint_id": "1",
+    "description": "how many rows",
+    "detail": "At most 500.",
     "from_": "openai",
     "index": "usr-1",
     "label": "here",
