@@ -141,7 +141,7 @@ def test_what_is_no_note(session: Session) -> None:
     assert "note-1" == small.create_detail_page("Name", "", "x" * (100 - frame))
     for arguments in (("", "", "x"), ("a\nb", "", "x"), ("Name", 7, "x"), ("Name", "", "x", "usr-1")):
         with pytest.raises(ArgumentError):
-            session.create_detail_page(*arguments)  # type: ignore[arg-type]
+            session.create_detail_page(*arguments)
     with pytest.raises(PageNotFoundError):
         session.create_detail_page("Name", "", "x", "usr-70")
     for absent in ("note-1", "note-1..3", "note-0"):
