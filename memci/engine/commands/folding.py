@@ -10,7 +10,7 @@ from memci.archive.contents.contents_page import ContentsEntry, Directory, Item,
 from memci.archive.contents.importance import Weights
 from memci.archive.contents.outline import SHARE, Shortened, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
-from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, continuation_value, render
+from memci.archive.contents.working_set import LATEST, Kind, Note, WorkingSet, as_values, continuation_value, render
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.commands import keeping, preparing, trimming
@@ -413,7 +413,7 @@ def _left(core: Core, rooms: Sequence[int], shortened: Shortened, outline_tokens
 
 def _weights(core: Core) -> Weights:
     """Return what importance is made of."""
-    return Weights(**{name: getattr(core.config.eviction, name) for name in attrs.fields_dict(Weights)})
+    return Weights(**{name: getattr(core.config.eviction, f"{name}_weight") for name in attrs.fields_dict(Weights)})
 
 
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:
@@ -436,19 +436,14 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
 
     Where there is a continuation, what it shows is that.
     """
-    from memci.archive.contents.noting import course_of, latest_kinds  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.contents.noting import latest_kinds  # noqa: PLC0415 (compiles many patterns)
 
     state, gone, continues = core.state, {each.page.index for each in folded}, core.config.summary.continuation
-    clock, notes = state.working.clock, list[Note]()
-    if continues and not any(note.kind is Kind.GOAL for note in state.working.notes):
-        notes += _first_goal(core)
-    for each in folded:
-        notes += [Note(note.kind, note.text, note.page, clock + note.at, note.weight) for note in each.notes]
-        if continues:
-            notes += course_of(((each.page.index, node.message) for node in each.page.nodes()), clock)
-        clock += len(each.page)
+    notes, clock = _notes(core, folded)
     made = WorkingSet().noted(clock, notes)
     newer: set[Kind] = set()
+    if state.kept:  # those that are older than what folds
+        gone |= {index for index in state.kept if page_number(index) < page_number(folded[-1].page.index)}
     for node in (node for page in state.active.pages() if page.index not in gone for node in page.nodes() if node.message.calls):
         node.brings = latest_kinds(node.message) if node.brings is None else node.brings
         newer.update(map(Kind, node.brings))
@@ -464,6 +459,32 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
         return told
     written = continuing.shown(core, noted, newer)
     return {**told, "continues": True} | ({} if written is None else {"continuation": continuation_value(written)})
+
+
+def _notes(core: Core, folded: Sequence[PreparedPage]) -> tuple[list[Note], int]:
+    """Return what pages that fold tell the working set, and how many messages it knows of then.
+
+    A page that was kept is older than what folded before, and tells of nothing that is latest.
+    """
+    from memci.archive.contents.noting import course_of  # noqa: PLC0415 (as above)
+
+    working, continues, newest = core.state.working, core.config.summary.continuation, dict[Kind, int]()
+    clock, notes = working.clock, list[Note]()
+    if continues and not any(note.kind is Kind.GOAL for note in working.notes):
+        notes += _first_goal(core)
+    for note in working.notes:
+        if note.kind in LATEST:
+            newest[note.kind] = int(note.page.rpartition("-")[2])
+    for each in folded:
+        told = [Note(note.kind, note.text, note.page, clock + note.at, note.weight) for note in each.notes]
+        if continues:
+            told += course_of(((each.page.index, node.message) for node in each.page.nodes()), clock)
+        number = int(each.page.index.rpartition("-")[2])
+        if number < max(newest.values(), default=0):
+            told = [note for note in told if number >= newest.get(note.kind, 0)]
+        notes += told
+        clock += len(each.page)
+    return notes, clock
 
 
 def _first_goal(core: Core) -> list[Note]:
