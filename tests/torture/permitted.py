@@ -196,9 +196,7 @@ def locked(session: Session) -> dict[str, object]:
         "slots": dict(session.slots),
         "settings": state.config,
         "system part": [node.message.raw for node in state.system.message_list],
-        OPENED: [
-            index for index in state.recalled.attachments if not is_root(index) and segment(tree, index) in managed
-        ],
+        OPENED: [index for index in state.recalled.attachments if not is_root(index) and segment(tree, index) in managed],
         "text of notes": {
             index: session.page(index).messages for index, (name, node) in nodes.items() if node.is_note and name in closed
         },
