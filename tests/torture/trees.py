@@ -370,6 +370,7 @@ class TreeDriver(Driver):
                     while each is not None:
                         if index in each.names:
                             each.names[index] = tree.get(index).name, ""
+                        if index in each.details:
                             each.details[index] = ""
                         each = each.before
                 return

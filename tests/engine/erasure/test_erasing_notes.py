@@ -7,7 +7,7 @@ import pytest
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import PageNotFoundError
-from tests.engine.erasure.test_erasing import WORD, left_in, open_on
+from tests.engine.erasure.test_erasing import WORD, left_in, open_on, told
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import user
 
@@ -144,3 +144,31 @@ def test_forks_are_named_and_erased(tmp_path: Path) -> None:
     assert [] == left_in(tmp_path)
     with engine.session("after") as fork:
         assert () == fork.verify().problems
+
+
+def test_a_note_that_no_state_knows(tmp_path: Path) -> None:
+    """A note that a restored checkpoint left out can be erased: its record and its file are there still."""
+    with open_on(tmp_path) as session:
+        talk(session, 3)
+        session.checkpoint("before")
+        note = session.create_detail_page(f"On {WORD}", f"what {WORD} is", WORD)
+        session.restore_checkpoint("cp-1")
+        assert left_in(tmp_path)
+        session.erase(note)
+        assert [] == left_in(tmp_path)
+        assert ([], ()) == (session.notes(), session.verify().problems)
+
+
+def test_the_list_of_an_open_directory_loses_the_line_of_a_page(tmp_path: Path) -> None:
+    """What an open directory shows of a page that is erased goes, the lines of others stay."""
+    with open_on(tmp_path) as session:
+        erased = told(session)
+        directory = session.create_contents_page("Lessons", "", children=[erased, "usr-1"])
+        session.fold("all")
+        session.expand_details(directory)
+        session.erase(erased)
+        assert [] == left_in(tmp_path)
+        assert () == session.verify().problems
+        found = [message["content"] for message in session.window().messages if f"> [{erased}] [erased]" in message["content"]]
+        assert 1 == len(found)
+        assert "> [usr-1] question1" in found[0]
