@@ -25,6 +25,7 @@ from tests.engine.wires import WIRES, Wire
 from tests.torture.driver import TEXTS
 
 CALLS = 250  # of one session
+OPENED = "what stands open of what is managed"
 HIDDEN = "zebrafinch"  # in what the application manages, and nowhere else
 
 
@@ -38,6 +39,7 @@ class Model:
         self.numbers = 0
         self.session = self.begin(Permission(self.chance.choice(list(Permission))))
         self.done: list[str] = []
+        self.before: dict[str, object] | None = None  # all that may not change, where nothing happened since
 
     def begin(self, permission: Permission) -> Session:
         """Return a session with pages, notes and directories in segments of all permissions."""
@@ -113,7 +115,7 @@ class Model:
         arguments = {
             key: self.argument(key, each) for key, each in schema.get("properties", {}).items() if self.chance.random() < 0.97
         }
-        before = locked(self.session)
+        before = locked(self.session) if self.before is None else self.before
         self.done.append(f"{name} {arguments}"[:300])
         answer = self.session.handle_tool_call(self.written(name, arguments))
         assert self.wire.answers(answer) == ["c1"]
@@ -121,7 +123,12 @@ class Model:
         self.counts["calls"] += 1
         self.counts[f"{name}: {'refused' if 'error' in text[:400] else 'done'}"] += 1
         assert HIDDEN not in text, text
-        after = locked(self.session)
+        after = self.before = locked(self.session)
+        if name in ("open_page", "recall_page"):  # what is opened takes the room of what was used least, whosever that is
+            stood, stands = before.pop(OPENED), after[OPENED]
+            assert isinstance(stood, list)
+            assert isinstance(stands, list)
+            assert set(stood) >= set(stands), f"opened: {set(stands) - set(stood)}"
         for what, was in before.items():
             assert was == after[what], f"{what} changed: {was} {after[what]}"
 
@@ -166,6 +173,7 @@ class Model:
         for _ in range(calls):
             self.call()
             if self.chance.random() < 0.25:
+                self.before = None
                 try:
                     self.go_on()
                 except MemciError:
@@ -188,9 +196,7 @@ def locked(session: Session) -> dict[str, object]:
         "slots": dict(session.slots),
         "settings": state.config,
         "system part": [node.message.raw for node in state.system.message_list],
-        "opened of what is managed": [
-            index for index in state.recalled.attachments if not is_root(index) and segment(tree, index) in managed
-        ],
+        OPENED: [index for index in state.recalled.attachments if not is_root(index) and segment(tree, index) in managed],
         "text of notes": {
             index: session.page(index).messages for index, (name, node) in nodes.items() if node.is_note and name in closed
         },

@@ -10,7 +10,7 @@ from memci.archive.contents.contents_page import ContentsEntry, Directory, Item,
 from memci.archive.contents.importance import Weights
 from memci.archive.contents.outline import SHARE, Shortened, beside, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
-from memci.archive.contents.working_set import LATEST, Kind, Note, WorkingSet, as_values, continuation_value, render
+from memci.archive.contents.working_set import Kind, WorkingSet, as_values, continuation_value, render
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.commands import keeping, preparing, trimming
@@ -27,7 +27,7 @@ from memci.engine.settings.setting import refusal
 from memci.engine.summaries import continuing, summarizing
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
-from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError
+from memci.errors import ConfigError, ConflictError, MemciError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
@@ -428,7 +428,7 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
     from memci.archive.contents.noting import latest_kinds  # noqa: PLC0415 (compiles many patterns)
 
     state, gone, continues = core.state, {each.page.index for each in folded}, core.config.summary.continuation
-    notes, clock = _notes(core, folded)
+    notes, clock = preparing.notes(core, folded)
     made = WorkingSet().noted(clock, notes)
     newer: set[Kind] = set()
     if state.kept:  # those that are older than what folds
@@ -448,46 +448,6 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
         return told
     written = continuing.shown(core, noted, newer)
     return {**told, "continues": True} | ({} if written is None else {"continuation": continuation_value(written)})
-
-
-def _notes(core: Core, folded: Sequence[PreparedPage]) -> tuple[list[Note], int]:
-    """Return what pages that fold tell the working set, and how many messages it knows of then.
-
-    A page that was kept is older than what folded before, and tells of nothing that is latest.
-    """
-    from memci.archive.contents.noting import course_of  # noqa: PLC0415 (as above)
-
-    working, continues, newest = core.state.working, core.config.summary.continuation, dict[Kind, int]()
-    clock, notes = working.clock, list[Note]()
-    if continues and not any(note.kind is Kind.GOAL for note in working.notes):
-        notes += _first_goal(core)
-    for note in working.notes:
-        if note.kind in LATEST:
-            newest[note.kind] = int(note.page.rpartition("-")[2])
-    for each in folded:
-        told = [Note(note.kind, note.text, note.page, clock + note.at, note.weight) for note in each.notes]
-        if continues:
-            told += course_of(((each.page.index, node.message) for node in each.page.nodes()), clock)
-        number = int(each.page.index.rpartition("-")[2])
-        if number < max(newest.values(), default=0):
-            told = [note for note in told if number >= newest.get(note.kind, 0)]
-        notes += told
-        clock += len(each.page)
-    return notes, clock
-
-
-def _first_goal(core: Core) -> list[Note]:
-    """Return what the user said first of all, where pages folded before there was a continuation. O(its page)."""
-    from memci.archive.contents.noting import course_of  # noqa: PLC0415 (as above)
-
-    if not core.state.working.clock:
-        return []
-    try:
-        page = pages.load(core, f"{USER}-1")
-    except (PageNotFoundError, CorruptError):
-        return []
-    said = course_of(((page.index, node.message) for node in page.nodes()), 0)
-    return [note for note in said if note.kind is Kind.GOAL]
 
 
 def _stale_text(core: Core, shortened: Shortened) -> bool:
