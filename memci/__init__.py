@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
     from memci.archive.contents.contents_page import ContentsPage
+    from memci.archive.contents.tree import Permission, Segment
     from memci.chapters.page import Entry, Page
     from memci.engine.aio.engine import AsyncEngine, AsyncSession
     from memci.engine.commands.calibrating import Calibration
@@ -101,6 +102,7 @@ __all__ = [
     "PageNotFoundError",
     "PageRebuilt",
     "PageState",
+    "Permission",
     "PermissionDeniedError",
     "Prefetch",
     "PrefetchFailed",
@@ -108,6 +110,7 @@ __all__ = [
     "Recall",
     "Report",
     "SandboxError",
+    "Segment",
     "Session",
     "SessionClosedError",
     "StoreError",
@@ -127,6 +130,7 @@ __all__ = [
 _MODULES = {
     "memci.archive.catalogue.page_facts": ("Checkpoint", "CheckpointKind", "PageFacts", "PageState"),
     "memci.archive.contents.contents_page": ("ContentsPage",),
+    "memci.archive.contents.tree": ("Permission", "Segment"),
     "memci.chapters.page": ("Entry", "Page"),
     "memci.engine.aio.engine": ("AsyncEngine", "AsyncSession"),
     "memci.engine.commands.calibrating": ("Calibration",),

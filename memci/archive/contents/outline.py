@@ -1,6 +1,6 @@
 """The outline: what was made at the roots of the tree, as the contents page lists it above its entries, and in how much room."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from memci.archive.contents.contents_page import Outlined, pages_text, tokens_text
@@ -49,6 +49,17 @@ def shorten(tree: Tree, limit: int, count: Callable[[str], int]) -> tuple[dict[s
             shortened[name] = counts
         total, left = total + size, max(left - size, 0)
     return shortened, total
+
+
+def beside(tree: Tree, rooms: Sequence[int], shortened: Shortened, tokens: int, count: Callable[[str], int]) -> list[int]:
+    """Return what an outline of so many tokens leaves to entries of each room, as far as the capacity of their segment has it."""
+    left = [max(room - tokens, 0) for room in rooms]
+    if (half := tree.segments[_BUILT_IN[1]].half_tokens) is None:
+        return left
+    root = f"{_BUILT_IN[1]}-0"
+    made = (item for item in outline(tree, shortened) if item.index == root or item.index in tree.get(root).children)
+    most = max(half - sum(count(item.render()) + 1 for item in made), 0)
+    return [min(room, most) for room in left]
 
 
 class _Part:

@@ -12,7 +12,7 @@ from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
 from memci.engine.reading import mentions, pages
-from memci.engine.reading.searching import Hit, search
+from memci.engine.reading.searching import Hit, permitted, search
 from memci.errors import CorruptError, UnavailableError
 from memci.messages.headline import MARK, unheaded
 
@@ -45,9 +45,10 @@ def quote(core: Core, budget: int, heard: int) -> int:
     try:
         if page.only_user:
             query = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
-            hits = [hit for hit in search(core, query, limit=_MOST_HITS) if hit.score >= LEAST_SCORE]
+            hits = [hit for hit in search(core, query, _MOST_HITS, where=permitted(core)) if hit.score >= LEAST_SCORE]
         elif page.tail.message.speaker == "tool" and not page.open_calls and (named := _named(core, page)):
-            found = [(value, hit) for value in named for hit in search(core, value, limit=_MOST_HITS_OF_VALUE)]
+            where = permitted(core)
+            found = [(value, hit) for value in named for hit in search(core, value, _MOST_HITS_OF_VALUE, where=where)]
             hits = [hit for value, hit in found if value in hit.snippet]
         else:
             return heard

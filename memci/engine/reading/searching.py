@@ -9,6 +9,8 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.catalogue.search import ExtraPage, Filter
+from memci.archive.contents.tree import Permission
+from memci.chapters.address import segment_of
 from memci.chapters.dates import utc_text
 from memci.engine.core.core import Core
 from memci.engine.core.indexing import indexed_text
@@ -98,6 +100,18 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         ]
 
     return core.ask(answer)
+
+
+def permitted(core: Core) -> Callable[[str], bool] | None:
+    """Return what tells whether the model may read a page that is found; ``None`` where it may read all."""
+    tree = core.state.tree
+    closed = [name for name, segment in tree.segments.items() if segment.permission is Permission.SYSTEM_MANAGED]
+
+    def permits(index: str) -> bool:
+        is_there = tree.find(index) is not None or segment_of(index) in tree.segments
+        return is_there and tree.segment(index).name not in closed
+
+    return permits if closed else None
 
 
 def _in_states(state: State, wanted: Collection[PageState]) -> Callable[[str], bool]:

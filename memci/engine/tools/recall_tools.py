@@ -15,9 +15,9 @@ from memci.engine.commands.closing import close_topic
 from memci.engine.commands.recalling import next_steps, recall
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
-from memci.engine.reading.searching import Hit, search
+from memci.engine.reading.searching import Hit, permitted, search
 from memci.engine.settings.setting import MOST
-from memci.engine.tree.segments import allows, permits, refuse
+from memci.engine.tree.segments import permits, refuse
 from memci.engine.view.planner import next_budget
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, MemciError, PageNotFoundError, UnavailableError
 from memci.messages import codec
@@ -283,7 +283,7 @@ class RecallToolbox(Toolbox):
             message = f"start is from 0, limit from 1 to {MOST_ROWS}"
             raise ConfigError(message)
         known, total = pages.page_range(self._core, start, limit)
-        permitted = [page for page in known if permits(self._core, "read", page.index)]
+        readable = [page for page in known if permits(self._core, "read", page.index)]
         rows = [
             PageRow(
                 index=page.index,
@@ -293,11 +293,11 @@ class RecallToolbox(Toolbox):
                 entries=page.entries,
                 tokens=page.tokens,
             )
-            for page in permitted
+            for page in readable
         ]
 
         def listed(part: list[PageRow]) -> PageList:
-            end = start + (known.index(permitted[len(part)]) if len(part) < len(rows) else len(known))
+            end = start + (known.index(readable[len(part)]) if len(part) < len(rows) else len(known))
             return PageList(pages=part, total=total, next=end if end < total else -1)
 
         return _fitted_rows(self._core, rows, listed, "title")
@@ -321,14 +321,13 @@ class RecallToolbox(Toolbox):
             message = f"limit is from 1 to {MOST_ROWS}"
             raise ConfigError(message)
         core = self._core
-        closed = any(not allows(segment, "read") for segment in core.state.tree.segments.values())
         hits = search(
             core,
             query,
             limit=limit,
             since=since or None,
             until=until or None,
-            where=(lambda index: permits(core, "read", index)) if closed else None,
+            where=permitted(core),
             vectors=core.config.search.vectors,
         )
         return _fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from memci.archive.contents.tree import Segment, Tree
 from memci.attp.toolbox import Tool, Toolbox
-from memci.chapters.address import is_range, segment_of
+from memci.chapters.address import is_range, last_number, page_number, segment_of
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
 from memci.engine.tools.recall_tools import MOST_ROWS, RecallToolbox, Receipt, answer_tokens, plain_index
@@ -238,7 +238,10 @@ class TreeToolbox(RecallToolbox):
         found: list[str] = []
         for index in given[: MOST_ROWS + 1]:
             name = _page(index)
-            found += [facts.index for facts in pages.read(self._core, name).pages] if is_range(name) else [name]
+            if last_number(name) - page_number(name) > 2 * MOST_ROWS:  # more than one can be asked to look through
+                found += [name] * (MOST_ROWS + 1)
+            else:
+                found += [facts.index for facts in pages.read(self._core, name).pages] if is_range(name) else [name]
         if not 0 < len(found) <= MOST_ROWS:
             raise ArgumentError(argument="pages", value=given, wanted=f"1 to {MOST_ROWS} pages, or name a directory of them")
         return list(dict.fromkeys(found))

@@ -149,6 +149,18 @@ def test_what_is_system_managed_is_not_read(session: Session) -> None:
     session.recall(3)
 
 
+def test_no_passage_is_quoted_of_what_is_system_managed() -> None:
+    """What may not be read does not come unasked either."""
+    session = open_session(active={"min_pages": 1}, recall={"passages_tokens": 500})
+    talk(session, 12)
+    session.fold("all")
+    for permission, quoted in (("read_only", True), ("system_managed", False)):
+        session.add_segment("usr", permission=permission)
+        session.append({"role": "user", "content": "ask3x1 ask3x2 ask3x3 ask3x4 question3"})
+        assert quoted == ("[recalled passages" in session.window().to_json().decode())
+        session.rewind(f"{session.pages()[-1].index}/1")
+
+
 def test_a_list_leaves_out_what_may_not_be_read(session: Session) -> None:
     """Its ranges together list each page that may be read once, and what is placed where it may not be read never."""
     session.add_segment("own", permission="system_managed")
