@@ -1,7 +1,7 @@
-"""A model that tidies its own memory: as topics drift it groups pages, notes a lesson, closes what is off topic, and finds it again.
+"""A model that tidies its own memory: it groups pages, notes a lesson, closes what is off topic, and finds it again.
 
-Run it with ``python examples/tidy.py``: a stand-in for a model says what was recorded, and calls the tools of the page tree. With a
-real model behind an endpoint that speaks OpenAI's chat completions (the client is memci's extra ``chat``):
+Run it with ``python examples/tidy.py``: a stand-in for a model says what was recorded, and calls the tools of the page tree.
+With a real model behind an endpoint that speaks OpenAI's chat completions (the client is memci's extra ``chat``):
 
     python examples/tidy.py --base-url http://localhost:8080/v1 --model NAME
 """

@@ -119,17 +119,28 @@ class TreeDriver(Driver):
     def edit(self, command: Callable[[], _Answer], expected: bool | None, *words: object) -> _Answer | None:  # noqa: FBT001
         """Carry out an edit that is to be taken, or to be refused; ``None``: either. A refused one writes nothing."""
         self.said(*words, expected)
-        before = self.session.seq
+        before, refused, answer = self.session.seq, None, None
         try:
             answer = self.act(command)
         except REFUSALS as error:
+            refused = error
             self.said(type(error).__name__)
-            assert expected is not True, f"refused: {error}"
+        if refused is not None:
+            assert expected is not True, f"refused: {refused}"
             assert before == self.session.seq
             return None
         assert expected is not False, "it was to be refused"
         self.counts["edits"] += 1
         return answer
+
+    def does(self, command: Callable[[], object], expected: bool | None, *words: object) -> bool:  # noqa: FBT001
+        """Carry out an edit that returns nothing, and return whether it was taken."""
+
+        def run() -> bool:
+            command()
+            return True
+
+        return bool(self.edit(run, expected, *words))
 
     def is_new(self, index: str) -> None:
         assert index not in self.used | {page.index for page in self.model.pages}, f"{index} was used before"
@@ -174,8 +185,8 @@ class TreeDriver(Driver):
         segments = {self.tree.path(each)[-1] if self.tree.path(each) else each for each in (source, target)}
         expected = None if legal and ("sys-0" in segments or is_root(target)) else legal
         before = self.session.seq
-        done = self.edit(lambda: (self.session.move_page(source, target),), expected, source, target)
-        if done is None or before == self.session.seq:  # it is there already
+        done = self.does(lambda: self.session.move_page(source, target), expected, source, target)
+        if not done or before == self.session.seq:  # it is there already
             return
         self.tree.move(source, target)
         if is_root(target):
@@ -190,11 +201,11 @@ class TreeDriver(Driver):
         expected = True if known and name in (None, *NAMES[:3]) else None if index.startswith("sys-") else expected
         expected = None if index in self.tree.parents and self.tree.is_removed(index) else expected
         before = self.session.seq
-        done = self.edit(lambda: (self.session.update_page(index, name=name, description=self.text()[:90]),), expected, index)
-        if done is not None and before != self.session.seq and index in self.tree.names:
+        done = self.does(lambda: self.session.update_page(index, name=name, description=self.text()[:90]), expected, index)
+        if done and before != self.session.seq and index in self.tree.names:
             self.tree.update(index, None if name is None else " ".join(name.split()), None)
             self.model.unsure = False
-        elif done is not None:
+        elif done:
             self.model.unsure = True
 
     def remove_page(self) -> None:
@@ -211,7 +222,7 @@ class TreeDriver(Driver):
             active = any(self.state_of(each) in (PageState.OPEN, PageState.ACTIVE) for each in listed)
             expected = True if index in self.tree.names and not active else None
         before = self.session.seq
-        if self.edit(lambda: (self.session.remove_page(index),), expected, index) is not None and before != self.session.seq:
+        if self.does(lambda: self.session.remove_page(index), expected, index) and before != self.session.seq:
             if index in self.tree.parents and index not in self.tree.removed:
                 self.tree.remove(index)
                 self.model.unsure = False
@@ -223,7 +234,7 @@ class TreeDriver(Driver):
         gone = [each for each in self.tree.parents if self.tree.is_removed(each)]
         index = self.chance.choice(gone) if gone and self.chance.random() < 0.8 else self.any_index()
         before = self.session.seq
-        if self.edit(lambda: (self.session.restore(index),), True if index in self.tree.removed else None, index) is None:
+        if not self.does(lambda: self.session.restore(index), True if index in self.tree.removed else None, index):
             return
         if before == self.session.seq:
             return
@@ -237,12 +248,11 @@ class TreeDriver(Driver):
     def undo_edit(self) -> None:
         self.session.refresh()
         before = self.session.seq
-        try:
+        with suppress(MemciError):
             self.session.undo_edit()
-        except MemciError as error:
-            self.said(type(error).__name__)
-            assert self.model.unsure or self.tree.before is None, f"refused: {error}"
-            assert before == self.session.seq
+        if before == self.session.seq:
+            self.said("nothing to undo")
+            assert self.model.unsure or self.tree.before is None, "there was an edit to undo"
             return
         if self.model.unsure:
             self.take_all()
@@ -271,7 +281,7 @@ class TreeDriver(Driver):
         permission = self.chance.choice(["read_only", "read_write", "system_managed"])
         capacity = self.chance.choice([None, None, 40, 300])
         root = self.edit(
-            lambda: self.session.add_segment(name, permission=permission, capacity_tokens=capacity), True, name, permission
+            lambda: self.session.add_segment(name, permission=permission, capacity_tokens=capacity), None, name, permission
         )
         assert f"{name}-0" == root
         self.tree.children.setdefault(root, [])
@@ -290,7 +300,7 @@ class TreeDriver(Driver):
         self.session.refresh()
         index = self.any_index()
         never = is_root(index) or self.state_of(index) is PageState.OPEN or "999" in index
-        if self.edit(lambda: (self.session.hide_details(index),), False if never else None, index) is not None:
+        if self.does(lambda: self.session.hide_details(index), False if never else None, index):
             for each in self.tree.inside(index) if index in self.tree.names else [index]:
                 assert each not in self.session._core.state.recalled, each
 

@@ -21,7 +21,7 @@ from memci.engine.history import blocks
 from memci.engine.history.events import Event, FoldUndone, PageRecalled, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
-from memci.engine.history.state import LastFold, State
+from memci.engine.history.state import USER, LastFold, State
 from memci.engine.reading import pages
 from memci.engine.settings.setting import refusal
 from memci.engine.summaries import continuing, summarizing
@@ -136,7 +136,7 @@ def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
         made, most = [_archived(core, each) for each in taken], usual - min(working, int(WORKING_SHARE * usual))
         contents = _contents_with(core, made, [page.index for page in folded])
         shortened, outline_tokens = _outline(core, contents, most)
-        most = max(most - outline_tokens, 0)
+        (most,) = _left(core, [most], shortened, outline_tokens)
         left = _shrunk(core, contents, limit=most, room=most, evict=budget == config.budget.tokens)
         return more + contents_tokens(core, left.entries, shortened) - state.archive.tokens
 
@@ -176,7 +176,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
     entries += [item for item in better.values() if isinstance(item, ContentsEntry)]
     contents = _contents_with(core, [*better.values(), *entries], plan.pages)
     shortened, outline_tokens = _outline(core, contents, limit)
-    limit, most = max(limit - outline_tokens, 0), max(most - outline_tokens, 0)
+    limit, most = _left(core, [limit, most], shortened, outline_tokens)
     topic, closed = _closing(state, title, contents)
     if len(closed) == 1:
         entries = [each for each in entries if each is not closed[0]]
@@ -398,6 +398,17 @@ def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortene
         return {}, 0
     left = limit - sum(entry.contents_tokens for entry in contents)
     return shorten(core.state.tree, max(left, int(SHARE * limit), 0), core.counter.count)
+
+
+def _left(core: Core, rooms: Sequence[int], shortened: Shortened, outline_tokens: int) -> list[int]:
+    """Return what the outline leaves to entries of each room, as far as the capacity of their segment has it."""
+    tree, root = core.state.tree, f"{USER}-0"
+    left = [max(room - outline_tokens, 0) for room in rooms]
+    if (half := tree.segments[USER].half_tokens) is None:
+        return left
+    made = (item for item in outline(tree, shortened) if item.index == root or item.index in tree.get(root).children)
+    most = max(half - sum(core.counter.count(item.render()) + 1 for item in made), 0)
+    return [min(room, most) for room in left]
 
 
 def _weights(core: Core) -> Weights:
