@@ -130,7 +130,7 @@ def export(
 ) -> None:
     """Write all messages of a session.
 
-    They come page by page, each as it was appended. `memci replay` reads both formats.
+    They come page by page, each as it was appended. `memci replay` reads both formats. The document has notes, too.
     """
     with place.opened() as session:
         if file_format == "jsonl":
@@ -139,7 +139,9 @@ def export(
         else:
             entries = list(_all_entries(session))
             messages, times = [entry.message for entry in entries], [entry.node.at for entry in entries]
-            output.document({"id": session.id, "format": session.config.format, "messages": messages, "timestamps": times})
+            notes = [_note(session, facts) for facts in session.notes()]
+            document = {"id": session.id, "format": session.config.format, "messages": messages, "timestamps": times}
+            output.document(document | ({"notes": notes} if notes else {}))
 
 
 @command
@@ -228,6 +230,15 @@ def _mapping(entry: Entry) -> dict[str, Any]:
 def _all_entries(session: memci.Session) -> Iterator[Entry]:
     for facts in session.pages():
         yield from session.page(facts.index).entries
+
+
+def _note(session: memci.Session, facts: PageFacts) -> dict[str, object]:
+    """Return a note as an export has it."""
+    with session._open() as core:  # noqa: SLF001 (facts do not tell it)
+        node = core.state.tree.get(facts.index)
+    told = {"index": facts.index, "name": node.name, "description": node.description, "parent": node.parent}
+    text = session.page(facts.index).messages[0]["content"]
+    return {**told, "state": facts.state, "turn": facts.turn, "by": node.by, "at": facts.first_at, "text": text}
 
 
 def _window_answer(window: Window, budget: int) -> Answer:

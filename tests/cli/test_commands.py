@@ -340,6 +340,18 @@ def test_export(run: Run, store: str) -> None:
     assert len(found["messages"]) == len(found["timestamps"])
 
 
+def test_export_of_notes(run: Run, tmp_path: Path) -> None:
+    """A document has the notes, with where they are; what is written a message a line has messages only."""
+    store = store_chat(tmp_path, "s", chat(4))
+    assert ExitCode.OK == run("note", "On boilers", "Drain them in May.", "--store", store).code
+    found = run("export", "--format", "json", "--store", store).json()
+    assert chat(4) == found["messages"] == [json.loads(line) for line in run("export", "--store", store).out.splitlines()]
+    [note] = found["notes"]
+    assert ("note-1", "On boilers", "usr-0", "Drain them in May.") == tuple(
+        note[key] for key in ("index", "name", "parent", "text")
+    )
+
+
 @pytest.mark.parametrize("command", ONE_SESSION)
 def test_store_from_the_environment(run: Run, store: str, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     """MEMCI_STORE names the store where --store does not."""

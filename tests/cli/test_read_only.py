@@ -141,6 +141,14 @@ def test_recall_beside_a_writer(run: Run, root: Path, write: Writer) -> None:
     assert run("window", "--store", f"file:{root}", "--json").json()["breakdown"]["recalled"] > 0
 
 
+def test_edits_beside_a_writer(run: Run, root: Path, write: Writer) -> None:
+    """A fold, a pin and a note get in beside a process that has the session open, which a dry run does not disturb."""
+    write("And the valve?")
+    for command in (("fold", "--all"), ("pin", "usr-2"), ("note", "Valves", "They are dear.")):
+        tried = run(*command, "--dry-run", "--json", "--store", f"file:{root}").json()
+        assert {**tried, "dry_run": False} == run(*command, "--json", "--store", f"file:{root}").json()
+
+
 @pytest.mark.parametrize("command", [("contents",), ("show", "usr-2")], ids=" ".join)
 def test_reading_does_not_grow_with_the_history(tmp_path: Path, command: tuple[str, ...]) -> None:
     """The contents page, and one raw page, cost as many opened files after 800 turns as after 400."""

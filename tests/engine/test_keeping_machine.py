@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from memci.archive.catalogue.page_facts import PageState
+from memci.engine.view import planner
 from memci.errors import PageEvictedError, PermissionDeniedError
 from tests.engine.test_session_machine import SessionMachine
 
@@ -49,6 +50,14 @@ class KeepingMachine(SessionMachine):
     def keep_by_rules(self) -> None:
         """Have the rules of the settings keep pages, from then on."""
         self.session.configure(active={**RULES, "keep_share": 0.4})
+
+    @precondition(lambda self: self.model.pages)
+    @rule(data=st.data())
+    def fold_named(self, data: st.DataObject) -> None:
+        """Fold a page by its name, which does nothing where it is kept and has room in the share."""
+        named = data.draw(st.sampled_from([page.index for page in self.model.pages]))
+        held = planner.held(self.core.state, self.core.config)
+        assert not set(self.session.fold(named).pages) & set(held)
 
     @invariant()
     def only_pages_in_view_are_kept(self) -> None:

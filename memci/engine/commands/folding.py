@@ -10,7 +10,7 @@ from memci.archive.contents.contents_page import ContentsEntry, Directory, Item,
 from memci.archive.contents.importance import Weights
 from memci.archive.contents.outline import SHARE, Shortened, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
-from memci.archive.contents.working_set import Kind, Note, WorkingSet, as_values, continuation_value, render
+from memci.archive.contents.working_set import Kind, WorkingSet, as_values, continuation_value, render
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.commands import keeping, preparing, trimming
@@ -21,13 +21,13 @@ from memci.engine.history import blocks
 from memci.engine.history.events import Event, FoldUndone, PageRecalled, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
-from memci.engine.history.state import USER, LastFold, State
+from memci.engine.history.state import LastFold, State
 from memci.engine.reading import pages
 from memci.engine.settings.setting import refusal
 from memci.engine.summaries import continuing, summarizing
 from memci.engine.view import planner
 from memci.engine.view.planner import FoldPlan
-from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, PageNotFoundError
+from memci.errors import ConfigError, ConflictError, MemciError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
@@ -136,7 +136,7 @@ def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
         made, most = [_archived(core, each) for each in taken], usual - min(working, int(WORKING_SHARE * usual))
         contents = _contents_with(core, made, [page.index for page in folded])
         shortened, outline_tokens = _outline(core, contents, most)
-        most = max(most - outline_tokens, 0)
+        (most,) = _left(core, [most], shortened, outline_tokens)
         left = _shrunk(core, contents, limit=most, room=most, evict=budget == config.budget.tokens)
         return more + contents_tokens(core, left.entries, shortened) - state.archive.tokens
 
@@ -176,7 +176,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
     entries += [item for item in better.values() if isinstance(item, ContentsEntry)]
     contents = _contents_with(core, [*better.values(), *entries], plan.pages)
     shortened, outline_tokens = _outline(core, contents, limit)
-    limit, most = max(limit - outline_tokens, 0), max(most - outline_tokens, 0)
+    limit, most = _left(core, [limit, most], shortened, outline_tokens)
     topic, closed = _closing(state, title, contents)
     if len(closed) == 1:
         entries = [each for each in entries if each is not closed[0]]
@@ -400,9 +400,20 @@ def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortene
     return shorten(core.state.tree, max(left, int(SHARE * limit), 0), core.counter.count)
 
 
+def _left(core: Core, rooms: Sequence[int], shortened: Shortened, outline_tokens: int) -> list[int]:
+    """Return what the outline leaves to entries of each room, as far as the capacity of their segment has it."""
+    tree, root = core.state.tree, f"{USER}-0"
+    left = [max(room - outline_tokens, 0) for room in rooms]
+    if (half := tree.segments[USER].half_tokens) is None:
+        return left
+    made = (item for item in outline(tree, shortened) if item.index == root or item.index in tree.get(root).children)
+    most = max(half - sum(core.counter.count(item.render()) + 1 for item in made), 0)
+    return [min(room, most) for room in left]
+
+
 def _weights(core: Core) -> Weights:
     """Return what importance is made of."""
-    return Weights(**{name: getattr(core.config.eviction, name) for name in attrs.fields_dict(Weights)})
+    return Weights(**{name: getattr(core.config.eviction, f"{name}_weight") for name in attrs.fields_dict(Weights)})
 
 
 def _contents_with(core: Core, entries: Sequence[Item], folded: Collection[str]) -> list[Item]:
@@ -425,19 +436,14 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
 
     Where there is a continuation, what it shows is that.
     """
-    from memci.archive.contents.noting import course_of, latest_kinds  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.contents.noting import latest_kinds  # noqa: PLC0415 (compiles many patterns)
 
     state, gone, continues = core.state, {each.page.index for each in folded}, core.config.summary.continuation
-    clock, notes = state.working.clock, list[Note]()
-    if continues and not any(note.kind is Kind.GOAL for note in state.working.notes):
-        notes += _first_goal(core)
-    for each in folded:
-        notes += [Note(note.kind, note.text, note.page, clock + note.at, note.weight) for note in each.notes]
-        if continues:
-            notes += course_of(((each.page.index, node.message) for node in each.page.nodes()), clock)
-        clock += len(each.page)
+    notes, clock = preparing.notes(core, folded)
     made = WorkingSet().noted(clock, notes)
     newer: set[Kind] = set()
+    if state.kept:  # those that are older than what folds
+        gone |= {index for index in state.kept if page_number(index) < page_number(folded[-1].page.index)}
     for node in (node for page in state.active.pages() if page.index not in gone for node in page.nodes() if node.message.calls):
         node.brings = latest_kinds(node.message) if node.brings is None else node.brings
         newer.update(map(Kind, node.brings))
@@ -453,20 +459,6 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
         return told
     written = continuing.shown(core, noted, newer)
     return {**told, "continues": True} | ({} if written is None else {"continuation": continuation_value(written)})
-
-
-def _first_goal(core: Core) -> list[Note]:
-    """Return what the user said first of all, where pages folded before there was a continuation. O(its page)."""
-    from memci.archive.contents.noting import course_of  # noqa: PLC0415 (as above)
-
-    if not core.state.working.clock:
-        return []
-    try:
-        page = pages.load(core, f"{USER}-1")
-    except (PageNotFoundError, CorruptError):
-        return []
-    said = course_of(((page.index, node.message) for node in page.nodes()), 0)
-    return [note for note in said if note.kind is Kind.GOAL]
 
 
 def _stale_text(core: Core, shortened: Shortened) -> bool:

@@ -146,7 +146,7 @@ def _refuse_others(core: Core, index: str) -> None:
     pages.refuse_root(core, index)
     if is_range(index):
         raise pages.not_found(index)
-    if segment_of(index) != USER:
+    if segment_of(index) != USER or core.state.is_made(index):
         message = f"{index} is no page of the conversation: only these fold, and are kept or have bookmarks"
         raise PermissionDeniedError(message)
 

@@ -1,12 +1,12 @@
 """What the fold of a page takes beside the state: its entry of the contents page, its file, its notes for the working set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, one_line
-from memci.archive.contents.working_set import Note
+from memci.archive.contents.working_set import LATEST, Kind, Note
 from memci.archive.summarizers.summary import Summary
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
@@ -14,8 +14,11 @@ from memci.engine.core.indexing import nothing
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import logger
 from memci.engine.history.page_codec import file_name, page_file
+from memci.engine.history.state import USER
+from memci.engine.reading import pages
 from memci.engine.summaries import summarizing
 from memci.engine.view import planner
+from memci.errors import CorruptError, PageNotFoundError
 from memci.messages.message import Message
 
 NAME_CHARACTERS = 120  # what an entry shows at most of the name that the application gave a page, or a topic
@@ -157,3 +160,43 @@ def _notes(page: Page) -> tuple[Note, ...]:
     from memci.archive.contents.noting import notes_of  # noqa: PLC0415 (compiles many patterns)
 
     return tuple(notes_of(((page.index, node.message) for node in page.nodes()), 0))
+
+
+def notes(core: Core, folded: Sequence[PreparedPage]) -> tuple[list[Note], int]:
+    """Return what pages that fold tell the working set, and how many messages it knows of then.
+
+    A page that was kept is older than what folded before, and tells of nothing that is latest.
+    """
+    from memci.archive.contents.noting import course_of  # noqa: PLC0415 (compiles many patterns)
+
+    working, continues, newest = core.state.working, core.config.summary.continuation, dict[Kind, int]()
+    clock, found = working.clock, list[Note]()
+    if continues and not any(note.kind is Kind.GOAL for note in working.notes):
+        found += _first_goal(core)
+    for note in working.notes:
+        if note.kind in LATEST:
+            newest[note.kind] = int(note.page.rpartition("-")[2])
+    for each in folded:
+        told = [Note(note.kind, note.text, note.page, clock + note.at, note.weight) for note in each.notes]
+        if continues:
+            told += course_of(((each.page.index, node.message) for node in each.page.nodes()), clock)
+        number = int(each.page.index.rpartition("-")[2])
+        if number < max(newest.values(), default=0):
+            told = [note for note in told if number >= newest.get(note.kind, 0)]
+        found += told
+        clock += len(each.page)
+    return found, clock
+
+
+def _first_goal(core: Core) -> list[Note]:
+    """Return what the user said first of all, where pages folded before there was a continuation. O(its page)."""
+    from memci.archive.contents.noting import course_of  # noqa: PLC0415 (compiles many patterns)
+
+    if not core.state.working.clock:
+        return []
+    try:
+        page = pages.load(core, f"{USER}-1")
+    except (PageNotFoundError, CorruptError):
+        return []
+    said = course_of(((page.index, node.message) for node in page.nodes()), 0)
+    return [note for note in said if note.kind is Kind.GOAL]

@@ -26,7 +26,7 @@ _PLACE_KEYS = (
 
 _UNSAID = {  # keys that journals name only where they are not as by default: those of before did not have them
     "active": ("keep_share", "keep_bookmarks", "keep_errors", "keep_first_successes", "keep_decisions"),
-    "eviction": ("order", "recency", "recalls", "values", "errors", "changes", "questions"),
+    "eviction": ("order", *(f"{mark}_weight" for mark in ("recency", "recalls", "values", "errors", "changes", "questions"))),
 }
 
 _CHOSEN_KEYS = ("preset", "budget", "active", "levels", "prices", "contents", "eviction", "recall", "summary")  # by a session
@@ -142,12 +142,12 @@ class Eviction:
     order: Literal["age", "importance"] = setting(
         "age", "which entries lose detail and leave first where there is no room: age, or importance by these weights"
     )
-    recency: float = setting(0.3, "weight from 0 to 1: how lately it was archived or recalled", at_least=0)
-    recalls: float = setting(0.3, "how often it was recalled", at_least=0)
-    values: float = setting(0.15, "how much it holds that cannot be said again", at_least=0)
-    errors: float = setting(0.1, "that it tells of an error", at_least=0)
-    changes: float = setting(0.1, "that a call in it changed something", at_least=0)
-    questions: float = setting(0.05, "that the user asks something in it", at_least=0)
+    recency_weight: float = setting(0.3, "weight from 0 to 1: how lately it was archived or recalled", at_least=0)
+    recalls_weight: float = setting(0.3, "how often it was recalled", at_least=0)
+    values_weight: float = setting(0.15, "how much it holds that cannot be said again", at_least=0)
+    errors_weight: float = setting(0.1, "that it tells of an error", at_least=0)
+    changes_weight: float = setting(0.1, "that a call in it changed something", at_least=0)
+    questions_weight: float = setting(0.05, "that the user asks something in it", at_least=0)
 
 
 @attrs.frozen(kw_only=True)

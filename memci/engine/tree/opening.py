@@ -57,6 +57,9 @@ def _fold(core: Core, index: str) -> None:
     if facts.state is PageState.OPEN or (page is not None and page.turn == core.state.turn):
         message = f"page {index} is of the open turn, which is never hidden: close it when the next turn is open"
         raise PermissionDeniedError(message)
+    if index in core.state.kept:
+        message = f"page {index} is kept in the window: unkeep it first"
+        raise PermissionDeniedError(message)
     if page is not None and page.open_calls:
         message = f"page {index} holds a call that waits for its result: append that, then close the page"
         raise PermissionDeniedError(message)

@@ -260,3 +260,45 @@ def test_reset_empties_the_index(index: PageIndex) -> None:
         writer.set_seq(1, "x")
     index.reset()
     assert (0, 0, []) == (index.seq, index.count_pages(), found(index, "zebra"))
+
+
+def test_notes_stand_apart(index: PageIndex) -> None:
+    """Notes are found, and listed by numbers below 0; what counts, lists or drops pages, and the newest page, pass them over."""
+    with index.write() as writer:
+        add(writer, "note-1", {1: "giraffes"})
+        assert writer.newest_page() is None
+        add(writer, "usr-1", {2: "apples"})
+        add(writer, "note-2", {3: "zebras"})
+        assert "usr-1" == writer.newest_page()
+    with index.write() as writer:
+        add(writer, "usr-2", {4: "pears"})
+        add(writer, "note-3", {5: "okapis"})
+        assert "usr-2" == writer.newest_page()
+    assert (2, ["usr-1", "usr-2"]) == (index.count_pages(), [each.index for each in index.page_range(0, 9)])
+    assert ["usr-1", "usr-2"] == [each.index for each in index.pages()]
+    assert ["note-1", "note-2", "note-3"] == [each.index for each in index.pages(numbers=(-9, -1))]
+    assert ["note-1", "usr-1", "note-2", "usr-2", "note-3"] == [each.index for each in index.all_pages()]
+    assert ([5], ["note-3"], ["note-1"]) == (index.entry_seqs("note-3"), found(index, "okapis"), found(index, "giraffes"))
+    with index.write() as writer:
+        writer.drop_from("usr-1", 1)
+        assert writer.newest_page() is None
+        add(writer, "usr-1", {6: "plums"})
+    assert (["usr-1"], ["note-2"]) == ([each.index for each in index.pages()], found(index, "zebras"))
+    index.check()
+
+
+def test_notes_are_no_neighbours(index: PageIndex) -> None:
+    """A note between two pages changes neither their scores nor those of other notes."""
+    plain, noted = PageIndex(None), index
+    for each in (plain, noted):
+        with each.write() as writer:
+            add(writer, "usr-1", {1: "red apples and green pears in the garden"})
+            if each is noted:
+                add(writer, "note-1", {2: "unlike"})
+                add(writer, "note-2", {3: "unlike as well"})
+            add(writer, "usr-2", {4: "blue plums grow there too"})
+    query = "red apples green plums"
+    assert found(plain, query) == found(noted, query)
+    assert [hit.why for hit in plain.search(query, limit=9)] == [hit.why for hit in noted.search(query, limit=9)]
+    assert ["note-1", "note-2"] == found(noted, "unlike")
+    plain.close()

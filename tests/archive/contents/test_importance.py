@@ -114,7 +114,7 @@ def test_a_session_orders_by_importance() -> None:
     sections: Any = {"active": {"min_pages": 1, "max_pages": 2}, "contents": {"max_tokens": 300, "directories": False}}
     kept = []
     for order in ("age", "importance"):
-        session = open_session(**sections, eviction={"order": order, "recency": 0.0})
+        session = open_session(**sections, eviction={"order": order, "recency_weight": 0.0})
         failed = result("a", "ValueError: row 412 of 93 is empty")
         session.extend([user("why?"), calling("a"), failed, assistant("fixed /srv/a.csv")])
         talk(session, 25, first=2)

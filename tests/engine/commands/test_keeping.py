@@ -265,6 +265,25 @@ def test_what_cannot_be_kept_is_refused() -> None:
     assert ("usr-3",) == session.fold(["usr-3", "usr-2"]).pages
 
 
+def test_the_last_command_is_not_that_of_a_kept_page() -> None:
+    """The working set tells of the newest one that folded, while the kept page is in view and when it folds."""
+    session = open_session(active={"min_pages": 1, "max_pages": 2})
+    for number in range(1, 6):
+        call = calling(f"c{number}", arguments=f'{{"command": "make part{number} | tee log"}}')
+        session.extend([user(f"go {number}"), call, result(f"c{number}", f"part{number} done"), assistant("done")])
+        if number == 1:
+            session.keep(1)
+    talk(session, 3, first=6)
+    assert ["usr-1", "usr-8"] == in_view(session)
+    told = str(session.window().messages[2])
+    assert "make part5" in told
+    session.unkeep(1)
+    session.fold("all")
+    told = str(session.window().messages[2])
+    assert "make part5" in told
+    assert "make part1" not in told
+
+
 def test_a_planner_of_ones_own_cannot_fold_what_is_kept() -> None:
     """What it names of kept pages stays, the rest of its plan holds."""
 

@@ -47,7 +47,14 @@ SECTIONS = {
 }
 
 
-WEIGHTS = {"recency": 0.3, "recalls": 0.3, "values": 0.15, "errors": 0.1, "changes": 0.1, "questions": 0.05}
+WEIGHTS = {
+    "recency_weight": 0.3,
+    "recalls_weight": 0.3,
+    "values_weight": 0.15,
+    "errors_weight": 0.1,
+    "changes_weight": 0.1,
+    "questions_weight": 0.05,
+}
 
 
 def refused(mapping: object) -> ConfigError:
@@ -191,12 +198,12 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "eviction.zero_recall_turns": [0, -1, True, 1.5, "never"],
     "eviction.stale_turns": [0, -1, True, 1.5, "never"],
     "eviction.order": [None, "", "recalls", True, ["age"]],
-    "eviction.recency": [-0.1, 1.5, math.nan, True, None, "high"],
-    "eviction.recalls": [-0.1, 1.5, math.nan, True, None, "high"],
-    "eviction.values": [-0.1, 1.5, math.nan, True, None, "high"],
-    "eviction.errors": [-0.1, 1.5, math.nan, True, None, "high"],
-    "eviction.changes": [-0.1, 1.5, math.nan, True, None, "high"],
-    "eviction.questions": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.recency_weight": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.recalls_weight": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.values_weight": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.errors_weight": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.changes_weight": [-0.1, 1.5, math.nan, True, None, "high"],
+    "eviction.questions_weight": [-0.1, 1.5, math.nan, True, None, "high"],
     "levels.trimmed": [0, -1, True, 1.5, "never"],
     "levels.lines": [0, -1, True, 1.5, "never"],
     "levels.directory": [0, -1, True, 1.5, "never"],
@@ -265,7 +272,7 @@ POSSIBLE = [
     ("eviction.zero_recall_turns", None),
     ("eviction.stale_turns", None),
     ("eviction.order", "importance"),
-    ("eviction.recalls", 0),
+    ("eviction.recalls_weight", 0),
     ("levels.trimmed", 1),
     ("levels.gone", 1),
     ("recall.turns", 1),

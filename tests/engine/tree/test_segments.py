@@ -151,3 +151,36 @@ def test_a_root_lists_no_page_of_the_conversation_but_its_own(session: Session) 
     session.move_page(1, made)
     assert ("own-1", "own-1") == (made, session.facts(1).parent)
     assert "own" == session._core.state.tree.segment("usr-1").name
+
+
+@pytest.mark.parametrize("notes", [0, 3])
+def test_lines_have_half_of_the_capacity(notes: int) -> None:
+    """The lines of the conversation and of what was made at its root take half of its capacity, those of other segments more."""
+    session = open_session(active={"min_pages": 1})
+    talk(session, 30)
+    for name in ("usr", "own"):
+        session.add_segment(name, capacity_tokens=2_000)
+        for number in range(notes):
+            session.create_detail_page(f"Note {number}", "What this note is about, in some words", "Text", f"{name}-0")
+    session.fold("all")
+    own, rest = split_by(session, "own-0")
+    count = session._core.counter.count
+    assert sum(count(line) for line in rest) <= 1_000
+    assert 3 < len(rest)
+    assert notes == len([line for line in own if "Note" in line])
+    session.add_segment("own", capacity_tokens=40)
+    session.fold()
+    assert sum(count(line) for line in split_by(session, "own-0")[0]) <= 20
+    assert session.facts(3).index in {hit.index for hit in session.search("ask3x2")}
+
+
+def split_by(session: Session, root: str) -> tuple[list[str], list[str]]:
+    """Return the lines of the contents page as the window shows it: those of what is listed at a root, and the others."""
+    (block,) = [text for text in map(str, (m["content"] for m in session.window().messages)) if "Contents of earlier" in text]
+    children = {facts.index for facts in session.get_children(root)}
+    found: tuple[list[str], list[str]] = ([], [])
+    is_own = False
+    for line in block.splitlines()[1:]:
+        is_own = line[1:].partition("]")[0] in children or root in line if line.startswith("[") else is_own
+        found[0 if is_own else 1].append(line)
+    return found
