@@ -100,7 +100,7 @@ class Model:
             return pick([None, 7, -1, True, 2**70, [], ["usr-1"], {"index": "usr-1"}, "", 0.5])
         kind = schema.get("type")
         if kind == "array":
-            return list({self.free() if self.chance.random() < 0.8 else self.any_index() for _ in range(pick([0, 1, 2, 3]))})
+            return list({self.free() if self.chance.random() < 0.8 else self.any_index() for _ in range(pick([0, 1, 1, 2, 3]))})
         if kind == "integer":
             return pick([0, 1, 1, 5, 5, 20, 100])
         if kind == "boolean":
@@ -119,7 +119,7 @@ class Model:
         arguments = {
             key: self.argument(key, each)
             for key, each in schema.get("properties", {}).items()
-            if self.chance.random() < (0.98 if key in schema.get("required", ()) or key == "parent" else 0.3)
+            if self.chance.random() < (0.98 if key in (*schema.get("required", ()), "parent", "description") else 0.3)
         }
         before = locked(self.session) if self.before is None else self.before
         self.done.append(f"{name} {arguments}"[:300])
