@@ -499,7 +499,7 @@ def test_directories_fit_into_the_window() -> None:
         assert session.window().tokens <= 3_000
     session.fold("all")
     text = shown(session)
-    assert "more notes and directories\n" in text
+    assert "more notes and directories: read_page(" in text
     assert "Directory 149" in text
     assert session._core.state.tree.outline_tokens <= session.window().breakdown["contents"]
     assert any(is_range(index) for index in listed(session))
