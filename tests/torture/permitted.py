@@ -78,16 +78,20 @@ class Model:
     def any_index(self) -> str:
         """Return the index of something that is there, or of nothing."""
         tree = self.session._core.state.tree
-        free = [node.index for node in tree if tree.segment(node.index).permission is Permission.READ_WRITE]
         known = [
-            free or ["read_write-0"],
-            [*free, "read_write-0"],
             [node.index for node in tree],
             [f"{name}-0" for name in tree.segments],
             [facts.index for facts in self.session.pages()],
             ["usr-999", "note-999", "usr-1..4", "nobody-0", "note-0", "sys-0", ""],
         ]
         return self.chance.choice(self.chance.choice(known))
+
+    def free(self, *, directory: bool = False) -> str:
+        """Return the index of something that the model may edit, or of a directory or root that is such."""
+        tree = self.session._core.state.tree
+        nodes = [node for node in tree if tree.segment(node.index).permission is Permission.READ_WRITE and not node.removed]
+        known = [node.index for node in nodes if node.is_directory or not directory]
+        return self.chance.choice([*known, "read_write-0"] if directory or not known else known)
 
     def argument(self, name: str, schema: Mapping[str, Any]) -> object:
         """Return what the model gives for an argument: mostly something of the right kind."""
@@ -96,13 +100,13 @@ class Model:
             return pick([None, 7, -1, True, 2**70, [], ["usr-1"], {"index": "usr-1"}, "", 0.5])
         kind = schema.get("type")
         if kind == "array":
-            return [self.any_index() for _ in range(pick([0, 1, 2, 3]))]
+            return list({self.free() if self.chance.random() < 0.8 else self.any_index() for _ in range(pick([0, 1, 1, 2, 3]))})
         if kind == "integer":
             return pick([0, 1, 1, 5, 5, 20, 100])
         if kind == "boolean":
             return pick([True, False])
         if name in ("index", "target", "parent", "source", "page"):
-            return self.any_index()
+            return self.free(directory=name in ("target", "parent")) if self.chance.random() < 0.5 else self.any_index()
         plain = f"words {self.chance.randrange(99)}"
         return pick([*TEXTS, "otter", "answer3", plain, plain, plain, plain, plain, plain, plain, plain])
 
@@ -113,7 +117,9 @@ class Model:
         name = self.chance.choice(every)
         schema = offered.get(name, {"properties": {"index": {"type": "string"}}})
         arguments = {
-            key: self.argument(key, each) for key, each in schema.get("properties", {}).items() if self.chance.random() < 0.97
+            key: self.argument(key, each)
+            for key, each in schema.get("properties", {}).items()
+            if self.chance.random() < (0.98 if key in (*schema.get("required", ()), "parent", "description") else 0.3)
         }
         before = locked(self.session) if self.before is None else self.before
         self.done.append(f"{name} {arguments}"[:300])
@@ -212,9 +218,17 @@ def locked(session: Session) -> dict[str, object]:
         there["pages of turns somewhere else"] = {
             index for index, (name, node) in nodes.items() if name != "usr" and not node.is_note and index.startswith("usr-")
         }
-        gone = [facts.index for facts in session.pages(PageState.EVICTED)]
-        there["evicted"] = [index for index in gone if segment(tree, index) in closed]
+        there["evicted"] = [index for index in unlisted(session) if segment(tree, index) in closed]
     return there
+
+
+def unlisted(session: Session) -> list[str]:
+    """Return the pages that were evicted; one that a window shows until the next fold may be opened even so."""
+    state = session._core.state
+    pages = [facts.index for facts in session.pages() if facts.state in (PageState.EVICTED, PageState.ATTACHED)]
+    archive, tree = state.archive, state.tree
+    listed = {index for index in pages if archive.find_entry(index) is not None or archive.find_directory(index) is not None}
+    return [index for index in pages if index not in listed and (tree.find(index) is None or tree.is_removed(index))]
 
 
 def segment(tree: Tree, index: str) -> str:
