@@ -21,7 +21,7 @@ from memci.engine.history import blocks
 from memci.engine.history.events import Event, FoldUndone, PageRecalled, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
-from memci.engine.history.state import USER, LastFold, State
+from memci.engine.history.state import LastFold, State
 from memci.engine.reading import pages
 from memci.engine.settings.setting import refusal
 from memci.engine.summaries import continuing, summarizing
