@@ -330,7 +330,8 @@ class TreeDriver(Driver):
 
     def drop_what_is_gone(self) -> None:
         pages = {page.index for page in self.model.pages}
-        for index in [each for each in self.tree.parents if each not in self.tree.names and each not in pages]:
+        back = {page.index for page in self.model.pages[-1:] if self.tree.is_removed(page.index)}  # shown where it came again
+        for index in [each for each in self.tree.parents if each not in self.tree.names and each not in pages - back]:
             self.tree.forget(index)
         self.model.unsure = True
 

@@ -13,7 +13,7 @@ from memci.engine.history.state import SYSTEM, USER
 from memci.engine.history.tree_events import DirectoryMade, EditUndone, PageMoved, PageUpdated
 from memci.engine.reading import pages
 from memci.engine.tree import opening
-from memci.engine.tree.segments import By, refuse
+from memci.engine.tree.segments import By, keep_to_capacities, refuse
 from memci.errors import ArgumentError, MemciError, PageEvictedError, PermissionDeniedError
 
 DESCRIPTION_CHARACTERS = 500  # of a note or a directory, at most
@@ -40,6 +40,7 @@ def make_directory(  # noqa: PLR0913 (the parts of a directory)
     index = f"{segment}-{core.state.next_number[segment]}"
     made = DirectoryMade(page=index, name=named, description=told, parent=above, children=chosen, turn=core.state.turn, by=by)
     core.commit([made])
+    keep_to_capacities(core)
     return index
 
 
@@ -57,6 +58,7 @@ def move(core: Core, source: str | int, target: str | int, *, by: By) -> None:
     elif node is not None:
         entries = recalling.own_entries(core, [pages.get_facts(core, index)])
         core.commit([PageMoved(page=index, parent="", entry=entries[0].to_mapping() if entries else None, by=by)])
+    keep_to_capacities(core)
 
 
 def update(core: Core, index: str | int, name: str | None, description: str | None, *, by: By) -> None:
@@ -92,6 +94,7 @@ def undo(core: Core, meant: Sequence[Edit], *, by: By) -> None:
     out += [PagesFaded(pages=gone, reason="evicted", by=by)] if gone else []
     updated = {index: (name, told) for what, index, *more in last if what == "update" and is_note(index) for name, told in [more]}
     core.commit([*out, EditUndone(entries=[entry.to_mapping() for entry in entries], updated=updated, by=by)])
+    keep_to_capacities(core)
 
 
 def facts(core: Core, index: str) -> PageFacts:

@@ -46,6 +46,13 @@ def add_segment(core: Core, name: object, kind: object, permission: object, capa
     return f"{name}-0"
 
 
+def keep_to_capacities(core: Core) -> None:
+    """Close what stands open beyond the capacity of a segment that pages were moved into. O(segments · what is open)."""
+    faded = [index for segment in core.state.tree.segments.values() for index in over_capacity(core, segment)]
+    if faded:
+        core.commit([PagesFaded(pages=faded, reason="share")])
+
+
 def allows(segment: Segment, action: Action) -> bool:
     """Return whether a segment permits the model to do this to its pages."""
     if segment.permission is Permission.READ_ONLY:

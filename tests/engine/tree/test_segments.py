@@ -142,6 +142,28 @@ def test_opened_pages_have_half_of_the_capacity() -> None:
     assert [] == list(session._core.state.recalled.attachments)
 
 
+def test_what_is_open_closes_where_its_new_segment_has_no_room_for_it(session: Session) -> None:
+    """A page that moves into a segment takes of its capacity at once, by itself, in a directory or because an edit is undone."""
+    session.add_segment("small", capacity_tokens=100)
+    note = session.create_detail_page("Rule", "", "more " * 200)
+    directory = session.create_contents_page("Rules", "", None, [note])
+    for move in (
+        lambda: session.move_page(note, "small-0"),
+        lambda: session.move_page(directory, "small-0"),
+        lambda: session.create_contents_page("Few", "", "small-0", [note]),
+    ):
+        session.expand_details(note)
+        assert note in session._core.state.recalled
+        move()
+        assert note not in session._core.state.recalled
+        session.undo_edit()
+    session.move_page(note, "small-0")
+    session.move_page(note, directory)
+    session.expand_details(note)
+    session.undo_edit()
+    assert note not in session._core.state.recalled
+
+
 def test_a_root_lists_no_page_of_the_conversation_but_its_own(session: Session) -> None:
     """A page of the conversation goes into a directory of another segment; where it goes to its root, that is said."""
     session.add_segment("own")
