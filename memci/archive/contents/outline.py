@@ -103,6 +103,9 @@ class _Part:
             return (0, 0), size
         number = len(self._children)
         others = self._size(_others(self._name, number))
+        most = max(most, others)  # which is there in any room
+        if (size := self.size(most)) <= most:
+            return (0, 0), size
         shown, total = 0, 0
         for _, bare in self._lines():
             if total + bare > most:

@@ -175,7 +175,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
     better = {item.index: item for item in summarizing.improved(core, state.archive.entries) if item.index not in revised}
     entries += [item for item in better.values() if isinstance(item, ContentsEntry)]
     contents = _contents_with(core, [*better.values(), *entries], plan.pages)
-    shortened, outline_tokens = _outline(core, contents, limit)
+    shortened, outline_tokens = _outline(core, contents, limit, grows=bool(plan.pages) or plan.reason != "budget")
     limit, most = beside(state.tree, [limit, most], shortened, outline_tokens, core.counter.count)
     topic, closed = _closing(state, title, contents)
     if len(closed) == 1:
@@ -392,12 +392,16 @@ def show_outline(core: Core) -> None:
         fold(core, FoldPlan(pages=(), reason="edits"))
 
 
-def _outline(core: Core, contents: Sequence[Item], limit: int) -> tuple[Shortened, int]:
-    """Return how the outline is shortened, and its size then: it may take what entries leave, and its share in any case."""
+def _outline(core: Core, contents: Sequence[Item], limit: int, *, grows: bool = True) -> tuple[Shortened, int]:
+    """Return how the outline is shortened, and its size then: it may take what entries leave, and its share in any case.
+
+    It takes no more than it did unless it *grows*: what a window gave up to fit is not listed again by the next step.
+    """
     if not core.state.tree or not core.config.contents.listed:
         return {}, 0
     left = limit - sum(entry.contents_tokens for entry in contents)
-    return shorten(core.state.tree, max(left, int(SHARE * limit), 0), core.counter.count)
+    room = max(left, int(SHARE * limit), 0)
+    return shorten(core.state.tree, room if grows else min(room, core.state.tree.outline_tokens), core.counter.count)
 
 
 def _weights(core: Core) -> Weights:

@@ -1,6 +1,7 @@
 """The window: what one call sends to the model, and the budget ladder, the steps that make it fit, in their order."""
 
 import hashlib
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
@@ -255,15 +256,20 @@ def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
 
 
 def _climbed(core: Core, wanted: WindowSettled, steps: Sequence[Callable[[Core, Layout, int], None]]) -> Layout:
-    """Take the steps in turn, again and again, until the window fits or none of them makes any more room."""
-    layout, before = core.lay_out(core.state, wanted), None
-    while layout.tokens > wanted.budget and core.state.seq != before:
-        before = core.state.seq
+    """Take the steps in turn, again and again, until the window fits or they make no more room, nor take anything out of it."""
+    layout, before = core.lay_out(core.state, wanted), (math.inf, math.inf)
+    while layout.tokens > wanted.budget and (left := (_shown(core.state), layout.tokens)) < before:
+        before = left
         for step in steps:
             if layout.tokens > wanted.budget:
                 step(core, layout, wanted.budget)
                 layout = core.lay_out(core.state, wanted)
     return layout
+
+
+def _shown(state: State) -> int:
+    """Return how many pages, recalled ones and passages the window holds. O(those)."""
+    return sum(1 for _ in state.active.pages()) + len(state.recalled.attachments) + len(state.recalled.quotes)
 
 
 def _fold(core: Core, layout: Layout, budget: int) -> None:
