@@ -65,7 +65,7 @@ def test_the_oldest_give_way_first() -> None:
     limit=st.integers(0, 3_000),
 )
 def test_it_fits(notes: list[int], capacities: list[int | None], limit: int) -> None:
-    """It has the size that is told, which is the limit at most, and within each segment's capacity, but for single lines."""
+    """It has the size that is told, which is the limit at most, and within each segment's capacity, but for one line a segment."""
     tree = tree_of(notes[0])
     for name, number, capacity in zip(("one", "two"), notes[1:], capacities, strict=True):
         tree.add_segment(Segment(name, capacity_tokens=capacity))
@@ -73,8 +73,8 @@ def test_it_fits(notes: list[int], capacities: list[int | None], limit: int) -> 
     shortened, size = shorten(tree, limit, len)
     items = outline(tree, shortened)
     assert len(text(items)) <= size  # of the line that tells of the others, the longest is counted
-    lines = [item for item in items if not item.name]
-    assert size <= limit + sum(len(item.render()) + 2 for item in lines)
+    single = outline(tree, {name: (number, number) for name, number in zip(("usr", "one", "two"), notes, strict=True)})
+    assert size <= limit + sum(len(item.render()) + 2 for item in single)
     tree.shortened = shortened
     assert items == outline(tree)
 
