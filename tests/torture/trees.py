@@ -335,6 +335,16 @@ class TreeDriver(Driver):
             self.tree.forget(index)
         self.model.unsure = True
 
+    def undo_fold(self) -> None:
+        """As ever, but that removed pages which are live again are where they came."""
+        super().undo_fold()
+        self.session.refresh()
+        gone = [page.index for page in self.model.pages if page.index in self.tree.parents and self.tree.is_removed(page.index)]
+        for index in gone:
+            if self.state_of(index) in (PageState.OPEN, PageState.ACTIVE):
+                self.tree.forget(index)
+                self.model.unsure = True
+
     def pages_of_the_contents(self) -> None:
         """As ever, but that evicting a page of the tree removes it, and restoring one brings it back."""
         before = {index: self.tree.is_removed(index) for index in self.tree.parents}
@@ -364,13 +374,12 @@ class TreeDriver(Driver):
                 self.act(lambda: self.session.erase(index))
                 self.windows.clear()
                 self.last = None
-                tree = self.session._core.state.tree
                 for model in (self.model, *self.checkpoints.values()):
                     assert isinstance(model, Conversation)
                     each: TreeModel | None = model.tree
                     while each is not None:
                         if index in each.names:
-                            each.names[index] = tree.get(index).name, ""
+                            each.names[index] = "", ""
                         if index in each.details:
                             each.details[index] = ""
                         each = each.before

@@ -25,8 +25,9 @@ def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901, PLR0912 
             _number(state, event.page)
             made = Node(event.page, event.parent, event.name, event.description, turn=event.turn, by=event.by, is_directory=True)
             tree.add(made)
-            back = [_back(state, child) for child in event.children]
+            back = []
             for child in event.children:
+                back.append(_back(state, child))  # where it is when those before it have gone
                 _place(state, child, event.page, by=event.by)
             tree.last_edit = (*reversed(back), ("drop", event.page))
         case events.PageMoved():

@@ -265,6 +265,16 @@ def test_the_last_edit_is_undone_exactly() -> None:
         check(session)
 
 
+def test_what_a_directory_took_goes_back_in_its_order() -> None:
+    """Siblings that a directory took are where they were, in whatever order they were named, when it is undone."""
+    session = open_session()
+    notes = [session.create_detail_page(f"Note {number}", "", "It says little.") for number in range(4)]
+    for named in ([0, 1, 2], [2, 0, 1], [3, 1, 2], [1, 3]):
+        session.create_contents_page("Group", children=[notes[number] for number in named])
+        session.undo_edit()
+        assert notes == listed(session)
+
+
 def test_somebody_elses_edit_is_not_undone() -> None:
     """Where others edited meanwhile, the edit that was meant is not the last one any more."""
     store = MemoryStore()

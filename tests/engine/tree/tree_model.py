@@ -20,7 +20,7 @@ class TreeModel:
 
     children: dict[str, list[str]] = attrs.field(factory=lambda: {root: [] for root in ROOTS})
     parents: dict[str, str] = attrs.field(factory=dict)
-    names: dict[str, tuple[str, str]] = attrs.field(factory=dict)  # of notes and directories, with their descriptions
+    names: dict[str, tuple[str, str]] = attrs.field(factory=dict)  # of notes and directories, with descriptions; "" is erased
     details: dict[str, str] = attrs.field(factory=dict)  # of notes, in the order they were written
     removed: set[str] = attrs.field(factory=set)
     before: "TreeModel | None" = None  # what undoing the last edit gives
@@ -134,7 +134,7 @@ class TreeModel:
         for index, children in self.children.items():
             assert children == [child.index for child in tree.children(index)], index
         for index, (name, _) in self.names.items():
-            assert index not in nodes or name == nodes[index].name, index
+            assert index not in nodes or nodes[index].name in ((name,) if name else ("-", "[erased]")), index
 
     def _put(self, index: str, parent: str) -> None:
         if index in self.parents and index not in self.removed:
