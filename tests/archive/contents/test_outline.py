@@ -65,7 +65,7 @@ def test_the_oldest_give_way_first() -> None:
     limit=st.integers(0, 3_000),
 )
 def test_it_fits(notes: list[int], capacities: list[int | None], limit: int) -> None:
-    """It has the size that is told, which is the limit at most, and within each segment's capacity, but for one line a segment."""
+    """It has the size that is told, at most the limit and the capacity of each segment, but for one line a segment."""
     tree = tree_of(notes[0])
     for name, number, capacity in zip(("one", "two"), notes[1:], capacities, strict=True):
         tree.add_segment(Segment(name, capacity_tokens=capacity))
