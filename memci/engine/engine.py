@@ -15,7 +15,7 @@ import attrs
 from memci.archive.contents.tree import Segment
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Store
-from memci.archive.stores.names import check_identifier
+from memci.archive.stores.names import SessionKey, check_identifier, check_key
 from memci.archive.summarizers.summary import Summarizer
 from memci.engine.commands import preparing
 from memci.engine.core.core import Core
@@ -30,7 +30,7 @@ from memci.engine.summaries import summarizing
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
 from memci.engine.view.planner import Planner
-from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDeniedError, SessionClosedError
+from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDeniedError, SessionClosedError, shown
 from memci.messages.tokens.counter import TokenCounter, checked_counter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 
@@ -70,7 +70,7 @@ class Engine(AbstractContextManager["Engine"]):
     Args:
         store: A URL such as ``file:./chats`` or ``memory:``, or a store; by default what the config names.
         config: The settings, as a ``Config`` or as the mapping that a YAML file holds; by default all defaults.
-        tenant: Whose sessions these are; tenants never see each other.
+        tenant: Whose sessions these are, where a call does not say; tenants never see each other.
         summarizer: What writes the contents entries, ahead of folds and in threads of its own; where it did not, or what it
             wrote cannot be believed, and by default, they are extracts.
         counter: What counts tokens, known to the journal by its name; by default what the config names.
@@ -161,17 +161,31 @@ class Engine(AbstractContextManager["Engine"]):
         """``fsync``, or the name of the weaker promise that was asked for."""
         return self._store.durability
 
-    def session(self, session_id: str) -> Session:
-        """Open a session; a new one takes no room until its first event.
+    def session(
+        self, session_id: str, *, tenant: str | None = None, config: Config | Mapping[str, object] | None = None
+    ) -> Session:
+        """Open a session, of the engine's tenant or another one; a new one takes no room until its first event.
+
+        *config* are settings for it: a whole config, or keys over those of the engine, such as ``{"budget": {"window": 8000}}``.
+        An open session keeps what it was opened with, and ``ConfigError`` is raised for other settings.
 
         Opening reads a snapshot and the events after it, whatever the length of the history, or only what others wrote since this
         engine closed the session. The same id opened twice shares one conversation; each handle is closed for itself.
         ``InvalidIdError`` where the id is not text, is empty, or UTF-8 cannot encode it; ``CorruptError`` where what is stored of
         it is damaged, which does not affect others.
         """
-        check_identifier(session_id, "session id")
+        key, given = self._key(session_id, tenant), self._config if config is None else self._config.for_session(config)
         self._check_open()
-        session = Session(self._open.acquire(session_id), self._release, self._open.wake)
+        session = self._handle(key, given)
+        if config is not None and given != session._core.given:  # noqa: SLF001 (the handle is the engine's)
+            session.close()
+            message = f"session {shown(session_id)} is open with other settings: close its handles first, or call configure()"
+            raise ConfigError(message, path="config")
+        return session
+
+    def _handle(self, key: SessionKey, given: Config | None = None) -> Session:
+        """Open a session, with the settings that it had unless others are given."""
+        session = Session(self._open.acquire(key, given), self._release, self._open.wake)
         with self._lock:
             self._sessions.add(session)
             closed = self._closed
@@ -180,36 +194,37 @@ class Engine(AbstractContextManager["Engine"]):
             self._check_open()
         return session
 
-    def sessions(self) -> Iterator[str]:
-        """Yield the ids of the tenant's sessions that have at least one event, in no order."""
+    def sessions(self, *, tenant: str | None = None) -> Iterator[str]:
+        """Yield the ids of a tenant's sessions that have at least one event, in no order."""
         self._check_open()
-        yield from self._store.sessions(self._tenant)
+        yield from self._store.sessions(self._tenant if tenant is None else tenant)
 
-    def fork(self, session_id: str, new_id: str, at: int | None = None) -> Session:
+    def fork(self, session_id: str, new_id: str, at: int | None = None, *, tenant: str | None = None) -> Session:
         """Make a new session that begins with what another one was after the event *at*, now by default, and open it.
 
         The two are independent from then on. An interrupted fork can be repeated. O(history), in bounded memory.
         ``InvalidIdError`` for no such session, or a new id that is none; ``ConfigError`` for no such event, or an id that the
         session has or had; ``ConflictError`` where there is a session of the new id.
         """
-        self._check("fork", new_id)
-        with self.session(session_id) as source:
+        new = self._check("fork", new_id, tenant)
+        with self._handle(self._key(session_id, tenant), self._config) as source:
             missing = copying.fork(source._core, self._store, new_id, at)  # noqa: SLF001 (the handle is the engine's)
-        with self.session(new_id) as fork:
+            given = source._core.given  # noqa: SLF001 (as above)
+        with self._handle(new, given) as fork:
             copying.mend(fork._core, missing)  # noqa: SLF001 (as above)
-        return self.session(new_id)
+        return self._handle(new, given)
 
-    def repair(self, session_id: str, *, apply: bool = False) -> Repair:
+    def repair(self, session_id: str, *, apply: bool = False, tenant: str | None = None) -> Repair:
         """Say what of a session differs from its journal and what makes it good; with *apply*, do it. O(history).
 
         ``CorruptError`` where the end of the journal is damaged: restore it from a backup.
         """
         if apply:
-            self._check("repair", session_id)
-        with self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+            self._check("repair", session_id, tenant)
+        with self.session(session_id, tenant=tenant) as session, session._open() as core:  # noqa: SLF001 (as above)
             return repair(core, apply=apply)
 
-    def erase(self, session_id: str, index: str | int, *, forks: bool = False) -> tuple[Receipt, ...]:
+    def erase(self, session_id: str, index: str | int, *, forks: bool = False, tenant: str | None = None) -> tuple[Receipt, ...]:
         """Erase a page as ``Session.erase`` does, and with *forks* in all forks that took it over, and in theirs.
 
         Returns a receipt for each session that it was erased in. With *forks* all sessions of the tenant are looked at, for the
@@ -217,23 +232,23 @@ class Engine(AbstractContextManager["Engine"]):
         ``UnavailableError``, which comes before anything is done in forks, erase again. ``ErasureError`` has the receipts where
         it was erased in the session, and could not be in some forks.
         """
-        self._check("erase", session_id)
-        with self.session(session_id) as session:
+        key = self._check("erase", session_id, tenant)
+        with self.session(session_id, tenant=tenant) as session:
             receipt = session.erase(index)
         if not forks:
             return (receipt,)
 
         def erased(fork: str) -> Receipt | None:
-            with self.session(fork) as session:
+            with self.session(fork, tenant=tenant) as session:
                 return session.erase(receipt.page) if session.seq else None
 
-        return erase_in_forks(self._store, self._tenant, erased, receipt)
+        return erase_in_forks(self._store, key.tenant, erased, receipt)
 
-    def delete(self, session_id: str) -> None:
+    def delete(self, session_id: str, *, tenant: str | None = None) -> None:
         """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles."""
-        self._check("delete", session_id)
-        self._open.drop(session_id)
-        self._store.delete(self._tenant, session_id)
+        key = self._check("delete", session_id, tenant)
+        self._open.drop(key)
+        self._store.delete(*key)
 
     def warm_up(self) -> None:
         """Load what a first request needs, so that the first user does not wait for it: vocabulary, tables, modules, connection.
@@ -255,10 +270,10 @@ class Engine(AbstractContextManager["Engine"]):
     def close(self) -> None:
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""
         if self._pool is not None:
-            for session_id, keys in groupby(sorted(self._pool.close()), key=itemgetter(0)):
+            for session, keys in groupby(sorted(self._pool.close()), key=itemgetter(0)):
                 pages = [page for _, page in keys]
                 with suppress(MemciError):
-                    self._beside(session_id, lambda core, pages=pages: summarizing.free(core, pages))  # type: ignore[misc]
+                    self._beside(session, lambda core, pages=pages: summarizing.free(core, pages))  # type: ignore[misc]
         self._keep_snapshots()
         with self._lock:
             if self._closed:
@@ -274,9 +289,9 @@ class Engine(AbstractContextManager["Engine"]):
     def _keep_snapshots(self) -> None:
         """Keep the states of those sessions as snapshots that were used last and are far from their last one."""
         least = _AT_CLOSING * self._config.snapshot_every
-        behind = [session_id for session_id, tail in self._open.tails().items() if tail >= least and not self._read_only]
-        for session_id in behind[-_MOST_AT_CLOSING:]:
-            with suppress(MemciError), self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+        behind = [key for key, tail in self._open.tails().items() if tail >= least and not self._read_only]
+        for key in behind[-_MOST_AT_CLOSING:]:
+            with suppress(MemciError), self._handle(key) as session, session._open() as core:  # noqa: SLF001 (as above)
                 core.keep_snapshot(_AT_CLOSING)
 
     def _next_step(self, core: Core) -> Callable[[], object] | None:
@@ -284,18 +299,19 @@ class Engine(AbstractContextManager["Engine"]):
             self._open.wake(core)
         return preparing.next_step(core)
 
-    def _load(self, session_id: str, kept: KeptState | None) -> Core:
+    def _load(self, key: SessionKey, kept: KeptState | None, given: Config | None) -> Core:
+        """Load a session with settings, by default those in force there, as nobody asks for others."""
+
         def open_stored() -> BlobSession:
-            return BlobSession(self._store.open(self._tenant, session_id, read_only=self._read_only), session_id)
+            return BlobSession(self._store.open(*key, read_only=self._read_only), key.session_id)
 
         opened = open_stored()
         core = Core(
-            session_id=session_id,
-            tenant=self._tenant,
-            given=self._config,
+            key=key,
+            given=given or self._config,
             store=opened,
             reopen=open_stored,
-            counter=self._counter,
+            counter=self._counter_of(given or self._config),
             pool=self._pool,
             planner=self._planner,
             tell=_instructions,
@@ -306,45 +322,57 @@ class Engine(AbstractContextManager["Engine"]):
         )
         try:
             core.load(kept)
+            if given is None and core.state.configured:
+                in_force = self._config.with_policy(core.state.config)
+                core.use(in_force, self._counter_of(in_force))
         except BaseException:
             opened.close()
             raise
         return core
 
+    def _counter_of(self, config: Config) -> TokenCounter:
+        return self._counter if config.counter == self._config.counter else get_counter(config.counter)
+
     def _note(self, outcome: Outcome) -> None:
         """Note what a summariser wrote of a page; a session that was closed is opened for that."""
-        event, session_id = summarizing.checked(outcome, self._counter, self._clock()), outcome.request.session_id
-        with self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
-            is_noted = summarizing.note(core, event)
+        key = outcome.request.session
+        with self._handle(key) as session:
+            event = summarizing.checked(outcome, session._core.counter, self._clock())  # noqa: SLF001 (as above)
+            with session._open() as core:  # noqa: SLF001 (as above)
+                is_noted = summarizing.note(core, event)
         if not is_noted:
-            self._beside(session_id, lambda core: summarizing.note(core, event))
+            self._beside(key, lambda core: summarizing.note(core, event))
 
-    def _beside(self, session_id: str, write: Callable[[Core], object]) -> None:
+    def _beside(self, key: SessionKey, write: Callable[[Core], object]) -> None:
         """Write what no command has to know of first: to a state of its own, so that handles learn of others by ``refresh``."""
-        core = self._load(session_id, None)
+        core = self._load(key, None, None)
         try:
             core.run(write, "retry")
         finally:
             core.store.close()
 
-    def _ask(self, session_id: str) -> None:
-        with self.session(session_id) as session, session._open() as core:  # noqa: SLF001 (as above)
+    def _ask(self, key: SessionKey) -> None:
+        with self._handle(key) as session, session._open() as core:  # noqa: SLF001 (as above)
             summarizing.ask(core)
 
     def _release(self, handle: Session, core: Core) -> None:
         with self._lock:
             self._sessions.discard(handle)
         if self._pool is not None and core.handles == 1 and not core.closed and not core.lost and summarizing.is_due(core):
-            self._pool.look_at(core.session_id)  # the engine's thread may not have come to it
+            self._pool.look_at(core.key)  # the engine's thread may not have come to it
         self._open.release(core)
 
-    def _check(self, verb: str, session_id: str) -> None:
-        """Refuse to write to a session where nothing is written, by another id, or after closing."""
+    def _key(self, session_id: str, tenant: str | None) -> SessionKey:
+        return check_key(self._tenant if tenant is None else tenant, session_id)
+
+    def _check(self, verb: str, session_id: str, tenant: str | None) -> SessionKey:
+        """Return which session is meant; refuse to write where nothing is written, by another id, or after closing."""
         if self._read_only:
             message = f"the engine was opened to read only: {verb} with one that writes"
             raise PermissionDeniedError(message)
-        check_identifier(session_id, "session id")
+        key = self._key(session_id, tenant)
         self._check_open()
+        return key
 
     def _check_open(self) -> None:
         if self._closed:

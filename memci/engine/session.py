@@ -348,7 +348,7 @@ class Session(TreeSession, AbstractContextManager["Session"]):
             summarizing.ask(core, early=True)
         if pool is None:
             return 0
-        pool.finish(timeout_s, self.id)
+        pool.finish(timeout_s, self._core.key)
         return sum(not event.data["reason"] for event in self.events("summary_prepared", before))
 
     def undo_fold(self) -> Fold:

@@ -7,6 +7,7 @@ Capital letters and dots are encoded too: some file systems ignore case, and ``.
 
 import re
 from hashlib import sha256
+from typing import NamedTuple
 
 from memci.errors import InvalidIdError, shown
 
@@ -17,6 +18,13 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
 _ENCODED = tuple(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in range(256))
 _ESCAPE = re.compile(rb"%([0-9A-F]{2})")
 _PAGE_NAME = re.compile(r"[a-z0-9_]+-[0-9]+(\.r[0-9]+)?")
+
+
+class SessionKey(NamedTuple):
+    """What tells a session of one process from all others."""
+
+    tenant: str
+    session_id: str
 
 
 def check_identifier(value: object, what: str) -> str:
@@ -31,9 +39,9 @@ def check_identifier(value: object, what: str) -> str:
     raise InvalidIdError(message, value=value)
 
 
-def check_key(tenant: str, session_id: str) -> tuple[str, str]:
+def check_key(tenant: str, session_id: str) -> SessionKey:
     """Return tenant and session id, if ``check_identifier`` takes them."""
-    return check_identifier(tenant, "tenant"), check_identifier(session_id, "session id")
+    return SessionKey(check_identifier(tenant, "tenant"), check_identifier(session_id, "session id"))
 
 
 def check_page_name(name: str) -> str:

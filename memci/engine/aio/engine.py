@@ -28,6 +28,7 @@ from memci.engine.view.planner import Planner
 from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
+    from memci.archive.stores.names import SessionKey
     from memci.engine.tools.tree_tools import TreeToolbox
 
 _Given = ParamSpec("_Given")
@@ -420,7 +421,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         self._threads = Threads(threads)
         self._tool_threads = Threads(threads)  # apart, for a tool may wait for calls
         self._waits = Threads(threads)  # of those that wait for summaries, until the engine is closed
-        self._queues: WeakValueDictionary[str, CallQueue] = WeakValueDictionary()
+        self._queues: WeakValueDictionary[SessionKey, CallQueue] = WeakValueDictionary()
         self._lock = threading.Lock()  # protects the queues, and that closing begins once
         self._closing: Future[None] | None = None
 
@@ -443,9 +444,9 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         """``fsync``, or the name of the weaker promise that was asked for."""
         return self._twin.durability
 
-    async def sessions(self) -> AsyncIterator[str]:
-        """Yield the ids of the tenant's sessions that have at least one event, in no order."""
-        for session_id in await CallQueue(self._threads).run(lambda: list(self._twin.sessions())):
+    async def sessions(self, *, tenant: str | None = None) -> AsyncIterator[str]:
+        """Yield the ids of a tenant's sessions that have at least one event, in no order."""
+        for session_id in await CallQueue(self._threads).run(lambda: list(self._twin.sessions(tenant=tenant))):
             yield session_id
 
     session = _opening(Engine.session)
@@ -477,7 +478,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
             future.add_done_callback(self._close_unclaimed)
             raise
         with self._lock:
-            calls = self._queues.setdefault(session.id, CallQueue(self._threads))
+            calls = self._queues.setdefault(session._core.key, CallQueue(self._threads))  # noqa: SLF001 (its twin)
         return AsyncSession(session, calls, CallQueue(self._tool_threads), self._waits)
 
     def _close_unclaimed(self, opened: Future[Session]) -> None:

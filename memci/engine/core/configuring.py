@@ -32,7 +32,7 @@ def configuration(core: "Core") -> Event:
     return SessionConfigured(
         memci=VERSION,
         session=core.session_id,
-        tenant=core.tenant,
+        tenant=core.key.tenant,
         config=core.policy,
         chosen=core.chosen,
         instructions=core.instructions,

@@ -12,6 +12,7 @@ from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
 from memci.archive.contents.tree import Segment
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
+from memci.archive.stores.names import SessionKey
 from memci.engine.core import indexing
 from memci.engine.core.configuring import configuration, configured
 from memci.engine.core.facts import facts_of, made_facts, placed
@@ -57,9 +58,8 @@ _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with mo
 class Core:
     """One open session."""
 
-    session_id: str
-    tenant: str
-    given: Config  # the settings of the engine
+    key: SessionKey
+    given: Config  # the settings of the engine for it
     store: BlobSession
     reopen: Callable[[], BlobSession]
     counter: TokenCounter
@@ -95,6 +95,11 @@ class Core:
     _mark: str = ""
     _newest: bytes = b""
 
+    @property
+    def session_id(self) -> str:
+        """The id within the tenant."""
+        return self.key.session_id
+
     def __attrs_post_init__(self) -> None:
         """Work out the settings."""
         self._choose({})
@@ -104,6 +109,11 @@ class Core:
         self.policy, self.segments = self.config.policy_mapping(), dict(self.state.tree.segments)
         self.instructions = self.tell(self.config, self.segments)
         self.headlines = REQUEST if self.config.summary.headlines else ""
+
+    def use(self, given: Config, counter: TokenCounter) -> None:
+        """Use other settings of the engine, before any command."""
+        self.given, self.counter = given, counter
+        self._choose(self.state.chosen, self.state.config)
 
     def choose(self, given: Mapping[str, object]) -> None:
         """Put what the session chooses in force over the settings of the engine; ``ConfigError`` where that cannot be."""
@@ -132,7 +142,7 @@ class Core:
         self.prepared = prepared or Prepared()
         if self.pool is not None:
             for event in self.state.known_summaries():
-                self.pool.learn(self.session_id, event)
+                self.pool.learn(self.key, event)
         self._newest, self.next_steps = b"", (-1, (), ())
         self._follow_choice()
 
@@ -344,7 +354,7 @@ class Core:
         if isinstance(event, SessionConfigured | events.CheckpointRestored | SegmentAdded):
             self._follow_choice()
         if self.pool is not None:
-            self.pool.learn(self.session_id, event)
+            self.pool.learn(self.key, event)
 
     def _take_in(self, records: Iterable[Record]) -> None:
         """Apply what is in the journal already."""

@@ -7,8 +7,10 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from memci.archive.disk import most_descriptors
+from memci.archive.stores.names import SessionKey
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState, Prepared
+from memci.engine.settings.config import Config
 from memci.errors import UnavailableError
 
 # Sessions of an engine that have open files, five each at most; the others open theirs when they are used. Fewer where the limit
@@ -34,75 +36,79 @@ def _estimated_bytes(kept: KeptState) -> int:
 
 
 class KeptStates:
-    """States by session id, at most so many bytes of them: the one closed first leaves first. For one thread at a time."""
+    """States by session, at most so many bytes of them, each with its settings; the one closed first leaves first."""
 
     def __init__(self, max_bytes: int) -> None:
         self.total_bytes = 0  # as estimated
         self._max_bytes = max_bytes
-        self._states: OrderedDict[str, tuple[KeptState, int]] = OrderedDict()
+        self._states: OrderedDict[SessionKey, tuple[KeptState, Config, int]] = OrderedDict()
 
-    def put(self, session_id: str, kept: KeptState) -> None:
+    def put(self, session: SessionKey, kept: KeptState, given: Config) -> None:
         """Keep a state in the place of an older one of the session; one that is larger than the bound is not kept. O(visible)."""
-        self.pop(session_id)
+        self.pop(session)
         size_bytes = _estimated_bytes(kept)
         if size_bytes <= self._max_bytes:
-            self._states[session_id] = (kept, size_bytes)
+            self._states[session] = (kept, given, size_bytes)
             self.total_bytes += size_bytes
             while self.total_bytes > self._max_bytes:
                 self.pop(next(iter(self._states)))
 
-    def tails(self) -> dict[str, int]:
+    def tails(self) -> dict[SessionKey, int]:
         """Return how many events no snapshot holds, by session, the one closed first at the front."""
-        return {session_id: kept.tail for session_id, (kept, _) in self._states.items()}
+        return {session: kept.tail for session, (kept, _, _) in self._states.items()}
 
-    def pop(self, session_id: str) -> KeptState | None:
+    def pop(self, session: SessionKey) -> tuple[KeptState | None, Config | None]:
         """Give a state away, ``None`` where there is none. O(1)."""
-        kept, size_bytes = self._states.pop(session_id, (None, 0))
+        kept, given, size_bytes = self._states.pop(session, (None, None, 0))
         self.total_bytes -= size_bytes
-        return kept
+        return kept, given
 
 
 class OpenCores:
-    """The cores of the sessions that have handles, each of them once, by id. Safe to use from many threads.
+    """The cores of the sessions that have handles, each of them once. Safe to use from many threads.
 
-    *load* makes the core of a session, of its kept state if there is one; different sessions load at once. A closed session gives
+    *load* makes the core of a session, of its kept state if there is one, with settings if any are given; different sessions load
+    at once. A closed session gives
     back its files and connections, and its state is kept for the next opening, as long as *max_bytes* of memory hold it.
     """
 
-    def __init__(self, load: Callable[[str, KeptState | None], Core], max_bytes: int) -> None:
+    def __init__(self, load: Callable[[SessionKey, KeptState | None, Config | None], Core], max_bytes: int) -> None:
         self.kept = KeptStates(max_bytes)
         self._load = load
         self.most_awake = max(_LEAST_AWAKE, min(MOST_AWAKE, int(_SHARE * most_descriptors()) // _FILES))
         self._lock = threading.Lock()  # protects all that is here, for moments: never held while a store is asked
-        self._cores: dict[str, Core] = {}
+        self._cores: dict[SessionKey, Core] = {}
         self._awake: OrderedDict[Core, None] = OrderedDict()  # those that may have open files, in the order to look at them
-        self._gates: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # held by whoever opens one
+        self._gates: WeakValueDictionary[SessionKey, threading.Lock] = WeakValueDictionary()  # held by whoever opens one
 
-    def acquire(self, session_id: str) -> Core:
+    def acquire(self, session: SessionKey, given: Config | None = None) -> Core:
         """Return the core of a session with one handle more, loaded where it is not open or must be loaded again.
 
-        All its handles go on with that; only where it was deleted, another core takes its place, and closes it.
+        It is loaded with the settings *given*, by default those that it had. All its handles go on with that; only where it was
+        deleted, another core takes its place, and closes it.
         """
         with self._lock:
-            former = self._cores.get(session_id)
-            gate = self._gates.setdefault(session_id, threading.Lock())
+            former = self._cores.get(session)
+            gate = self._gates.setdefault(session, threading.Lock())
         if former is not None and former.lost:
             with former.lock, suppress(UnavailableError):  # where it cannot be loaded again, another core says why
                 if not former.closed and former.lost:
                     former.recover()
         with gate:
             with self._lock:
-                core = self._cores.get(session_id)
+                core = self._cores.get(session)
                 if core is not None and not core.lost:
                     core.handles += 1
                     return core
-                kept = self.kept.pop(session_id)
-            loaded = self._load(session_id, kept)
+                kept, had = self.kept.pop(session)
+            if kept is not None and given is not None and given != had:
+                kept = kept._replace(prepared=None)  # it was made with other settings
+            loaded = self._load(session, kept, given or had)
             with self._lock:
                 if core is not None:
                     core.closed = True
                 loaded.handles += 1
-                self._cores[session_id] = loaded
+                self._cores[session] = loaded
             self.wake(loaded)
             return loaded
 
@@ -142,25 +148,25 @@ class OpenCores:
             if core.handles:
                 return
             self._awake.pop(core, None)
-            if self._cores.get(core.session_id) is core:
-                del self._cores[core.session_id]
+            if self._cores.get(core.key) is core:
+                del self._cores[core.key]
             kept = None if core.closed or core.lost else core.keep()
             core.closed = True
             if kept is not None:
-                self.kept.put(core.session_id, kept)
+                self.kept.put(core.key, kept, core.given)
         core.store.close()
 
-    def tails(self) -> dict[str, int]:
+    def tails(self) -> dict[SessionKey, int]:
         """Return how many events no snapshot holds, by session: closed ones whose states are kept, then open ones."""
         with self._lock:
-            cores = {session_id: core.state.seq - core.last_snapshot for session_id, core in self._cores.items()}
+            cores = {session: core.state.seq - core.last_snapshot for session, core in self._cores.items()}
             return self.kept.tails() | cores
 
-    def drop(self, session_id: str) -> None:
+    def drop(self, session: SessionKey) -> None:
         """Close the core of a session, whoever has handles on it, and forget its state."""
         with self._lock:
-            core = self._cores.pop(session_id, None)
-            self.kept.pop(session_id)
+            core = self._cores.pop(session, None)
+            self.kept.pop(session)
             if core is not None:
                 self._awake.pop(core, None)
         if core is not None:

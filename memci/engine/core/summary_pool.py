@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import attrs
 
+from memci.archive.stores.names import SessionKey
 from memci.archive.summarizers.summary import Continuer, GivenPage, SentWindow, Summarizer, Summary, name_of
 from memci.engine.core.monitor import logger
 from memci.engine.core.summary_cache import SummaryCache
@@ -23,8 +24,8 @@ LEASE_MARGIN_S = 60.0  # for which a page is claimed beyond the time that its su
 
 WINDOW = "window"  # how a page was asked for that a window showed
 
-_Key: TypeAlias = tuple[str, str]  # a session, and its page; empty for what is of no one page
-_Content: TypeAlias = tuple[str, int]  # what a summariser is given: the SHA-256 of messages, and the room
+_Key: TypeAlias = tuple[SessionKey, str]  # a session, and its page; empty for what is of no one page
+_Content: TypeAlias = tuple[str, str, int]  # whose it is, and what a summariser is given: the SHA-256 of messages, and the room
 _Said = TypeVar("_Said")
 
 summary_pools: "WeakSet[SummaryPool]" = WeakSet()
@@ -35,7 +36,7 @@ summary_pools: "WeakSet[SummaryPool]" = WeakSet()
 class Request:
     """A page to be summarised, or the pages of a continuation, which is of the root."""
 
-    session_id: str
+    session: SessionKey
     page: str
     revision: int
     sha256: str  # of its messages, see ``continuing.content_sha256``, or of all that a continuation is made of
@@ -54,12 +55,12 @@ class Request:
     @property
     def key(self) -> _Key:
         """What tells it from all others that are under way."""
-        return self.session_id, self.page
+        return self.session, self.page
 
     @property
     def content(self) -> _Content:
         """What it shares with those for which the same is to be written."""
-        return self.sha256, self.max_tokens
+        return self.session.tenant, self.sha256, self.max_tokens
 
 
 @attrs.frozen(kw_only=True)
@@ -78,7 +79,7 @@ class Outcome:
 class SummaryPool:
     """At most *most_threads* threads, begun when there is work and ended with it. Safe to use from many threads.
 
-    *done* is told of each outcome, once, and again at the end where it raised; *ask_of* asks of the pages of a session by its id.
+    *done* is told of each outcome, once, and again at the end where it raised; *ask_of* asks of the pages of a session.
     A call that raises is tried again after pauses; one that takes more than *timeout_s* is left to itself, and so is what it
     answers later. Where many such calls are under way still, no other is made. Nor is one for a
     content of which it wrote lately, or is writing.
@@ -96,7 +97,7 @@ class SummaryPool:
         summarizer: Summarizer,
         done: Callable[[Outcome], None],
         timeout_s: float,
-        ask_of: Callable[[str], None] = lambda _session_id: None,
+        ask_of: Callable[[SessionKey], None] = lambda _session: None,
     ) -> None:
         self.name = name_of(summarizer)
         self.extends: bool = getattr(summarizer, "extends", False)
@@ -121,10 +122,10 @@ class SummaryPool:
         self._closing, self._ended = threading.Event(), False
         self._at_rest, self._is_at_rest = threading.Lock(), False  # held while an outcome is told, and during a fork
 
-    def takes(self, session_id: str, page: str) -> bool:
+    def takes(self, session: SessionKey, page: str) -> bool:
         """Return whether a page can be asked for: not while it is under way, or too much is."""
         with self._changed:
-            return self._has_room() and (session_id, page) not in self._taken
+            return self._has_room() and (session, page) not in self._taken
 
     def ask(self, request: Request) -> bool:
         """Have a page summarised, and return at once whether it ``takes`` that."""
@@ -148,25 +149,25 @@ class SummaryPool:
         known = [self.ask(request) for request in requests if request not in new]
         return all(known) and (not new or self._add(keys, partial(self._summarize_together, new, keys)))
 
-    def learn(self, session_id: str, event: Event) -> None:
+    def learn(self, session: SessionKey, event: Event) -> None:
         """Take in what an event of a session tells of summaries: what was written of a page, or that a page was erased. O(it)."""
         if isinstance(event, PageErased):
-            self._written.forget(session_id, event.page)
+            self._written.forget(session, event.page)
         elif isinstance(event, SummaryPrepared) and event.by == self.name:
-            self._written.put(session_id, event)
+            self._written.put(session, event)
 
-    def look_at(self, session_id: str) -> None:
+    def look_at(self, session: SessionKey) -> None:
         """Have a session that is closed looked at, for pages to ask of. Returns at once."""
-        self._add({(session_id, "")}, partial(self._look, session_id))
+        self._add({(session, "")}, partial(self._look, session))
 
-    def finish(self, timeout_s: float | None, session_id: str | None = None) -> bool:
+    def finish(self, timeout_s: float | None, session: SessionKey | None = None) -> bool:
         """Wait until nothing is left to do, or nothing of a session, for so long at most; return whether that is so.
 
         Nobody waits any longer once it is closed.
         """
 
         def is_done() -> bool:
-            return not any(session_id in (None, taken) for taken, _ in self._taken)
+            return not any(session in (None, taken) for taken, _ in self._taken)
 
         with self._changed:
             self._changed.wait_for(lambda: self._ended or is_done(), timeout_s)
@@ -235,20 +236,20 @@ class SummaryPool:
                     self._threads.discard(threading.current_thread())
                     return
                 keys, work = self._waiting.popleft()
-                session_id = min(keys)[0]
+                session = min(keys)[0]
             try:
                 work()
             except Exception as error:  # noqa: BLE001 (nobody waits for it: pages keep their extracts)
-                _log(session_id, error)
+                _log(session, error)
             finally:
                 with self._changed:
                     self._taken.difference_update(keys)
                     self._changed.notify_all()
 
-    def _look(self, session_id: str) -> None:
+    def _look(self, session: SessionKey) -> None:
         with self._at_rest:
             if not self._closing.is_set():
-                self._ask_of(session_id)
+                self._ask_of(session)
 
     def _summarize(self, request: Request) -> None:
         known = self._written.find(*request.content)
@@ -277,7 +278,7 @@ class SummaryPool:
                 self._done(told)
             except Exception as error:  # noqa: BLE001 (nobody waits for it: it is told again at the end)
                 self._unnoted.append(told)
-                _log(request.session_id, error)
+                _log(request.session, error)
 
     def _others(self, content: _Content) -> list[Request]:
         """Return those that wait for what was written of a content; where there are none, a request for it is made anew."""
@@ -376,13 +377,13 @@ class SummaryPool:
             raise SummaryTimeoutError(message) from None
 
 
-def _log(session_id: str, error: Exception) -> None:
+def _log(session: SessionKey, error: Exception) -> None:
     """Say what went wrong, where nobody waits for it: with a traceback, unless it is one of memci's own errors."""
     text = "session %r: a summary was not asked for, or not noted: %s"
     if isinstance(error, MemciError):
-        logger().warning(text, session_id, error)
+        logger().warning(text, session.session_id, error)
     else:
-        logger().error(text, session_id, error, exc_info=error)
+        logger().error(text, session.session_id, error, exc_info=error)
 
 
 def _shared(usage: Mapping[str, float], parts: int) -> list[dict[str, float]]:

@@ -29,6 +29,8 @@ _UNSAID = {  # keys that journals name only where they are not as by default: th
     "eviction": ("order", *(f"{mark}_weight" for mark in ("recency", "recalls", "values", "errors", "changes", "questions"))),
 }
 
+_ENGINE_KEYS = ("summarizer", "planner", "store", "durability", "open_sessions")  # that all sessions of an engine share
+
 _CHOSEN_KEYS = ("preset", "budget", "active", "levels", "prices", "contents", "eviction", "recall", "summary")  # by a session
 
 EXTRACTIVE, MARKS = "extractive", "marks"  # the names of memci's own summariser and planner
@@ -314,6 +316,23 @@ class Config:
             error.add_note(f"in the file {os.fspath(path)}")
             raise
 
+    def for_session(self, given: "Config | Mapping[str, object]") -> "Config":
+        """Return the settings of one session of an engine that has these: a whole config, or keys over them.
+
+        What all sessions of an engine share stays as it is here; ``ConfigError`` for a mapping that names it.
+        """
+        if isinstance(given, Config):
+            return attrs.evolve(given, **{key: getattr(self, key) for key in _ENGINE_KEYS})
+        keys = _check_keys(Config, given, "")
+        for name in _ENGINE_KEYS:
+            if name in keys:
+                message = "all sessions of an engine share it: give it to the engine"
+                raise ConfigError(message, path=name)
+        sections = _sections()
+        return self.with_choice(
+            {name: _check_keys(sections[name], value, name) if name in sections else value for name, value in keys.items()}
+        )
+
     def with_choice(self, chosen: Mapping[str, Any], known: Self | None = None, checked: Collection[str] = ()) -> Self:
         """Return these settings with what a session chose over them, as ``choice`` gives it.
 
@@ -340,6 +359,11 @@ class Config:
                 except ConfigError:
                     mapping[name] = attrs.asdict(getattr(known, name))
         return self.from_mapping(mapping)
+
+    def with_policy(self, other: "Config") -> "Config":
+        """Return these settings, but with those of *other* that decide how a window looks; see ``policy_mapping``."""
+        policy = {field.name: getattr(other, field.name) for field in attrs.fields(Config) if field.name not in _PLACE_KEYS}
+        return attrs.evolve(self, **policy, summary=attrs.evolve(other.summary, timeout_s=self.summary.timeout_s))
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the whole config as new nested dicts of JSON values; ``from_mapping`` gives an equal config."""

@@ -86,7 +86,7 @@ def request(core: Core, new: Sequence[str]) -> Request | None:
     whole.sort(key=lambda page: page_number(page.index))
     given = [GivenPage(index=page.index, messages=tuple(node.message for node in page.nodes())) for page in whole]
     return Request(
-        session_id=core.session_id,
+        session=core.key,
         page=state.archive.root,
         revision=0,
         sha256=_sha256(core, previous, whole),

@@ -101,7 +101,7 @@ def _requests(core: Core, *, early: bool) -> Iterator[Request]:
         if page.tokens >= LEAST_TOKENS:
             window, why = _shown(core, page) if core.pool.extends else (None, "")
             yield Request(
-                session_id=core.session_id,
+                session=core.key,
                 page=index,
                 revision=0 if index in core.state.active else pages.get_facts(core, index).revision + (index in core.state.late),
                 sha256=continuing.content_sha256(page),
@@ -180,7 +180,7 @@ def _continued(core: Core, pool: SummaryPool) -> list[str]:
 
 def _free_from(core: Core, pool: SummaryPool, index: str) -> str | None:
     """Return when others have stopped asking of a page; ``None`` where it is asked of here, or what came waits to be noted."""
-    if index in core.prepared.outcomes or not pool.takes(core.session_id, index):
+    if index in core.prepared.outcomes or not pool.takes(core.key, index):
         return None
     by, until = core.state.claims.get(index, ("", ""))
     return "" if by in ("", pool.id) else until

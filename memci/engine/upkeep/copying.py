@@ -101,8 +101,8 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
         message = f"there is no event {shown(at)}: the session is at {head}"
         raise ConfigError(message, path="at")
     with (
-        closing(BlobSession(store.open(core.tenant, core.session_id, read_only=True), core.session_id)) as source,
-        closing(BlobSession(store.open(core.tenant, new_id), new_id)) as target,
+        closing(BlobSession(store.open(core.key.tenant, core.session_id, read_only=True), core.session_id)) as source,
+        closing(BlobSession(store.open(core.key.tenant, new_id), new_id)) as target,
     ):
         begun = target.journal.head()
         if new_id in _former_ids(source.journal, seq):

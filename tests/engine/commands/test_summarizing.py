@@ -13,6 +13,7 @@ from memci.archive.contents.contents_page import ContentsEntry, Directory
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.names import SessionKey
 from memci.archive.summarizers.external.answer import as_summary
 from memci.archive.summarizers.summary import Summarizer
 from memci.engine.core.monitor import SummaryFailed
@@ -419,7 +420,7 @@ def test_what_waits_is_noted_at_a_refresh() -> None:
         talk(session, 3, words=20)
         with session._open() as core:
             request = Request(
-                session_id="chat",
+                session=SessionKey("default", "chat"),
                 page="usr-1",
                 revision=0,
                 sha256=content_sha256(pages.load(core, "usr-1")),

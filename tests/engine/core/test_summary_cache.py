@@ -8,6 +8,7 @@ import pytest
 
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.names import SessionKey
 from memci.archive.summarizers.summary import Summary
 from memci.engine.core.summary_cache import SummaryCache
 from memci.engine.core.summary_pool import Outcome, Request, SummaryPool
@@ -17,7 +18,7 @@ from memci.engine.session import Session
 from memci.engine.upkeep.copying import copy_session
 from memci.messages.message import Message
 from tests.engine.commands.test_summarizing import Says, engine_on, entries, events, pool
-from tests.engine.core.test_summary_pool import SECONDS, Held
+from tests.engine.core.test_summary_pool import CHAT, SECONDS, Held
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, calling, result, user
 
@@ -145,7 +146,9 @@ def test_the_same_is_not_asked_for_twice_at_a_time() -> None:
 
 
 def request(session: str, sha256: str = "ab", room: int = 24) -> Request:
-    return Request(session_id=session, page="usr-1", revision=0, sha256=sha256, tokens=100, max_tokens=room, messages=())
+    return Request(
+        session=SessionKey("default", session), page="usr-1", revision=0, sha256=sha256, tokens=100, max_tokens=room, messages=()
+    )
 
 
 def test_those_that_wait_for_another_are_free_when_the_pool_closes() -> None:
@@ -160,7 +163,7 @@ def test_those_that_wait_for_another_are_free_when_the_pool_closes() -> None:
     for name in ("fourth", "fifth"):
         summaries.ask(request(name, room=48))
     names = ["fifth", "first", "fourth", "second", "third"]
-    assert [(name, "usr-1") for name in names] == sorted(summaries.close())
+    assert [(("default", name), "usr-1") for name in names] == sorted(summaries.close())
     held.released.set()
     assert ([], 1) == (outcomes, held.calls)
 
@@ -183,12 +186,12 @@ def test_the_cache_is_bounded_by_bytes() -> None:
     """What nobody asked for lately leaves first, and nothing is left of it."""
     cache = SummaryCache(10_000)
     for number in range(200):
-        cache.put("chat", written(number))
-        assert cache.find(f"{0:064}", 24) is not None
+        cache.put(CHAT, written(number))
+        assert cache.find("default", f"{0:064}", 24) is not None
     assert 20 < len(cache) < 34
     assert len(cache) == len(cache._contents)
-    assert cache.find(f"{1:064}", 24) is None
-    found = cache.find(f"{199:064}", 24)
+    assert cache.find("default", f"{1:064}", 24) is None
+    found = cache.find("default", f"{199:064}", 24)
     assert found is not None
     assert ("title 199", {}) == (found.title, found.usage)
 
@@ -197,7 +200,7 @@ def test_the_cache_is_bounded_by_bytes() -> None:
 def test_only_what_was_believed_is_kept(event: SummaryPrepared) -> None:
     """Neither a refusal, nor what an older journal tells, which does not say how much room there was."""
     cache = SummaryCache()
-    cache.put("chat", event)
+    cache.put(CHAT, event)
     assert 0 == len(cache)
 
 
@@ -205,9 +208,9 @@ def test_a_page_is_forgotten_with_all_that_was_written_of_it() -> None:
     """Its earlier contents go too, also where another page says the same; others stay."""
     cache = SummaryCache()
     for number, page in ((1, "usr-1"), (2, "usr-1"), (3, "usr-3")):
-        cache.put("chat", written(number, page))
-    cache.put("other", written(1, "usr-9"))
-    cache.forget("chat", "usr-1")
-    cache.forget("chat", "usr-1")
-    assert [None, None] == [cache.find(f"{number:064}", 24) for number in (1, 2)]
+        cache.put(CHAT, written(number, page))
+    cache.put(SessionKey("default", "other"), written(1, "usr-9"))
+    cache.forget(CHAT, "usr-1")
+    cache.forget(CHAT, "usr-1")
+    assert [None, None] == [cache.find("default", f"{number:064}", 24) for number in (1, 2)]
     assert 1 == len(cache) == len(cache._contents)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import attrs
 import pytest
 
+from memci.archive.stores.names import SessionKey
 from memci.archive.summarizers.external.extension import Part
 from memci.archive.summarizers.summary import SentWindow, Summary
 from memci.engine.core.summary_pool import Outcome, Request, SummaryPool
@@ -16,12 +17,11 @@ from memci.errors import ModelError
 from memci.messages.message import Message
 
 SECONDS = 60
+CHAT = SessionKey("default", "chat")
 
 
 def request(number: int) -> Request:
-    return Request(
-        session_id="chat", page=f"usr-{number}", revision=0, sha256=f"{number:064}", tokens=100, max_tokens=24, messages=()
-    )
+    return Request(session=CHAT, page=f"usr-{number}", revision=0, sha256=f"{number:064}", tokens=100, max_tokens=24, messages=())
 
 
 class Held:
@@ -106,7 +106,7 @@ def test_closing_waits_a_while_for_what_is_under_way(held: Held, outcomes: list[
     assert held.reached.wait(SECONDS)
     pool.ask(request(2))
     threads = list(pool._threads)
-    assert [("chat", "usr-1"), ("chat", "usr-2")] == sorted(pool.close())
+    assert [(CHAT, "usr-1"), (CHAT, "usr-2")] == sorted(pool.close())
     assert not pool.ask(request(3))
     held.released.set()
     for thread in threads:
@@ -130,7 +130,7 @@ def test_what_cannot_be_noted_is_told_again_at_the_end(held: Held) -> None:
     for number in (1, 2):
         pool.ask(request(number))
         assert pool.finish(SECONDS)
-    assert [("chat", "usr-2")] == pool.close()
+    assert [(CHAT, "usr-2")] == pool.close()
     assert ["usr-1", "usr-2", "usr-1", "usr-2"] == told
 
 
@@ -240,13 +240,13 @@ def test_pages_are_asked_for_together_once(outcomes: list[Outcome]) -> None:
     assert held.reached.wait(SECONDS)
     pool.ask(request(2))
     pool.ask_together(shown(3, 4))
-    assert [False, False, True] == [pool.takes("chat", f"usr-{number}") for number in (1, 3, 4)]
+    assert [False, False, True] == [pool.takes(CHAT, f"usr-{number}") for number in (1, 3, 4)]
     held.released.set()
     assert pool.finish(SECONDS)
     assert ["usr-1", "usr-2", "usr-3"] == sorted(each.request.page for each in outcomes)
     assert ["after a window", "room of 24"] == sorted({each.summary.title for each in outcomes if each.summary})
     assert 2 == held.calls
-    assert pool.takes("chat", "usr-1")
+    assert pool.takes(CHAT, "usr-1")
 
 
 def test_closing_tells_the_pages_of_all_that_was_not_answered(outcomes: list[Outcome]) -> None:
@@ -257,7 +257,7 @@ def test_closing_tells_the_pages_of_all_that_was_not_answered(outcomes: list[Out
     pool.ask_together(shown(1, 2))
     assert held.reached.wait(SECONDS)
     pool.ask_together(shown(3, 4))
-    assert [("chat", f"usr-{number}") for number in (1, 2, 3, 4)] == sorted(pool.close())
+    assert [(CHAT, f"usr-{number}") for number in (1, 2, 3, 4)] == sorted(pool.close())
     held.released.set()
     pool.finish(SECONDS)
     assert ([], 0) == ([each.request.page for each in outcomes], held.calls)
