@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
@@ -33,6 +33,9 @@ from memci.engine.view.planner import Planner
 from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDeniedError, SessionClosedError, shown
 from memci.messages.tokens.counter import TokenCounter, checked_counter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
+
+if TYPE_CHECKING:
+    from memci.archive.stores.sql.postgres_connections import HostPool
 
 utc_now = functools.partial(datetime.now, UTC)
 
@@ -61,6 +64,20 @@ _AT_CLOSING = 1 / 4  # of the events between two snapshots, after which one is k
 _MOST_AT_CLOSING = 32  # of them
 
 
+def _opened_store(store: str | Store, durability: str, pool: "HostPool | None") -> Store:
+    if isinstance(store, str):
+        from memci.archive.stores.url import open_store  # noqa: PLC0415 (loads a store's files only when one is opened)
+
+        return open_store(store, durability, pool)
+    if not callable(getattr(store, "open", None)):
+        message = f"a {type(store).__name__} is no store: give a URL, such as file:./chats or memory:, or a store"
+        raise ConfigError(message, path="store")
+    if pool is not None:
+        message = "a store that is given has its own connections: give the URL of a database beside the pool"
+        raise ConfigError(message, path="pool")
+    return store
+
+
 class Engine(AbstractContextManager["Engine"]):
     """Owns a store, a config, and the sessions that are open. Threads may share it.
 
@@ -76,6 +93,8 @@ class Engine(AbstractContextManager["Engine"]):
         counter: What counts tokens, known to the journal by its name; by default what the config names.
         planner: What decides which pages fold, and when; by default the marks.
         on_conflict: What commands do when somebody else wrote first, ``raise`` or ``retry``; by default what the config says.
+        pool: Lends the connections to a database, such as the ``psycopg_pool.ConnectionPool`` that the host has; its store is
+            ``postgresql://``, with options of memci's own where there are any.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
         clock: Tells the time, in UTC.
     """
@@ -90,6 +109,7 @@ class Engine(AbstractContextManager["Engine"]):
         counter: TokenCounter | None = None,
         planner: Planner | None = None,
         on_conflict: OnConflict | None = None,
+        pool: "HostPool | None" = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
@@ -108,15 +128,7 @@ class Engine(AbstractContextManager["Engine"]):
             from memci.archive.catalogue.embedding import check_installed  # noqa: PLC0415 (for those who use vectors)
 
             check_installed()
-        chosen = self._config.store if store is None else store
-        if isinstance(chosen, str):
-            from memci.archive.stores.url import open_store  # noqa: PLC0415 (loads a store's files only when one is opened)
-
-            chosen = open_store(chosen, self._config.durability)
-        elif not callable(getattr(chosen, "open", None)):
-            message = f"a {type(chosen).__name__} is no store: give a URL, such as file:./chats or memory:, or a store"
-            raise ConfigError(message, path="store")
-        self._store = chosen
+        self._store = _opened_store(self._config.store if store is None else store, self._config.durability, pool)
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
         summarizer, self._planner = self._named(summarizer, planner)

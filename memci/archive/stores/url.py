@@ -2,10 +2,14 @@
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from memci.archive.stores.contract import Store
 from memci.archive.stores.file.store import FileStore, check_durability
 from memci.errors import ConfigError
+
+if TYPE_CHECKING:
+    from memci.archive.stores.sql.postgres_connections import HostPool
 
 _SCHEMES = (
     "file:./directory, file:/absolute/directory, sqlite:///file.db, sqlite:////absolute/file.db, "
@@ -18,20 +22,25 @@ _SCHEME = re.compile(
     r"(?:file|sqlite|postgres(?:ql)?|s3|gs|az|rediss?|redis\+unix|memory|https?):|[a-z][a-z0-9+.-]*://", re.IGNORECASE
 )
 _BUCKET = re.compile(r"//[\w.-]+(?:/[^@:?]*)?(?:\?.*)?", re.DOTALL)
+_WITH_POOL = ("postgresql", "postgres", "redis", "rediss", "redis+unix")
 _PATHS = {"file": re.compile(r"(?://(?=/))?((?!//)[^\0]+)"), "sqlite": re.compile(r"///((?!//)[^\0]*[^\0/])")}
 # What a path that is none may hold: a password before a host, or after a name.
 _SECRET = re.compile(r":.*@|^//[^/].*@|[?&].*=|(?:pass|pwd|secret|token|key)\w*\s*=", re.DOTALL | re.IGNORECASE)
 
 
-def open_store(url: str, durability: str = "fsync") -> Store:
+def open_store(url: str, durability: str = "fsync", pool: "HostPool | None" = None) -> Store:
     """Open the store that a URL names; nothing is read or written yet.
 
     ``file:./chats`` and ``sqlite:///chats.db`` are relative to the working directory as it is now, ``file:/srv/chats`` and
     ``sqlite:////srv/chats.db`` absolute; all are taken as they are, without percent-decoding. docs/stores.md has the others, with
-    their options. Raises ``ConfigError`` if URL or durability is not a known one; its path is ``store`` or ``durability``.
+    their options; a *pool* lends the connections of a ``postgresql:`` one. ``ConfigError``, whose path is ``store``,
+    ``durability`` or ``pool``, says which of them cannot be used.
     """
     checked = check_durability(durability)
     scheme, colon, rest = url.partition(":")
+    if pool is not None and scheme not in _WITH_POOL:
+        message = f"{shown_url(url)!r} has no use for a pool of connections to PostgreSQL: leave it out"
+        raise ConfigError(message, path="pool")
     match scheme, colon:
         case "file", ":":
             return FileStore(_path(url), checked)
@@ -42,7 +51,7 @@ def open_store(url: str, durability: str = "fsync") -> Store:
         case "postgresql" | "postgres", ":" if rest.startswith("//"):
             from memci.archive.stores.sql.postgres import PostgresStore  # noqa: PLC0415 (as above)
 
-            return PostgresStore(url, checked)
+            return PostgresStore(url, checked, pool=pool)
         case "s3" | "gs" | "az", ":":
             from memci.archive.stores.objects.store import ObjectStore  # noqa: PLC0415 (as above)
 
@@ -51,7 +60,7 @@ def open_store(url: str, durability: str = "fsync") -> Store:
             from memci.archive.stores import tier  # noqa: PLC0415 (as above)
 
             location = tier.parse(url)
-            return tier.TieredStore(open_store(location.store, checked), tier.RedisTier(location))
+            return tier.TieredStore(open_store(location.store, checked, pool), tier.RedisTier(location))
         case "memory", ":" if not rest:
             from memci.archive.stores.memory import MemoryStore  # noqa: PLC0415 (as above)
 

@@ -29,6 +29,7 @@ from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
     from memci.archive.stores.names import SessionKey
+    from memci.archive.stores.sql.postgres_connections import HostPool
     from memci.engine.tools.tree_tools import TreeToolbox
 
 _Given = ParamSpec("_Given")
@@ -401,6 +402,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         counter: TokenCounter | None = None,
         planner: Planner | None = None,
         on_conflict: OnConflict | None = None,
+        pool: "HostPool | None" = None,
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
         threads: int = 8,
@@ -415,6 +417,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
             counter=counter,
             planner=planner,
             on_conflict=on_conflict,
+            pool=pool,
             read_only=read_only,
             clock=clock,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memci.archive.stores.objects.io import ObjectIo
 from memci.archive.stores.objects.store import ObjectStore
-from memci.archive.stores.sql.postgres import PostgresIo
+from memci.archive.stores.sql.postgres_connections import PostgresIo
 from memci.archive.stores.sql.schema import Found, Statement
 from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
 

@@ -22,7 +22,7 @@ def is_clear(url: str) -> bool:
 
 
 def split_options(url: str) -> tuple[str, int, str]:
-    """Return the URL without memci's own parameters, and these: ``memci_pool`` (or 4) and ``memci_index`` (or empty).
+    """Return the URL without memci's own parameters, and these: ``memci_pool`` (or 8) and ``memci_index`` (or empty).
 
     They are taken without percent-decoding. A ``ConfigError`` shows nothing of the URL, which may hold a password.
     """
@@ -35,7 +35,7 @@ def split_options(url: str) -> tuple[str, int, str]:
     place, _, query = url.partition("?")
     parameters = [parameter for parameter in query.split("&") if parameter]
     own = dict(parameter.split("=", 1) for parameter in parameters if parameter.startswith("memci_"))
-    size, index = own.pop("memci_pool", "4"), own.pop("memci_index", "")
+    size, index = own.pop("memci_pool", "8"), own.pop("memci_index", "")
     if own or not re.fullmatch("0*[1-9][0-9]{0,8}", size):
         message = "of memci's own the URL takes memci_index, a directory, and memci_pool, how many connections a process opens"
         raise ConfigError(message, path="store")

@@ -17,7 +17,8 @@ import pytest
 from memci.archive.disk import FileIo
 from memci.archive.stores.contract import SessionStore, Store
 from memci.archive.stores.file.store import FileStore
-from memci.archive.stores.sql.postgres import PostgresIo, PostgresStore
+from memci.archive.stores.sql.postgres import PostgresStore
+from memci.archive.stores.sql.postgres_connections import OwnConnections, PostgresIo
 from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore
 from memci.errors import LockedError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
@@ -79,7 +80,9 @@ def sqlite_locked(store: Store) -> Iterator[None]:
 def postgres_locked(store: Store) -> Iterator[None]:
     """Hold the row of the session."""
     assert isinstance(store, PostgresStore)
-    with psycopg.connect(store._pool._url) as other:
+    own = store._database._connections()
+    assert isinstance(own, OwnConnections)
+    with psycopg.connect(own._url) as other:
         other.execute("SELECT id FROM memci_session FOR UPDATE")
         yield
         other.rollback()

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 
 from memci.archive.stores.sql import schema
-from memci.archive.stores.sql.postgres import PostgresIo, PostgresStore
+from memci.archive.stores.sql.postgres import PostgresStore
+from memci.archive.stores.sql.postgres_connections import PostgresIo
 from memci.archive.stores.sql.schema import Found, Statement
 from memci.errors import ConfigError, ConflictError, CorruptError, MemciError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
@@ -269,7 +270,7 @@ def test_a_server_can_be_restarted() -> None:
 def test_a_pool_has_a_limit(url: str) -> None:
     """A process opens no more connections than the URL allows; who waits too long for one is told what to raise."""
     store = PostgresStore(f"{url}&memci_pool=2", io=LosingIo())
-    pool = store._pool
+    pool = store._database
     with (
         pool.connection(),
         pool.connection(),
@@ -325,8 +326,8 @@ def test_a_server_without_syncs_keeps_no_promise(url: str) -> None:
 def test_a_commit_waits_for_the_disk(url: str, durability: str, asked: str, found: str) -> None:
     """A commit is synced unless the weaker durability was asked for, whatever the server's default; stronger ones are kept."""
     store = PostgresStore(f"{url}%20-csynchronous_commit%3D{asked}", durability)
-    assert [(found,)] == store._pool.read("SHOW synchronous_commit")
-    assert [("1min",)] == store._pool.read("SHOW statement_timeout")
+    assert [(found,)] == store._database.read("SHOW synchronous_commit")
+    assert [("1min",)] == store._database.read("SHOW statement_timeout")
     store.close()
 
 
@@ -337,7 +338,7 @@ def test_what_is_put_together_is_there_together_or_not_at_all(store: LosingStore
     page = "INSERT INTO {}page (session, name, body) VALUES (?, ?, ?)"
     values = [(1, "usr-1", b"page"), (1, "usr-2", b"page"), (1, "usr-1", b"page")]
     with pytest.raises(CorruptError):
-        store._pool.run([(page, each) for each in values], "session")
+        store._database.run([(page, each) for each in values], "session")
     assert [] == list(session.pages.names())
     session.pages.put({"usr-1": b"page"})
     assert ["usr-1"] == list(session.pages.names())
@@ -424,7 +425,7 @@ def test_no_secret_is_shown(place: str, kind: type[MemciError]) -> None:
     store = PostgresStore(f"postgresql://{place}")
     with pytest.raises(kind) as caught:
         list(store.sessions(TENANT))
-    shown = "".join(traceback.format_exception(caught.value)) + repr(store) + repr(store._pool)
+    shown = "".join(traceback.format_exception(caught.value)) + repr(store) + repr(store._database)
     assert "hush" not in shown.replace(f'"{place}"', "")
     store.close()
 
