@@ -22,6 +22,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Fold, Notice
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.history.state import SLOTS
+from memci.engine.hosting.session import HostedSession
 from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation, explain
 from memci.engine.reading.journal import SessionEvent, events_of
@@ -47,7 +48,7 @@ OnConflict = Literal["raise", "retry"]
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
-class Session(TreeSession, AbstractContextManager["Session"]):
+class Session(TreeSession, HostedSession, AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises

@@ -6,6 +6,7 @@ orjson does the work; integers beyond 64 bits and lone surrogates go through the
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 import attrs
@@ -77,6 +78,15 @@ def decode_foreign(data: bytes) -> Any:  # noqa: ANN401 (as above)
     except RecursionError as error:
         message = "nested too deeply"
         raise ValueError(message) from error
+
+
+def digest(value: object) -> bytes:
+    """Return 16 bytes that tell a JSON value from others, whatever the order of its keys; ``InvalidMessageError`` for none."""
+    try:
+        data: bytes = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        data = json.dumps(checked_copy(value), sort_keys=True, separators=(",", ":")).encode()
+    return blake2b(data, digest_size=16).digest()
 
 
 def refuse(problem: str, path: str = "") -> NoReturn:

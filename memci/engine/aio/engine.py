@@ -324,6 +324,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     rewind = _awaited(Session.rewind)
     configure = _awaited(Session.configure)
     set_system = _awaited(Session.set_system)
+    sync = _awaited(Session.sync)
     begin_page = _awaited(Session.begin_page)
     search = _awaited(Session.search)
     handle_tool_call = _awaited(Session.handle_tool_call)

@@ -8,6 +8,7 @@ from memci.archive.contents.contents_page import ContentsEntry
 from memci.archive.contents.working_set import Note
 from memci.archive.summarizers.summary import SentWindow
 from memci.chapters.page import Page
+from memci.engine.core.known_messages import KnownMessages
 from memci.engine.history.events import SummaryPrepared
 from memci.engine.history.state import State
 
@@ -41,6 +42,7 @@ class Prepared:
     outcomes: dict[str, SummaryPrepared] = attrs.field(factory=dict)  # summaries that wait to be noted, by page
     # Where pages are asked for together: the last one, and the one before pages folded or were trimmed, until they are asked for.
     windows: tuple[SentWindow, ...] = ()
+    known: KnownMessages | None = None  # which messages there are, once a host's list was taken over
     missing: int = 0  # pages that were opened since anything was prepared
 
 
