@@ -3,8 +3,8 @@
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -24,6 +24,8 @@ from memci.engine.core.open_sessions import OpenCores
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
+from memci.engine.hosting import finding
+from memci.engine.reading.searching import Hit
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
 from memci.engine.summaries import summarizing
@@ -210,6 +212,24 @@ class Engine(AbstractContextManager["Engine"]):
         """Yield the ids of a tenant's sessions that have at least one event, in no order."""
         self._check_open()
         yield from self._store.sessions(self._tenant if tenant is None else tenant)
+
+    def search(
+        self, query: str, tenant: str | None = None, sessions: Collection[str] | None = None, limit: int = 10
+    ) -> list[Hit]:
+        """Return at most *limit* pages of all of a tenant's sessions, or of those named, that fit some words best, best first.
+
+        As ``Session.search``, by one ranking over all of them; hits have their ``session``, and no page is left out as it stands
+        in a window. A session that cannot be read is logged and left out. O(sessions), one of them open at a time.
+        """
+        self._check_open()
+        owner = self._tenant if tenant is None else tenant
+
+        @contextmanager
+        def opened(session_id: str) -> Iterator[Core]:
+            with self._handle(self._key(session_id, owner)) as session, session._open() as core:  # noqa: SLF001 (its own)
+                yield core
+
+        return finding.search(opened, self.sessions(tenant=owner) if sessions is None else sessions, query, limit)
 
     def fork(self, session_id: str, new_id: str, at: int | None = None, *, tenant: str | None = None) -> Session:
         """Make a new session that begins with what another one was after the event *at*, now by default, and open it.

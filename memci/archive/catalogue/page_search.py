@@ -1,6 +1,7 @@
 """One search in a page index: one full-text query for candidates, then a ranking of them and their neighbours."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -55,10 +56,32 @@ class IndexHit:
     why: str
 
 
-class PageSearch:
-    """A query, made ready for one answer: its terms and their weights; without an embedder it ranks by words alone."""
+@attrs.frozen
+class TermCounts:
+    """How many pages there are, and how many of them hold each term of a query, in one session or in several."""
 
-    def __init__(self, database: Database, query: str, extra: Sequence[ExtraPage], embedder: "Embedder | None") -> None:
+    pages: int = 0
+    counts: Mapping[str, int] = attrs.field(factory=dict)
+
+    def __add__(self, other: "TermCounts") -> "TermCounts":
+        """Return those of both."""
+        return TermCounts(self.pages + other.pages, Counter(self.counts) + Counter(other.counts))
+
+
+class PageSearch:
+    """A query, made ready for one answer: its terms and their weights; without an embedder it ranks by words alone.
+
+    Terms weigh what they do in this session, or *among* the pages of several.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        query: str,
+        extra: Sequence[ExtraPage],
+        embedder: "Embedder | None" = None,
+        among: TermCounts | None = None,
+    ) -> None:
         self._db = database
         self._query = query
         self._terms = search.query_terms(query)[:_QUERY_TERMS]
@@ -73,7 +96,9 @@ class PageSearch:
         self._counts: dict[str, int] = {name: database.one(asked, _matched(name))[0] for name in self._terms}
         beside = [set().union(*page.held.values()) for page in self._beside.values()]
         counts = {name: stored + sum(name in held for held in beside) for name, stored in self._counts.items()}
-        self._weights = search.weigh(self._pages + len(extra), {name: count for name, count in counts.items() if count})
+        self.counted = TermCounts(self._pages + len(extra), {name: count for name, count in counts.items() if count})
+        weighed = among or self.counted
+        self._weights = search.weigh(weighed.pages, weighed.counts)
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
         """Return the best pages that the filter admits, best first."""

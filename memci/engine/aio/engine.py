@@ -455,6 +455,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
 
     session = _opening(Engine.session)
     fork = _opening(Engine.fork)
+    search = _awaited(Engine.search)
     delete = _awaited(Engine.delete)
     repair = _awaited(Engine.repair)
     erase = _awaited(Engine.erase)

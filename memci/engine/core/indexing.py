@@ -28,7 +28,8 @@ from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
 
 if TYPE_CHECKING:
-    from memci.archive.catalogue.page_index import IndexWriter, PageIndex
+    from memci.archive.catalogue.index_writer import IndexWriter
+    from memci.archive.catalogue.page_index import PageIndex
 
 INDEX_CHUNK = 512  # records that are indexed in one transaction, and how far the index may be behind until somebody asks it
 INDEX_AHEAD = 384  # after which it follows before somebody asks, in place: most pages fold meanwhile, and are written once

@@ -22,6 +22,7 @@ from memci.messages.formats.format import ROLES
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
+    from memci.archive.catalogue.page_search import TermCounts
 
 MOST_HITS = 10_000  # of one search
 _FIRST_TIME, _LAST_TIME = "", "~"  # before and after any
@@ -35,7 +36,7 @@ class Hit:
     answer: up to 200 characters, what is of another entry on a line of its own. *at* is when the entry was said, in UTC, as ISO
     8601; ``None`` where nothing tells. *why* has the query's words that the page holds, in some form, the rarest first, in about
     60 characters: ``support group, lgbtq``; ``beside: …`` where only pages beside it hold them, ``by meaning`` where vectors
-    found it alike.
+    found it alike. *session* is the id of its session, where several were searched.
     """
 
     index: str
@@ -45,6 +46,7 @@ class Hit:
     state: PageState
     at: str | None = None
     why: str = ""
+    session: str = ""
 
 
 def search(  # noqa: PLR0913 (each narrows it in another way)
@@ -60,15 +62,14 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
     until: object = None,
     where: Callable[[str], bool] | None = None,
     vectors: bool = False,
+    among: "TermCounts | None" = None,
 ) -> list[Hit]:
     """Return the best pages for some words, best first; with *vectors*, by what they mean too; see ``Session.search``.
 
-    Pages in some *states* are wanted, or those whose index *where* admits, not both.
+    Pages in some *states* are wanted, or those whose index *where* admits, not both. *among* are the pages of several sessions,
+    with which scores are to be compared.
     """
-    if not isinstance(query, str):
-        raise refusal(path="query", value=query, allowed="text")
-    if type(limit) is not int or not 0 < limit <= MOST_HITS:
-        raise refusal(path="limit", value=limit, allowed=f"a number from 1 to {MOST_HITS}")
+    asked = check_query(query, limit)
     state = core.state
     wanted = None if states is None else {page_state(each) for each in _several(states, "states")}
     only = Filter(
@@ -96,10 +97,25 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
                 at=hit.at or None,
                 why=hit.why,
             )
-            for hit in index.search(query, limit=limit, only=only, extra=extra, embedder=embedder)
+            for hit in index.search(asked, limit=limit, only=only, extra=extra, embedder=embedder, among=among)
         ]
 
     return core.ask(answer)
+
+
+def check_query(query: object, limit: object) -> str:
+    """Return a query, where it is text and a number of pages can be found; else raise ``ConfigError``."""
+    if not isinstance(query, str):
+        raise refusal(path="query", value=query, allowed="text")
+    if type(limit) is not int or not 0 < limit <= MOST_HITS:
+        raise refusal(path="limit", value=limit, allowed=f"a number from 1 to {MOST_HITS}")
+    return query
+
+
+def count_terms(core: Core, query: str) -> "TermCounts":
+    """Return how many pages a session has, the open one too, and how many hold each word of a query. O(words)."""
+    extra = _open_page(core)
+    return core.ask(lambda index: index.count_terms(query, extra=extra))
 
 
 def permitted(core: Core) -> Callable[[str], bool] | None:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from memci.archive.catalogue.index_writer import IndexWriter
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.catalogue.page_index import IndexWriter, PageIndex
+from memci.archive.catalogue.page_index import PageIndex
 from memci.errors import PageNotFoundError
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from memci.archive.catalogue.index_writer import IndexWriter
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.catalogue.page_index import IndexWriter, PageIndex
+from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.file.store import FileStore
 from memci.engine.core.indexing import advance
 from memci.engine.core.monitor import Fold, FoldFailed, PageRebuilt

@@ -1,0 +1,45 @@
+"""Searching many sessions at once, by one ranking."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+import attrs
+
+from memci.engine.core.core import Core
+from memci.engine.core.monitor import logger
+from memci.engine.reading import searching
+from memci.engine.reading.searching import Hit
+from memci.errors import StoreError
+
+if TYPE_CHECKING:
+    from memci.archive.catalogue.page_search import TermCounts
+
+
+def search(
+    opened: Callable[[str], AbstractContextManager[Core]], sessions: Iterable[str], query: object, limit: int
+) -> list[Hit]:
+    """Return the best pages of sessions, best first; one that cannot be read is logged, and left out.
+
+    Words weigh by how many pages of all sessions hold them, so these are counted first; sessions without any of them are not
+    opened again. One session is open at a time.
+    """
+    asked = searching.check_query(query, limit)
+    counted: dict[str, TermCounts] = {}
+    hits = list[Hit]()
+    for session in sessions:
+        try:
+            with opened(session) as core:
+                counted[session] = searching.count_terms(core, asked)
+        except StoreError as error:
+            logger().warning("session %r: it is not searched, as it cannot be read: %s", session, error)
+    if not counted:
+        return []
+    among = reduce(add, counted.values())
+    for session in [session for session, each in counted.items() if each.counts]:
+        with opened(session) as core:
+            found = searching.search(core, asked, limit, include_visible=True, among=among)
+        hits += [attrs.evolve(hit, session=session) for hit in found]
+    return sorted(hits, key=lambda hit: -hit.score)[:limit]
