@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from memci.engine.commands.keeping import Bookmark
     from memci.engine.commands.window import Window
     from memci.engine.core.monitor import (
+        Appended,
+        Conflict,
+        EngineNotice,
         Eviction,
+        Fade,
         Fold,
         FoldFailed,
         Notice,
@@ -25,10 +29,13 @@ if TYPE_CHECKING:
         PrefetchFailed,
         Recall,
         SummaryFailed,
+        WindowMade,
         Zone,
         ZoneChange,
     )
     from memci.engine.engine import Engine
+    from memci.engine.hosting.status import Status
+    from memci.engine.hosting.syncing import Synced
     from memci.engine.reading.explain import Explanation
     from memci.engine.reading.searching import Hit
     from memci.engine.session import Session
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
     from memci.messages.validation import Problem, validate
 
 __all__ = [
+    "Appended",
     "ArgumentError",
     "AsyncEngine",
     "AsyncSession",
@@ -77,15 +85,18 @@ __all__ = [
     "CheckpointKind",
     "Config",
     "ConfigError",
+    "Conflict",
     "ConflictError",
     "ContentsPage",
     "Conversion",
     "CorruptError",
     "Engine",
+    "EngineNotice",
     "Entry",
     "ErasureError",
     "Eviction",
     "Explanation",
+    "Fade",
     "Fold",
     "FoldFailed",
     "Hit",
@@ -113,14 +124,17 @@ __all__ = [
     "Segment",
     "Session",
     "SessionClosedError",
+    "Status",
     "StoreError",
     "SummaryError",
     "SummaryFailed",
+    "Synced",
     "ToolArgumentError",
     "ToolDefinitionError",
     "ToolNotFoundError",
     "UnavailableError",
     "Window",
+    "WindowMade",
     "Zone",
     "ZoneChange",
     "convert",
@@ -139,9 +153,11 @@ _MODULES = {
     "memci.engine.commands.window": ("Window",),
     "memci.engine.core.monitor": (
         *("Eviction", "Fold", "FoldFailed", "Notice", "PageRebuilt", "Prefetch", "PrefetchFailed", "Recall"),
-        *("SummaryFailed", "Zone", "ZoneChange"),
+        *("SummaryFailed", "Zone", "ZoneChange", "Appended", "Conflict", "EngineNotice", "Fade", "WindowMade"),
     ),
     "memci.engine.engine": ("Engine",),
+    "memci.engine.hosting.status": ("Status",),
+    "memci.engine.hosting.syncing": ("Synced",),
     "memci.engine.reading.searching": ("Hit",),
     "memci.engine.session": ("Session",),
     "memci.engine.settings.config": ("Config",),

@@ -4,10 +4,11 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -20,6 +21,7 @@ from memci.archive.summarizers.summary import Summarizer
 from memci.engine.commands import preparing
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
+from memci.engine.core.monitor import EngineNotice, Monitor, check_observer
 from memci.engine.core.open_sessions import OpenCores
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
@@ -28,6 +30,7 @@ from memci.engine.hosting import finding
 from memci.engine.reading.searching import Hit
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
+from memci.engine.settings.setting import listed
 from memci.engine.summaries import summarizing
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
@@ -62,6 +65,7 @@ def _instructions(config: Config, segments: Mapping[str, Segment]) -> str:
     return said if protocol == "native" else ""
 
 
+_NOBODY = "memci ping"  # a session that is asked for, and never made
 _AT_CLOSING = 1 / 4  # of the events between two snapshots, after which one is kept when the engine is closed
 _MOST_AT_CLOSING = 32  # of them
 
@@ -144,6 +148,7 @@ class Engine(AbstractContextManager["Engine"]):
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
         self._worker = Worker(self._next_step)
         self._sessions: set[Session] = set()
+        self._watchers: list[Callable[[EngineNotice], None]] = []
         self._closed = False
 
     def _named(self, summarizer: Summarizer | None, planner: Planner | None) -> tuple[Summarizer | None, Planner | None]:
@@ -208,6 +213,23 @@ class Engine(AbstractContextManager["Engine"]):
             self._check_open()
         return session
 
+    def observe(self, callback: Callable[[EngineNotice], None]) -> None:
+        """Call *callback* on what happens in any session of the engine, open now or later; notices have session and tenant.
+
+        It hears of all that ``Session.observe`` tells of, and of messages that came in, windows, fades and conflicts. It runs
+        within the lock of the session, in any thread.
+        """
+        check_observer(callback)
+        self._watchers.append(callback)
+
+    def ping(self) -> float:
+        """Ask the store for an answer, and return how many seconds it took; ``UnavailableError`` where it gives none."""
+        self._check_open()
+        started = monotonic()
+        with closing(self._store.open(self._tenant, _NOBODY, read_only=True)) as stored:
+            stored.journal.head()
+        return monotonic() - started
+
     def sessions(self, *, tenant: str | None = None) -> Iterator[str]:
         """Yield the ids of a tenant's sessions that have at least one event, in no order."""
         self._check_open()
@@ -229,7 +251,8 @@ class Engine(AbstractContextManager["Engine"]):
             with self._handle(self._key(session_id, owner)) as session, session._open() as core:  # noqa: SLF001 (its own)
                 yield core
 
-        return finding.search(opened, self.sessions(tenant=owner) if sessions is None else sessions, query, limit)
+        named = self.sessions(tenant=owner) if sessions is None else listed(sessions, "sessions", "session ids")
+        return finding.search(opened, named, query, limit)
 
     def fork(self, session_id: str, new_id: str, at: int | None = None, *, tenant: str | None = None) -> Session:
         """Make a new session that begins with what another one was after the event *at*, now by default, and open it.
@@ -350,6 +373,7 @@ class Engine(AbstractContextManager["Engine"]):
             offer=self._worker.offer,
             forget_erased=forget_erased,
             clock=self._clock,
+            monitor=Monitor(key.session_id, key.tenant, self._watchers),
             read_only=self._read_only,
         )
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -19,13 +19,12 @@ from memci.engine.commands.keeping import Bookmark
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.commands.window import Window, make_window, not_made, render_at
 from memci.engine.core.core import Core
-from memci.engine.core.monitor import Fold, Notice
+from memci.engine.core.monitor import Appended, Fold, WindowMade
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.history.state import SLOTS
 from memci.engine.hosting.session import HostedSession
 from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation, explain
-from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
@@ -121,11 +120,6 @@ class Session(TreeSession, HostedSession, AbstractContextManager["Session"]):
             core.refresh()
             summarizing.note_outcomes(core)
 
-    def observe(self, callback: Callable[[Notice], None]) -> None:
-        """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock."""
-        with self._open() as core:
-            core.monitor.add(callback)
-
     def append(
         self, message: MessageLike, *, at: object = None, key: str | None = None, on_conflict: OnConflict | None = None
     ) -> Entry:
@@ -149,7 +143,11 @@ class Session(TreeSession, HostedSession, AbstractContextManager["Session"]):
         with self._core.lock:
             core, several = self._checked(), as_list(messages)
             wanted = on_conflict or core.config.on_conflict
-            return appending.append(core, several, at=at, key=key, on_conflict=wanted) if several else []
+            entries = appending.append(core, several, at=at, key=key, on_conflict=wanted) if several else []
+            if core.monitor.watchers and entries:
+                took = monotonic() - core.used_at
+                core.monitor.report(Appended(messages=len(entries), seq=entries[-1].node.seq, seconds=took))
+            return entries
 
     def window(self, budget: int | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> Window:
         """Return what the next call sends: at most *budget* tokens, by default the configured window without its reserve.
@@ -158,8 +156,18 @@ class Session(TreeSession, HostedSession, AbstractContextManager["Session"]):
         recalled pages fade, and large entries are shown as stubs; then ``BudgetError`` has the tokens by part, and the session
         goes on.
         """
+
+        def command(core: Core) -> Window:
+            made = make_window(core, budget, tools)
+            if core.monitor.watchers:
+                took = monotonic() - core.used_at
+                core.monitor.report(
+                    WindowMade(tokens=made.tokens, budget=made.budget, zone=made.zone, seq=made.seq, seconds=took)
+                )
+            return made
+
         try:
-            return self._run(lambda core: make_window(core, budget, tools))
+            return self._run(command)
         except PermissionDeniedError as error:  # an engine that only reads
             raise not_made(self.id) from error
 
@@ -201,18 +209,6 @@ class Session(TreeSession, HostedSession, AbstractContextManager["Session"]):
         """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
         for facts in self.pages():
             yield from self.page(facts.index).messages
-
-    def events(self, kind: str | None = None, after: int = 0) -> Iterator[SessionEvent]:
-        """Yield what happened after event *after*, oldest first, or only what is of a *kind*, as the journal holds it.
-
-        O(events), read as they are asked for. ``ConfigError`` for a kind that there is not.
-        """
-        last, until = after, self.seq
-        while True:  # some at a time: the store is for one thread at once
-            events, last = self._run(partial(events_of, kind=kind, after=last, until=until))
-            yield from events
-            if last >= until:
-                return
 
     def search(  # noqa: PLR0913 (each narrows it in another way)
         self,

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -277,12 +277,15 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         async for message in self._batched(self._twin.messages()):
             yield message
 
-    async def events(self, kind: str | None = None, after: int = 0) -> AsyncIterator[SessionEvent]:
-        """Yield what happened after event *after*, oldest first, or only what is of a *kind*, as the journal holds it.
+    async def events(
+        self, kind: str | None = None, after: int = 0, pages: Collection[str | int] | None = None
+    ) -> AsyncIterator[SessionEvent]:
+        """Yield what happened after event *after*, oldest first, as the journal holds it.
 
-        O(events), read as they are asked for. ``ConfigError`` for a kind that there is not.
+        Only what is of a *kind*, and what names one of these *pages*, where they are given. O(events), read as they are asked
+        for. ``ConfigError`` for a kind that there is not, ``InvalidIdError`` for what is no index.
         """
-        async for event in self._batched(self._twin.events(kind, after)):
+        async for event in self._batched(self._twin.events(kind, after, pages)):
             yield event
 
     async def _batched(self, items: Iterator[_Item]) -> AsyncIterator[_Item]:
@@ -324,6 +327,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     rewind = _awaited(Session.rewind)
     configure = _awaited(Session.configure)
     set_system = _awaited(Session.set_system)
+    status = _awaited(Session.status)
     sync = _awaited(Session.sync)
     begin_page = _awaited(Session.begin_page)
     search = _awaited(Session.search)
@@ -460,6 +464,8 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
     repair = _awaited(Engine.repair)
     erase = _awaited(Engine.erase)
     warm_up = _awaited(Engine.warm_up)
+    observe = _awaited(Engine.observe)
+    ping = _awaited(Engine.ping)
 
     async def close(self) -> None:
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""

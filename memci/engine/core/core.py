@@ -18,7 +18,7 @@ from memci.engine.core.configuring import configuration, configured
 from memci.engine.core.facts import facts_of, made_facts, placed
 from memci.engine.core.indexing import mark_of
 from memci.engine.core.kept_state import KeptState, Prepared
-from memci.engine.core.monitor import Monitor, logger
+from memci.engine.core.monitor import Conflict, Monitor, logger
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.blocks import STUB_CHARACTERS
@@ -199,6 +199,7 @@ class Core:
             except ConflictError as error:
                 if error.head == error.expected:  # it does not say that others wrote
                     raise
+                self.monitor.report(Conflict(expected=error.expected, head=error.head))
                 if on_conflict != "retry" and not events.only_summaries(self.store.journal.read(self.state.seq)):
                     raise
                 self.refresh()
@@ -270,6 +271,8 @@ class Core:
             raise
         for seq, event in enumerate(events, start=known + 1):
             self._apply(event, seq)
+        if self.monitor.watchers:
+            self.monitor.hear(events)
         self._newest = records[-1].body
         if self.state.seq - self.last_snapshot >= self.config.snapshot_every:
             self.keep_snapshot(1.0)

@@ -1,11 +1,12 @@
 """What observers of a session hear of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import attrs
 
+from memci.engine.history.events import Event, PagesFaded
 from memci.errors import ConfigError, shown
 
 if TYPE_CHECKING:
@@ -41,7 +42,15 @@ def zone(tokens: int, budget: int) -> Zone:
 
 
 @attrs.frozen(kw_only=True)
-class Fold:
+class _Heard:
+    """A notice says whose it is to an observer of the engine; ``session`` and ``tenant`` are empty to one of the session."""
+
+    session: str = ""
+    tenant: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Fold(_Heard):
     """A fold that happened, for its ``reason``: ``marks``, ``command``, ``topic``, ``edits``, ``budget`` or ``undo``.
 
     ``pages`` left the window, oldest first, or with ``undo`` came back; where there are none, long results were trimmed, or the
@@ -60,14 +69,14 @@ class Fold:
 
 
 @attrs.frozen(kw_only=True)
-class FoldFailed:
+class FoldFailed(_Heard):
     """A fold at the marks did not happen; it is tried again when the next page opens."""
 
     error: Exception
 
 
 @attrs.frozen(kw_only=True)
-class SummaryFailed:
+class SummaryFailed(_Heard):
     """A summariser failed on a page: extracts take its place, and where these fail too, the page's title alone."""
 
     page: str
@@ -75,14 +84,14 @@ class SummaryFailed:
 
 
 @attrs.frozen(kw_only=True)
-class Eviction:
+class Eviction(_Heard):
     """Entries left the contents page: pairs of index and what evicted it."""
 
     pages: tuple[tuple[str, str], ...]
 
 
 @attrs.frozen(kw_only=True)
-class Recall:
+class Recall(_Heard):
     """A page was recalled. Where that was *refused*, it is too large for recalled pages, and has to be read in parts."""
 
     page: str
@@ -91,7 +100,7 @@ class Recall:
 
 
 @attrs.frozen(kw_only=True)
-class Prefetch:
+class Prefetch(_Heard):
     """Passages of these pages are quoted beside a message that they match (``recall.passages_tokens``), the best first."""
 
     pages: tuple[str, ...]
@@ -99,14 +108,14 @@ class Prefetch:
 
 
 @attrs.frozen(kw_only=True)
-class PrefetchFailed:
+class PrefetchFailed(_Heard):
     """Passages could not be looked for, or their pages not be read; the window is made without them."""
 
     error: Exception
 
 
 @attrs.frozen(kw_only=True)
-class ZoneChange:
+class ZoneChange(_Heard):
     """A window is in another zone than the one *before*, which is ``None`` for the first."""
 
     before: Zone | None
@@ -116,39 +125,100 @@ class ZoneChange:
 
 
 @attrs.frozen(kw_only=True)
-class PageRebuilt:
+class PageRebuilt(_Heard):
     """A page file was damaged or missing and the page was read from the journal instead."""
 
     page: str
 
 
+@attrs.frozen(kw_only=True)
+class Appended(_Heard):
+    """Messages came in, in so many *seconds*; *seq* is that of the last one. Observers of the engine hear of it."""
+
+    messages: int
+    seq: int
+    seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class WindowMade(_Heard):
+    """A window was made, in so many *seconds*. Observers of the engine hear of it."""
+
+    tokens: int
+    budget: int
+    zone: Zone
+    seq: int
+    seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class Fade(_Heard):
+    """Recalled pages left the window again. Observers of the engine hear of it."""
+
+    pages: tuple[str, ...]
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Conflict(_Heard):
+    """Somebody else wrote first: the session is at *expected*, the journal at *head*. Observers of the engine hear of it."""
+
+    expected: int
+    head: int
+
+
 Notice: TypeAlias = Fold | FoldFailed | SummaryFailed | Eviction | Recall | Prefetch | PrefetchFailed | ZoneChange | PageRebuilt
+"""What observers of a session hear."""
+
+EngineNotice: TypeAlias = Notice | Appended | WindowMade | Fade | Conflict
+"""What observers of an engine hear."""
+
+_Given = TypeVar("_Given")
+
+
+def check_observer(observer: object) -> None:
+    """Raise ``ConfigError`` for what cannot be called."""
+    if not callable(observer):
+        message = f"{shown(observer)} cannot be called: give a function of one argument"
+        raise ConfigError(message, path="callback")
 
 
 @attrs.define(eq=False)
 class Monitor:
     """Tells observers, in the order in which they came. An observer that raises is logged, and the others still hear."""
 
+    session: str = ""
+    tenant: str = ""
+    watchers: list[Callable[[EngineNotice], None]] = attrs.field(factory=list)  # those of the engine
     observers: list[Callable[[Notice], None]] = attrs.field(factory=list)
     zone: Zone | None = None
 
-    def add(self, observer: object) -> None:
-        """Add an observer."""
-        if not callable(observer):
-            message = f"{shown(observer)} cannot be called: give a function of one argument"
-            raise ConfigError(message, path="callback")
-        self.observers.append(observer)
-
     def tell(self, notice: Notice) -> None:
         """Tell every observer."""
-        for observer in self.observers:
-            try:
-                observer(notice)
-            except Exception:  # noqa: BLE001 (the event is committed: an observer cannot undo it, and must not hide it)
-                logger().exception("an observer failed on %s", type(notice).__name__)
+        _tell(self.observers, notice)
+        self.report(notice)
+
+    def report(self, notice: EngineNotice) -> None:
+        """Tell those of the engine alone."""
+        if self.watchers:
+            _tell(self.watchers, attrs.evolve(notice, session=self.session, tenant=self.tenant))
+
+    def hear(self, events: Sequence[Event]) -> None:
+        """Take in what was committed, for observers of the engine."""
+        for event in events:
+            if isinstance(event, PagesFaded):
+                self.report(Fade(pages=tuple(event.pages), reason=event.reason))
 
     def window(self, now: Zone, tokens: int, budget: int) -> None:
         """Tell of the zone of a window when it is another one than before."""
         if now is not self.zone:
             before, self.zone = self.zone, now
             self.tell(ZoneChange(before=before, zone=now, tokens=tokens, budget=budget))
+
+
+def _tell(observers: Sequence[Callable[[_Given], None]], notice: _Given) -> None:
+    for observer in list(observers):
+        try:
+            observer(notice)
+        except Exception:  # noqa: BLE001 (the event is committed: an observer cannot undo it, and must not hide it)
+            logger().exception("an observer failed on %s", type(notice).__name__)

@@ -1,12 +1,18 @@
 """What a session does for the backend that hosts it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from memci.engine.core.core import Core
+from memci.engine.core.monitor import Notice, check_observer
 from memci.engine.hosting import syncing
+from memci.engine.hosting.status import Status, status
 from memci.engine.hosting.syncing import Synced
+from memci.engine.reading.journal import SessionEvent, events_of
+from memci.engine.reading.pages import page_index
+from memci.engine.settings.setting import listed
 from memci.messages.codec import MessageLike, as_list
 
 _Answer = TypeVar("_Answer")
@@ -15,9 +21,39 @@ _Answer = TypeVar("_Answer")
 class HostedSession(ABC):
     """The part of a session for hosts that keep lists of their own, and show sessions to people."""
 
+    @property
+    @abstractmethod
+    def seq(self) -> int:
+        """The sequence number of the last event that this process knows."""
+
     @abstractmethod
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command."""
+
+    def observe(self, callback: Callable[[Notice], None]) -> None:
+        """Call *callback* after each fold, eviction, recall and zone change. It runs within the session's lock."""
+        check_observer(callback)
+        self._run(lambda core: core.monitor.observers.append(callback))
+
+    def events(
+        self, kind: str | None = None, after: int = 0, pages: Collection[str | int] | None = None
+    ) -> Iterator[SessionEvent]:
+        """Yield what happened after event *after*, oldest first, as the journal holds it.
+
+        Only what is of a *kind*, and what names one of these *pages*, where they are given. O(events), read as they are asked
+        for. ``ConfigError`` for a kind that there is not, ``InvalidIdError`` for what is no index.
+        """
+        named = None if pages is None else frozenset(map(page_index, listed(pages, "pages", "page indexes")))
+        last, until = after, self.seq
+        while True:  # some at a time: the store is for one thread at once
+            events, last = self._run(partial(events_of, kind=kind, after=last, until=until, pages=named))
+            yield from events
+            if last >= until:
+                return
+
+    def status(self) -> Status:
+        """Return how the session stands: tokens by part and role, what waits, what is advised. Nothing is written. O(visible)."""
+        return self._run(status)
 
     def sync(self, messages: Sequence[MessageLike]) -> Synced:
         """Take over the whole list of messages that the host keeps, from its first one on, and return what that changed.

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 import attrs
 
 from memci.engine.settings.presets import preset_section
-from memci.errors import ConfigError, shown
+from memci.errors import ArgumentError, ConfigError, shown
 
 MOST: Final = 10**12  # the largest number that is taken: more than anybody has, small enough for every reader of JSON
 
@@ -118,3 +118,10 @@ def _check(instance: object, field: "attrs.Attribute[Any]", value: object) -> No
         message = f"{'is empty' if isinstance(value, str) else f'is a {type(value).__name__}'}: give {allowed}"
         raise ConfigError(message, path=path)
     raise refusal(path, value, allowed, matches(value, named) if isinstance(value, str) else ())
+
+
+def listed(values: object, argument: str, what: str) -> list[Any]:
+    """Return an argument that is a list, a tuple or a set as a list; else raise ``ArgumentError``, which says of *what*."""
+    if not isinstance(values, list | tuple | set | frozenset):
+        raise ArgumentError(argument=argument, value=values, wanted=f"a list of {what}")
+    return list(values)
