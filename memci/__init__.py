@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ZoneChange,
     )
     from memci.engine.engine import Engine
+    from memci.engine.hosting.listing import SessionFacts, TenantReceipt
     from memci.engine.hosting.status import Status
     from memci.engine.hosting.syncing import Synced
     from memci.engine.reading.explain import Explanation
@@ -124,11 +125,13 @@ __all__ = [
     "Segment",
     "Session",
     "SessionClosedError",
+    "SessionFacts",
     "Status",
     "StoreError",
     "SummaryError",
     "SummaryFailed",
     "Synced",
+    "TenantReceipt",
     "ToolArgumentError",
     "ToolDefinitionError",
     "ToolNotFoundError",
@@ -156,6 +159,7 @@ _MODULES = {
         *("SummaryFailed", "Zone", "ZoneChange", "Appended", "Conflict", "EngineNotice", "Fade", "WindowMade"),
     ),
     "memci.engine.engine": ("Engine",),
+    "memci.engine.hosting.listing": ("SessionFacts", "TenantReceipt"),
     "memci.engine.hosting.status": ("Status",),
     "memci.engine.hosting.syncing": ("Synced",),
     "memci.engine.reading.searching": ("Hit",),

@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from time import monotonic
@@ -26,11 +26,12 @@ from memci.engine.core.open_sessions import OpenCores
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
-from memci.engine.hosting import finding
+from memci.engine.hosting import finding, listing
+from memci.engine.hosting.listing import SessionFacts, TenantReceipt
 from memci.engine.reading.searching import Hit
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
-from memci.engine.settings.setting import listed
+from memci.engine.settings.setting import MOST, listed
 from memci.engine.summaries import summarizing
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
@@ -244,15 +245,64 @@ class Engine(AbstractContextManager["Engine"]):
         in a window. A session that cannot be read is logged and left out. O(sessions), one of them open at a time.
         """
         self._check_open()
-        owner = self._tenant if tenant is None else tenant
+        named = self.sessions(tenant=tenant) if sessions is None else listed(sessions, "sessions", "session ids")
+        return finding.search(functools.partial(self._opened, tenant), named, query, limit)
 
-        @contextmanager
-        def opened(session_id: str) -> Iterator[Core]:
-            with self._handle(self._key(session_id, owner)) as session, session._open() as core:  # noqa: SLF001 (its own)
-                yield core
+    def list_sessions(  # noqa: PLR0913 (each narrows it in another way)
+        self,
+        tenant: str | None = None,
+        *,
+        owner: str | None = None,
+        title: str | None = None,
+        used_since: datetime | str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> list[SessionFacts]:
+        """Return the facts of at most *limit* sessions of a tenant, those used last first.
 
-        named = self.sessions(tenant=owner) if sessions is None else listed(sessions, "sessions", "session ids")
-        return finding.search(opened, named, query, limit)
+        Those of an *owner*, whose *title* holds some words, used since a time; a list goes on *after* the ``cursor`` of its last
+        one. What owner and title are, ``Session.describe`` says. O(sessions), one of them open at a time: one that cannot be
+        read is logged and left out. ``ArgumentError`` for what is no such argument.
+        """
+        self._check_open()
+        for name, value in (("owner", owner), ("title", title), ("after", after)):
+            if not isinstance(value, str | None):
+                raise ArgumentError(argument=name, value=value, wanted="text")
+        if type(limit) is not int or not 0 < limit <= MOST:
+            raise ArgumentError(argument="limit", value=limit, wanted="a whole number from 1")
+        found = listing.listed(functools.partial(self._opened, tenant), self.sessions(tenant=tenant))
+        return listing.newest(found, owner=owner, title=title, used_since=used_since, limit=limit, after=after)
+
+    def prune(
+        self, older_than: timedelta | datetime | str, *, tenant: str | None = None, dry_run: bool = True
+    ) -> list[SessionFacts]:
+        """Delete the sessions of a tenant that were not used since a time, or for so long, and return what they were.
+
+        With *dry_run*, as by default, they are only returned. O(sessions), see ``list_sessions``.
+        """
+        self._check_open()
+        until = listing.before(older_than, self._clock())
+        facts = listing.listed(functools.partial(self._opened, tenant), [*self.sessions(tenant=tenant)])
+        old = [each for each in facts if each.used < until]
+        for each in () if dry_run else old:
+            self.delete(each.id, tenant=tenant)
+        return old
+
+    def erase_tenant(self, tenant: str) -> TenantReceipt:
+        """Delete all sessions of a tenant, with all that is stored of them, and return a receipt. O(its sessions).
+
+        What a store's delete promises holds: docs/durability.md says what is left of deleted bytes in which store.
+        """
+        gone = []
+        for session_id in [*self.sessions(tenant=tenant)]:
+            self.delete(session_id, tenant=tenant)
+            gone.append(session_id)
+        return TenantReceipt(tenant=tenant, sessions=tuple(sorted(gone)), at=self._clock().isoformat())
+
+    @contextmanager
+    def _opened(self, tenant: str | None, session_id: str) -> Iterator[Core]:
+        with self._handle(self._key(session_id, tenant)) as session, session._open() as core:  # noqa: SLF001 (its own)
+            yield core
 
     def fork(self, session_id: str, new_id: str, at: int | None = None, *, tenant: str | None = None) -> Session:
         """Make a new session that begins with what another one was after the event *at*, now by default, and open it.

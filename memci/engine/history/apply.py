@@ -71,6 +71,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             keep(state, event)
         case events.EntryBookmarked():
             _bookmark(state, event)
+        case events.SessionDescribed(values=values):
+            state.described = {name: value for name, value in {**state.described, **values}.items() if value is not None}
         case events.PageBegan():
             _begin_page(state, event)
         case events.SystemSet():
@@ -325,7 +327,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
     then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
-    then.session = state.session
+    then.session, then.described = state.session, state.described
     then.erased_seq = state.erased_seq
     then.answers = state.answers
     if then.config.counter == state.config.counter:

@@ -284,6 +284,14 @@ class EntryBookmarked(Kind, kind="bookmarked"):
     by: str
 
 
+@attrs.frozen(kw_only=True, repr=False)
+class SessionDescribed(Kind, kind="described"):
+    """What is known of the session itself has other values, or lost some; no window shows it."""
+
+    values: Mapping[str, Any]  # those that changed, JSON values by name; None for one that is gone
+    at: str
+
+
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Rewound(Kind, kind="rewound", version=2):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
@@ -379,7 +387,7 @@ class Forked(Kind, kind="forked"):
 
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
-    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked),
+    *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked, SessionDescribed),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -405,6 +413,7 @@ Event: TypeAlias = (
     | PagePinned
     | PageKept
     | EntryBookmarked
+    | SessionDescribed
     | Rewound
     | PageErased
     | WindowSettled

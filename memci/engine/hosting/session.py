@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
-from memci.engine.hosting import syncing
+from memci.engine.hosting import listing, syncing
 from memci.engine.hosting.status import Status, status
 from memci.engine.hosting.syncing import Synced
 from memci.engine.reading.journal import SessionEvent, events_of
@@ -54,6 +54,19 @@ class HostedSession(ABC):
     def status(self) -> Status:
         """Return how the session stands: tokens by part and role, what waits, what is advised. Nothing is written. O(visible)."""
         return self._run(status)
+
+    def describe(self, /, **values: Any) -> None:  # noqa: ANN401 (JSON values)
+        """Say something of the session itself, such as ``title``, ``owner`` or ``stars``, for ``engine.list_sessions``.
+
+        JSON values by name, 16 kB in all; ``None`` takes one away. No window shows it. Forks and copies take it along, and
+        ``rewind``, ``restore_checkpoint`` and ``erase`` leave it as it is. ``ArgumentError`` for what is no value of JSON.
+        """
+        self._run(lambda core: listing.describe(core, values))
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What was said of the session itself."""
+        return self._run(lambda core: dict(core.state.described))
 
     def sync(self, messages: Sequence[MessageLike]) -> Synced:
         """Take over the whole list of messages that the host keeps, from its first one on, and return what that changed.

@@ -1,0 +1,138 @@
+"""What is known of sessions as such, for lists of them: what the host says of each, how long it is, when it was used."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from heapq import nsmallest
+from typing import Any
+
+import attrs
+
+from memci.archive.stores.contract import Record
+from memci.chapters.dates import utc_text
+from memci.engine.core.core import Core
+from memci.engine.core.monitor import logger
+from memci.engine.history.events import SessionDescribed, as_value, from_record
+from memci.errors import ArgumentError, InvalidMessageError, StoreError
+from memci.messages import codec
+
+MOST_BYTES = 16_384  # of what is said of a session, as JSON
+_LAST = 16  # records, one of which has a time, mostly
+
+Opened = Callable[[str], AbstractContextManager[Core]]
+
+
+@attrs.frozen(kw_only=True)
+class SessionFacts:
+    """A session in a list: what the host said of it, how long it is, and when it was begun and used last.
+
+    *title* and *owner* are those of *metadata*, empty where it has none; *began* and *used* are in UTC, as ISO 8601.
+    """
+
+    id: str
+    tenant: str
+    title: str
+    owner: str
+    metadata: Mapping[str, Any]
+    events: int
+    turns: int
+    began: str
+    used: str
+
+    @property
+    def cursor(self) -> str:
+        """Where a list goes on after this session."""
+        return f"{self.used} {self.id}"
+
+
+@attrs.frozen(kw_only=True)
+class TenantReceipt:
+    """Proof that all of a tenant was removed: its sessions, and when, in UTC, as ISO 8601."""
+
+    tenant: str
+    sessions: tuple[str, ...]
+    at: str
+
+
+def describe(core: Core, values: Mapping[str, Any]) -> None:
+    """Say something of a session itself; a value that is ``None`` takes away what was said."""
+    try:
+        given: Any = codec.checked_copy(dict(values))
+    except InvalidMessageError as error:
+        raise ArgumentError(argument="values", value=values, wanted="values of JSON") from error
+    changed = {name: value for name, value in given.items() if core.state.described.get(name) != value}
+    after = {name: value for name, value in {**core.state.described, **changed}.items() if value is not None}
+    if len(codec.encode(after)) > MOST_BYTES:
+        raise ArgumentError(argument="values", value=len(after), wanted=f"at most {MOST_BYTES:,} bytes as JSON in all")
+    if changed:
+        core.commit([SessionDescribed(values=changed, at=core.now())])
+
+
+def facts(core: Core) -> SessionFacts:
+    """Return what a list says of a session. O(1), where one of the last records has a time."""
+    journal, state = core.store.journal, core.state
+    last = _times(reversed([*journal.read(max(state.seq - _LAST, 0))]))
+    used = next(last, "") or max(_times(journal.read(0)), default="")
+    title, owner = (state.described.get(name, "") for name in ("title", "owner"))
+    return SessionFacts(
+        id=core.session_id,
+        tenant=core.key.tenant,
+        title=str(title),
+        owner=str(owner),
+        metadata=dict(state.described),
+        events=state.seq,
+        turns=state.turn,
+        began=next(_times(journal.read(0)), used),
+        used=used,
+    )
+
+
+def _times(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        if at := as_value(from_record(record)).get("at"):
+            yield str(at)
+
+
+def listed(opened: Opened, sessions: Iterable[str]) -> Iterator[SessionFacts]:
+    """Yield the facts of sessions; one that cannot be read is logged, and left out. One of them is open at a time."""
+    for session in sessions:
+        try:
+            with opened(session) as core:
+                found = facts(core) if core.state.seq else None
+        except StoreError as error:
+            logger().warning("session %r: it is not listed, as it cannot be read: %s", session, error)
+            continue
+        if found is not None:
+            yield found
+
+
+def newest(  # noqa: PLR0913 (each narrows it in another way)
+    found: Iterable[SessionFacts], *, owner: str | None, title: str | None, used_since: object, limit: int, after: str | None
+) -> list[SessionFacts]:
+    """Return the sessions used last that fit, from a cursor on, newest first."""
+    since = "" if used_since is None else moment(used_since, "used_since")
+
+    def fits(each: SessionFacts) -> bool:
+        is_named = (owner is None or each.owner == owner) and (title is None or title.casefold() in each.title.casefold())
+        return is_named and each.used >= since and (after is None or _order(each.cursor) > _order(after))
+
+    return nsmallest(limit, filter(fits, found), key=lambda each: _order(each.cursor))
+
+
+def _order(cursor: str) -> tuple[list[int], str]:
+    """Return what puts the newest first, and of the same time those whose ids come first."""
+    used, _, session = cursor.partition(" ")
+    return [-ord(character) for character in used], session
+
+
+def moment(value: object, argument: str) -> str:
+    """Return a time as text, in UTC; ``ArgumentError`` where it is none."""
+    try:
+        return utc_text(value)
+    except InvalidMessageError as error:
+        raise ArgumentError(argument=argument, value=value, wanted="a datetime, or a time as ISO 8601 text") from error
+
+
+def before(older_than: object, now: datetime) -> str:
+    """Return the time so long ago, or the time that is given."""
+    return moment(now - older_than if isinstance(older_than, timedelta) else older_than, "older_than")
