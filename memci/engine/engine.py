@@ -205,7 +205,7 @@ class Engine(AbstractContextManager["Engine"]):
 
     def _handle(self, key: SessionKey, given: Config | None = None) -> Session:
         """Open a session, with the settings that it had unless others are given."""
-        session = Session(self._open.acquire(key, given), self._release, self._open.wake)
+        session = Session(self._open.acquire(key, given), self._release, self._open.wake, self._handle)
         with self._lock:
             self._sessions.add(session)
             closed = self._closed

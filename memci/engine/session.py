@@ -11,6 +11,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsPage, Outlined
+from memci.archive.stores.names import SessionKey
 from memci.chapters.address import is_note, is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
@@ -58,8 +59,15 @@ class Session(TreeSession, HostedSession, AbstractContextManager["Session"]):
     alone: ``PageNotFoundError`` for that of no page, ``PermissionDeniedError`` to change a root or a system page.
     """
 
-    def __init__(self, core: Core, release: Callable[["Session", Core], None], wake: Callable[[Core], None]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        release: Callable[["Session", Core], None],
+        wake: Callable[[Core], None],
+        sibling: Callable[[SessionKey], "Session"],
+    ) -> None:
         self._core = core
+        self._sibling = sibling
         self._release = release
         self._wake = wake
         self._closed = False

@@ -86,8 +86,8 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
                     found.append(Note(Kind.COMMAND, command, page, at))
                 names |= _touched(arguments)
             elif part.kind is PartKind.RESULT and running[1] and part.answers == running[0]:
-                ending = _ending(COLOURS.sub("", described_value(part.text, "")))
-                found.append(Note(Kind.COMMAND, f"{running[1]} → {ending}", page, at))
+                ended = ending(COLOURS.sub("", described_value(part.text, "")))
+                found.append(Note(Kind.COMMAND, f"{running[1]} → {ended}", page, at))
             elif part.kind is PartKind.TEXT and message.speaker in ("user", "assistant"):
                 text = described_value(unheaded(message, part.text), "")
                 names = dict.fromkeys(_said(text), _TEXT_WEIGHT) | names
@@ -334,7 +334,7 @@ def _item(value: Any) -> str | None:  # noqa: ANN401 (JSON)
     return "" if texts[status].lower() in _DONE else f"{_short(one_line(said))} ({texts[status].lower()})"
 
 
-def _ending(result: str) -> str:
+def ending(result: str) -> str:
     """Return the line of a result that tells how it ended: the last that tells of a failure, else its last one."""
     lines = [line for line in result[-_MOST_SCANNED:].splitlines() if line.strip()]
     failed = next((line for line in reversed(lines) if _FAILED.search(line)), None)

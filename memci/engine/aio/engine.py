@@ -18,6 +18,7 @@ from memci.archive.summarizers.summary import Summarizer
 from memci.engine.aio.calls import CallQueue, Threads
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
+from memci.engine.hosting.handing import PARTS
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
@@ -176,6 +177,11 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         while batch := await self._calls.run(lambda: list(itertools.islice(items, _BATCH))):
             for item in batch:
                 yield item
+
+    async def handoff(self, to: "AsyncSession | str", share: float = 0.3, include: Collection[str] = PARTS) -> str:
+        """Hand over to another session of the tenant, as ``Session.handoff`` does."""
+        other = to._twin if isinstance(to, AsyncSession) else to  # noqa: SLF001 (one of these)
+        return await self._calls.run(lambda: self._twin.handoff(other, share, include))
 
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)

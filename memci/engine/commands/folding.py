@@ -432,7 +432,7 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
     from memci.archive.contents.noting import latest_kinds  # noqa: PLC0415 (compiles many patterns)
 
     state, gone, continues = core.state, {each.page.index for each in folded}, core.config.summary.continuation
-    notes, clock = preparing.notes(core, folded)
+    notes, clock = preparing.notes(core, folded, continues=continues)
     made = WorkingSet().noted(clock, notes)
     newer: set[Kind] = set()
     if state.kept:  # those that are older than what folds

@@ -106,7 +106,7 @@ def keep_by_rule(core: Core, complete: Sequence[str]) -> None:
 def _is_wanted(core: Core, page: Page, wanted: Active) -> bool:
     if wanted.keep_bookmarks and any(index == page.index for index, _ in core.state.bookmarks.values()):
         return True
-    if wanted.keep_errors and any(failed for _, _, failed in _results(page)):
+    if wanted.keep_errors and any(failed for _, _, failed in results(page)):
         return True
     if wanted.keep_first_successes and _succeeds_first(core, page):
         return True
@@ -117,7 +117,7 @@ def _succeeds_first(core: Core, page: Page) -> bool:
     """Return whether a tool succeeds in a page whose last result in view before that was an error. O(pages in view up to it)."""
     failing: dict[str, bool] = {}
     for each in core.state.active.pages():
-        for _, name, failed in _results(each):
+        for _, name, failed in results(each):
             if each is page and failing.get(name) and not failed:
                 return True
             failing[name] = failed
@@ -126,7 +126,7 @@ def _succeeds_first(core: Core, page: Page) -> bool:
     return False
 
 
-def _results(page: Page) -> Iterator[tuple[MessageNode, str, bool]]:
+def results(page: Page) -> Iterator[tuple[MessageNode, str, bool]]:
     """Yield the results in a page, each with the name of its tool, and whether it tells of an error. O(its size)."""
     from memci.archive.summarizers.passage import ERROR_LINE  # noqa: PLC0415 (compiles many patterns)
 

@@ -162,14 +162,14 @@ def _notes(page: Page) -> tuple[Note, ...]:
     return tuple(notes_of(((page.index, node.message) for node in page.nodes()), 0))
 
 
-def notes(core: Core, folded: Sequence[PreparedPage]) -> tuple[list[Note], int]:
-    """Return what pages that fold tell the working set, and how many messages it knows of then.
+def notes(core: Core, folded: Sequence[PreparedPage], *, continues: bool) -> tuple[list[Note], int]:
+    """Return what pages that fold tell the working set, or a continuation, and how many messages it knows of then.
 
     A page that was kept is older than what folded before, and tells of nothing that is latest.
     """
     from memci.archive.contents.noting import course_of  # noqa: PLC0415 (compiles many patterns)
 
-    working, continues, newest = core.state.working, core.config.summary.continuation, dict[Kind, int]()
+    working, newest = core.state.working, dict[Kind, int]()
     clock, found = working.clock, list[Note]()
     if continues and not any(note.kind is Kind.GOAL for note in working.notes):
         found += _first_goal(core)

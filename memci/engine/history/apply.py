@@ -92,7 +92,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _restore_checkpoint(state, event, seq)
         case events.Forked():
             state.session = event.session
-        case events.ForkMade():
+        case events.ForkMade() | events.HandedOver():
             pass
         case events.PageErased():
             state.erased_seq = seq

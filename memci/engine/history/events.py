@@ -292,6 +292,17 @@ class SessionDescribed(Kind, kind="described"):
     at: str
 
 
+@attrs.frozen(kw_only=True, repr=False)
+class HandedOver(Kind, kind="handed_over"):
+    """Another session took over what this one was at, as a note of its own; nothing changes here."""
+
+    session: str
+    page: str  # that note
+    checkpoint: str
+    handed_at: int  # the event as of which
+    at: str
+
+
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Rewound(Kind, kind="rewound", version=2):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
@@ -388,6 +399,7 @@ class Forked(Kind, kind="forked"):
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked, SessionDescribed),
+    HandedOver,
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -414,6 +426,7 @@ Event: TypeAlias = (
     | PageKept
     | EntryBookmarked
     | SessionDescribed
+    | HandedOver
     | Rewound
     | PageErased
     | WindowSettled

@@ -1,0 +1,152 @@
+"""Handing over: what another session needs to go on from this one, as a note that stands open there."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import attrs
+
+from memci.archive.contents.working_set import Kind, render
+from memci.chapters.page import Page
+from memci.engine.commands import checkpointing, keeping, preparing, recalling
+from memci.engine.core.core import Core
+from memci.engine.history.events import HandedOver
+from memci.engine.tree import notes
+from memci.engine.view import planner
+from memci.errors import ArgumentError, MemciError, shown
+from memci.messages.headline import unheaded
+from memci.messages.parts import PartKind, parts
+
+PARTS = ("goal", "outcomes", "failures", "findings", "last")
+_SHARES = {"goal": 0.35, "outcomes": 0.35, "failures": 0.3, "findings": 0.5, "last": 1.0}  # of what is left when it is their turn
+_FRAME_TOKENS = 60  # of the block around it, and of its name
+_LEAST_TOKENS = 200  # below which a handoff says nothing
+_LINE_CHARACTERS = 240  # of a failure, at most
+_GOAL = (Kind.GOAL, Kind.ASKED, Kind.RULE, Kind.ITEM, Kind.COMMAND, Kind.FILE, Kind.URL, Kind.NAME)
+
+
+@attrs.frozen
+class Handoff:
+    """What is handed over: the text, which event of the sender it is of, and where that can come back to."""
+
+    sender: str
+    seq: int
+    checkpoint: str
+    text: str
+
+
+def checked_parts(include: object) -> tuple[str, ...]:
+    """Return which parts are wanted, in their order; ``ArgumentError`` for one that there is not."""
+    if not isinstance(include, list | tuple | set | frozenset) or not include or not set(map(str, include)) <= set(PARTS):
+        raise ArgumentError(argument="include", value=include, wanted=f"a list of {', '.join(PARTS)}")
+    return tuple(part for part in PARTS if part in include)
+
+
+def room(core: Core, share: object) -> int:
+    """Return how many tokens a handoff may take in the session that receives it: a share of the budget, as opened pages have."""
+    if not isinstance(share, float | int) or isinstance(share, bool) or not 0 < share <= 1:
+        raise ArgumentError(argument="share", value=share, wanted="a share of the budget, above 0 and at most 1")
+    budget = planner.next_budget(core.state, core.config)
+    most = int(min(share, core.config.recall.max_share) * budget / core.state.scale) - _FRAME_TOKENS
+    if most < _LEAST_TOKENS:
+        raise ArgumentError(argument="share", value=share, wanted=f"more of the budget: {max(most, 0)} tokens are left of it")
+    return most
+
+
+def prepare(core: Core, receiver: str, include: Sequence[str], most: int, count: Callable[[str], int]) -> Handoff:
+    """Make a checkpoint, and return what is handed over, in at most so many tokens. O(visible)."""
+    if not core.state.seq:
+        message = f"session {shown(core.session_id)} has no events: there is nothing to hand over"
+        raise MemciError(message)
+    seq = core.state.seq
+    made = checkpointing.make_checkpoint(core, f"handed over to {receiver}"[:200], "milestone")
+    lines = [f"Session {core.session_id!r} handed over at event {seq}, checkpoint {made.id}; page indexes are its own."]
+    left = most - _size(lines, count)
+    for part in include:
+        taken, space = list[str](), int(_SHARES[part] * left)
+        for line in _LINES[part](core, space, count):
+            if (size := _size([line], count)) > space:
+                continue
+            taken.append(line)
+            space -= size
+        if taken:
+            chosen = [f"{part}:", *(reversed(taken) if part in ("findings", "last") else taken)]
+            left -= _size(chosen, count)
+            lines += chosen
+    return Handoff(core.session_id, seq, made.id, "\n".join(lines))
+
+
+def receive(core: Core, handoff: Handoff) -> str:
+    """Take a handoff in as a note that stands open, and return its index."""
+    name = f"Handed over by {handoff.sender}"
+    name = " ".join((name if name.isprintable() else "Handed over").split())[:120]
+    told = f"from event {handoff.seq} of session {handoff.sender!r}, checkpoint {handoff.checkpoint}"[:500]
+    try:
+        index = notes.write_note(core, name, told, handoff.text, None, by="application")
+    except ArgumentError:  # an id that looks like an index or a mark
+        index = notes.write_note(
+            core, "Handed over", f"event {handoff.seq} of another session", handoff.text, None, by="application"
+        )
+    recalling.recall(core, index, lasting=True, by="application")
+    return index
+
+
+def note(core: Core, handoff: Handoff, receiver: str, index: str) -> None:
+    """Note in the sender where it was handed over to."""
+    core.commit([HandedOver(session=receiver, page=index, checkpoint=handoff.checkpoint, handed_at=handoff.seq, at=core.now())])
+
+
+def _size(lines: Iterable[str], count: Callable[[str], int]) -> int:
+    return sum(count("> " + line.replace("\n", "\n> ")) + 1 for line in lines)
+
+
+def _noted(core: Core, kinds: Collection[Kind], space: int, count: Callable[[str], int]) -> Iterator[str]:
+    taken = [preparing.take(core, page, 0) for page in core.state.active.pages() if page.head is not None]
+    found, clock = preparing.notes(core, taken, continues=True)
+    known = attrs.evolve(core.state.working.noted(clock, found), continues=True, continuation=None)
+    working = attrs.evolve(known, notes=tuple(each for each in known.notes if each.kind in kinds))
+    _, *lines = render(attrs.evolve(working, shown=working.chosen(space, count))).split("\n")
+    yield from lines
+
+
+def _goal(core: Core, space: int, count: Callable[[str], int]) -> Iterator[str]:
+    yield from _noted(core, _GOAL, space, count)
+
+
+def _outcomes(core: Core, space: int, count: Callable[[str], int]) -> Iterator[str]:
+    yield from _noted(core, (Kind.OUTCOME,), space, count)
+
+
+def _failures(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[str]:
+    """Yield the results in view that tell of an error, the newest first: tool, address, and the line that tells of it."""
+    from memci.archive.contents.noting import ending  # noqa: PLC0415 (compiles many patterns)
+
+    for page in reversed([*core.state.active.pages()]):
+        position = {node.seq: place for place, node in enumerate(page.nodes(), start=1)}
+        for node, tool, failed in reversed([*keeping.results(page)]):
+            if failed:
+                said = "\n".join(part.text for part in parts(node.message.value()) if part.kind is PartKind.RESULT)
+                yield f"- {tool or 'a tool'} ({page.index}/{position[node.seq]}): {ending(said)}"[:_LINE_CHARACTERS]
+
+
+def _findings(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[str]:
+    """Yield the entries of the contents page, the newest first."""
+    for entry in reversed(core.state.archive.entries):
+        yield from reversed(entry.render().split("\n"))
+
+
+def _last(core: Core, space: int, _count: Callable[[str], int]) -> Iterator[str]:
+    """Yield the last messages, the newest first, as far as they fit."""
+    for page in reversed([*core.state.active.pages()]):
+        yield from reversed(list(_said(page)))
+        space -= page.tokens
+        if space < 0:
+            return
+
+
+def _said(page: Page) -> Iterator[str]:
+    for position, node in enumerate(page.nodes(), start=1):
+        for part in parts(node.message.value()):
+            if text := unheaded(node.message, part.text).strip():
+                yield f"{page.index}/{position} {node.message.speaker}: {text}"
+
+
+_LINES = {"goal": _goal, "outcomes": _outcomes, "failures": _failures, "findings": _findings, "last": _last}
