@@ -18,7 +18,6 @@ from memci.archive.summarizers.summary import Summarizer
 from memci.engine.aio.calls import CallQueue, Threads
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
-from memci.engine.hosting.handing import PARTS
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
@@ -178,11 +177,6 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
             for item in batch:
                 yield item
 
-    async def handoff(self, to: "AsyncSession | str", share: float = 0.3, include: Collection[str] = PARTS) -> str:
-        """Hand over to another session of the tenant, as ``Session.handoff`` does."""
-        other = to._twin if isinstance(to, AsyncSession) else to  # noqa: SLF001 (one of these)
-        return await self._calls.run(lambda: self._twin.handoff(other, share, include))
-
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)
     refresh = _awaited(Session.refresh)
@@ -218,6 +212,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     configure = _awaited(Session.configure)
     set_system = _awaited(Session.set_system)
     status = _awaited(Session.status)
+    handoff = _awaited(Session.handoff)
     sync = _awaited(Session.sync)
     describe = _awaited(Session.describe)
     begin_page = _awaited(Session.begin_page)

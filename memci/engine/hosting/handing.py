@@ -9,6 +9,7 @@ from memci.chapters.page import Page
 from memci.engine.commands import checkpointing, keeping, preparing, recalling
 from memci.engine.core.core import Core
 from memci.engine.history.events import HandedOver
+from memci.engine.settings.setting import listed
 from memci.engine.tree import notes
 from memci.engine.view import planner
 from memci.errors import ArgumentError, MemciError, shown
@@ -35,9 +36,10 @@ class Handoff:
 
 def checked_parts(include: object) -> tuple[str, ...]:
     """Return which parts are wanted, in their order; ``ArgumentError`` for one that there is not."""
-    if not isinstance(include, list | tuple | set | frozenset) or not include or not set(map(str, include)) <= set(PARTS):
+    named = listed(include, "include", ", ".join(PARTS))
+    if not named or not all(isinstance(part, str) and part in PARTS for part in named):
         raise ArgumentError(argument="include", value=include, wanted=f"a list of {', '.join(PARTS)}")
-    return tuple(part for part in PARTS if part in include)
+    return tuple(part for part in PARTS if part in named)
 
 
 def room(core: Core, share: object) -> int:
@@ -95,7 +97,8 @@ def note(core: Core, handoff: Handoff, receiver: str, index: str) -> None:
 
 
 def _size(lines: Iterable[str], count: Callable[[str], int]) -> int:
-    return sum(count("> " + line.replace("\n", "\n> ")) + 1 for line in lines)
+    """Return at most how many tokens lines take where they are quoted."""
+    return sum(count(f"> {part}") + 1 for line in lines for part in line.splitlines() or [""])
 
 
 def _noted(core: Core, kinds: Collection[Kind], space: int, count: Callable[[str], int]) -> Iterator[str]:

@@ -94,7 +94,7 @@ class HostedSession(ABC):
 
     @contextmanager
     def _receiver(self, to: "HostedSession | str") -> Iterator["HostedSession"]:
-        key = self._core.key
+        key, to = self._core.key, getattr(to, "_twin", to)  # an asynchronous session stands for its own
         if isinstance(to, HostedSession) and to._sibling == self._sibling:  # noqa: SLF001 (as above)
             there = to._core.key  # noqa: SLF001 (as above)
         else:

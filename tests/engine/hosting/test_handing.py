@@ -199,8 +199,8 @@ def test_sessions_of_an_event_loop_hand_over_too() -> None:
         async with memci.AsyncEngine("memory:") as engine:
             one, two = await engine.session("one"), await engine.session("two")
             await one.append(user("Hello."))
-            assert ["note-1", "note-2"] == [await one.handoff(two), await one.handoff("two")]
+            assert ["note-1", "note-2"] == [await one.handoff(two), await one.handoff("two")]  # type: ignore[arg-type]
             with pytest.raises(ArgumentError):
-                await one.handoff(one)
+                await one.handoff(one)  # type: ignore[arg-type]
 
     asyncio.run(hand_over())
