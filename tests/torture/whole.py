@@ -23,10 +23,11 @@ PARTS = {
     "driver": ["--minutes", "10"],
     "trees": ["--sessions", "1000"],
     "permitted": ["--calls", "50000"],
+    "users": [],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
-NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs", "permitted")
+NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs", "permitted", "users")
 
 
 def main() -> int:

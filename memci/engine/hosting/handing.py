@@ -61,7 +61,7 @@ def prepare(core: Core, receiver: str, include: Sequence[str], most: int, count:
     seq = core.state.seq
     made = checkpointing.make_checkpoint(core, f"handed over to {receiver}"[:200], "milestone")
     lines = [f"Session {core.session_id!r} handed over at event {seq}, checkpoint {made.id}; page indexes are its own."]
-    left = most - _size(lines, count)
+    left = most - _size((*lines, _name(core.session_id)), count)  # the note's name stands above it
     for part in include:
         taken, space = list[str](), int(_SHARES[part] * left)
         for line in _LINES[part](core, space, count):
@@ -78,8 +78,7 @@ def prepare(core: Core, receiver: str, include: Sequence[str], most: int, count:
 
 def receive(core: Core, handoff: Handoff) -> str:
     """Take a handoff in as a note that stands open, and return its index."""
-    name = f"Handed over by {handoff.sender}"
-    name = " ".join((name if name.isprintable() else "Handed over").split())[:120]
+    name = _name(handoff.sender)
     told = f"from event {handoff.seq} of session {handoff.sender!r}, checkpoint {handoff.checkpoint}"[:500]
     try:
         index = notes.write_note(core, name, told, handoff.text, None, by="application")
@@ -89,6 +88,12 @@ def receive(core: Core, handoff: Handoff) -> str:
         )
     recalling.recall(core, index, lasting=True, by="application")
     return index
+
+
+def _name(sender: str) -> str:
+    """Return what the note is called, in one line."""
+    name = f"Handed over by {sender}"
+    return " ".join((name if name.isprintable() else "Handed over").split())[:120]
 
 
 def note(core: Core, handoff: Handoff, receiver: str, index: str) -> None:
