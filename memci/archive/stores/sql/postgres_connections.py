@@ -151,6 +151,7 @@ class OwnConnections(Connections):
         self._free = threading.Semaphore(size)  # how many may still be taken
         self._idle: deque[tuple[psycopg.Connection, float]] = deque()  # and since when, by the monotonic clock
         self._watched = threading.Lock()  # held while a thread watches those
+        self._closing = threading.Event()  # wakes that thread
 
     @contextmanager
     def lend(self) -> "Iterator[psycopg.Connection]":
@@ -194,6 +195,7 @@ class OwnConnections(Connections):
     def close(self) -> None:
         """Close those that nobody uses."""
         self._close_idle(0.0)
+        self._closing.set()
 
     def _close_idle(self, idle_s: float) -> None:
         with suppress(IndexError):
@@ -207,7 +209,8 @@ class OwnConnections(Connections):
     def _give_back(self) -> None:
         """Close connections that nobody needs, until there are none."""
         while self._idle:
-            time.sleep(self._io.idle_s / 2)
+            self._closing.wait(self._io.idle_s / 2)
+            self._closing.clear()
             self._close_idle(self._io.idle_s)
         self._watched.release()
         if self._idle:  # one came in between

@@ -1,6 +1,7 @@
 """How many connections a process has to PostgreSQL, whose they are, when they are given back, and what of us stays on them."""
 
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -98,6 +99,18 @@ def test_idle_connections_are_given_back(url: str) -> None:
         assert comes_to(0, lambda: connections(url))
     assert 12 == len(list(store.sessions(TENANT)))
     store.close()
+
+
+def test_no_thread_is_left_of_a_store_that_was_closed(url: str) -> None:
+    """The one that watches idle connections ends with them."""
+    store = PostgresStore(url)
+    list(store.sessions(TENANT))
+    watching = [thread for thread in threading.enumerate() if thread.name == "memci-connections"]
+    assert watching
+    store.close()
+    for thread in watching:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in watching)
 
 
 @pytest.fixture
