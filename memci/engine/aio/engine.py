@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Generator, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
@@ -18,11 +18,13 @@ from memci.archive.summarizers.summary import Summarizer
 from memci.engine.aio.calls import CallQueue, Threads
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
+from memci.engine.hosting import leasing
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
 from memci.engine.settings.setting import refusal
 from memci.engine.view.planner import Planner
+from memci.errors import LockedError
 from memci.messages.tokens.counter import TokenCounter
 
 if TYPE_CHECKING:
@@ -176,6 +178,31 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         while batch := await self._calls.run(lambda: list(itertools.islice(items, _BATCH))):
             for item in batch:
                 yield item
+
+    @asynccontextmanager
+    async def lease(self, ttl_s: float = 60.0, wait_s: float = 30.0) -> AsyncIterator[None]:
+        """Have the session alone while the block lasts, for *ttl_s* seconds at most: one request at a time, of all workers.
+
+        Whoever else asks for a lease waits up to *wait_s* seconds, then it is a ``LockedError``: 0 refuses a double click at
+        once. It binds those who ask for one, and ends by itself where a worker is killed. Two events of the journal.
+        """
+        leasing.check(ttl_s, wait_s)
+        loop, waited = asyncio.get_running_loop(), 0.0
+        while True:  # it waits here, so that the calls of whoever has the lease go on meanwhile
+            held = self._twin.lease(ttl_s, 0)
+            try:
+                await self._calls.run(held.__enter__)
+                break
+            except LockedError:
+                if waited >= wait_s:
+                    raise
+            began = loop.time()
+            await asyncio.sleep(leasing.AGAIN_S)
+            waited += loop.time() - began
+        try:
+            yield
+        finally:
+            await asyncio.shield(self._calls.run(functools.partial(held.__exit__, None, None, None)))
 
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)

@@ -90,8 +90,12 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.next_checkpoint = event.number + 1
         case events.CheckpointRestored():
             _restore_checkpoint(state, event, seq)
+        case events.Leased(until=until):
+            state.lease = seq, until
+        case events.LeaseEnded(lease=number):
+            state.lease = (0, "") if state.lease[0] == number else state.lease
         case events.Forked():
-            state.session = event.session
+            state.session, state.lease = event.session, (0, "")
         case events.ForkMade() | events.HandedOver():
             pass
         case events.PageErased():
@@ -327,7 +331,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
     then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
-    then.session, then.described = state.session, state.described
+    then.session, then.described, then.lease = state.session, state.described, state.lease
     then.erased_seq = state.erased_seq
     then.answers = state.answers
     if then.config.counter == state.config.counter:

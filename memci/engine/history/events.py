@@ -303,6 +303,20 @@ class HandedOver(Kind, kind="handed_over"):
     at: str
 
 
+@attrs.frozen(kw_only=True, repr=False)
+class Leased(Kind, kind="leased"):
+    """A request has the session for itself until a time; the lease has the number of this event."""
+
+    until: str  # in UTC, as ISO 8601
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class LeaseEnded(Kind, kind="lease_ended"):
+    """A lease was given back."""
+
+    lease: int
+
+
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Rewound(Kind, kind="rewound", version=2):
     """The session goes on before an entry; that entry and all that follows it are gone from view."""
@@ -399,7 +413,7 @@ class Forked(Kind, kind="forked"):
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked, SessionDescribed),
-    HandedOver,
+    *(HandedOver, Leased, LeaseEnded),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -427,6 +441,8 @@ Event: TypeAlias = (
     | EntryBookmarked
     | SessionDescribed
     | HandedOver
+    | Leased
+    | LeaseEnded
     | Rewound
     | PageErased
     | WindowSettled

@@ -121,6 +121,7 @@ class State:
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)
     kept: dict[str, str] = attrs.field(factory=dict)  # pages in view that folds pass by, and who keeps each
+    lease: tuple[int, str] = (0, "")  # the event of the last one, and until when it is; 0 for none
     described: dict[str, Any] = attrs.field(factory=dict)  # what is known of the session itself, which only goes forward
     bookmarks: dict[int, tuple[str, str]] = attrs.field(factory=dict)  # by seq of the entry: its page, and the label
     recalls: dict[str, tuple[int, int | None]] = attrs.field(factory=dict)  # of active pages that were archived: count, last turn

@@ -4,19 +4,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from threading import Event
 from typing import Any, TypeVar
 
 from memci.archive.stores.names import SessionKey, check_identifier
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
-from memci.engine.hosting import handing, listing, syncing
+from memci.engine.hosting import handing, leasing, listing, syncing
 from memci.engine.hosting.handing import PARTS, checked_parts, room
 from memci.engine.hosting.status import Status, status
 from memci.engine.hosting.syncing import Synced
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.pages import page_index
 from memci.engine.settings.setting import listed
-from memci.errors import ArgumentError
+from memci.errors import ArgumentError, LockedError
 from memci.messages.codec import MessageLike, as_list
 
 _Answer = TypeVar("_Answer")
@@ -74,6 +75,29 @@ class HostedSession(ABC):
     def metadata(self) -> dict[str, Any]:
         """What was said of the session itself."""
         return self._run(lambda core: dict(core.state.described))
+
+    @contextmanager
+    def lease(self, ttl_s: float = 60.0, wait_s: float = 30.0) -> Iterator[None]:
+        """Have the session alone while the block lasts, for *ttl_s* seconds at most: one request at a time, of all workers.
+
+        Whoever else asks for a lease waits up to *wait_s* seconds, then it is a ``LockedError``: 0 refuses a double click at
+        once. It binds those who ask for one, and ends by itself where a worker is killed. Two events of the journal.
+        """
+        leasing.check(ttl_s, wait_s)
+        pause, waited = Event(), 0.0
+        while True:
+            try:
+                number = self._run(lambda core: leasing.take(core, ttl_s))
+                break
+            except LockedError:
+                if waited >= wait_s:
+                    raise
+            pause.wait(leasing.AGAIN_S)
+            waited += leasing.AGAIN_S
+        try:
+            yield
+        finally:
+            self._run(lambda core: leasing.end(core, number))
 
     def handoff(self, to: "HostedSession | str", share: float = 0.3, include: Collection[str] = PARTS) -> str:
         """Hand over to another session of the tenant, which can go on from there; return the index of the note that it has then.

@@ -157,6 +157,7 @@ def full_state() -> State:
         opening=page("usr-9", RESPONSES.user("what was asked")),
         pinned={"usr-10", "usr-11"},
         kept={"usr-11": "rule", "usr-10": "application"},
+        lease=(40, "2026-03-01T00:00:00+00:00"),
         described={"title": "About boats", "stars": 5},
         bookmarks={7: ("usr-10", "the answer")},
         recalls={"usr-11": (2, 5), "usr-10": (1, None)},
