@@ -27,10 +27,11 @@ def recall(place: Place, index: IndexArgument) -> Answer:
     when it writes.
     """
     with place.opened(write=True) as session:
-        page = session.recall(index)
+        before, page = session.seq, session.recall(index)
         answer = session.explain(page.index)
         value = {"seq": session.seq, "tokens": page.tokens, **attrs.asdict(answer)}
-        return Answer(value, [str(answer)], f"written to session {session.id!r}, now at event {session.seq}")
+        written = f"written to session {session.id!r}, now at event {session.seq}"
+        return Answer(value, [str(answer)], written if session.seq != before else "nothing was written: it is in view")
 
 
 @command

@@ -330,6 +330,7 @@ def test_recall_says_that_it_writes(run: Run, tmp_path: Path) -> None:
     ran = run("recall", 3, "--store", store_chat(tmp_path, "s", chat(30)))
     assert "It was recalled, or mentioned last, in turn 30 and fades in turn 36 without another mention." in ran.out
     assert ran.err.startswith("written to session 's', now at event ")
+    assert "nothing was written" in run("recall", 30, "--store", store_chat(tmp_path / "other", "s", chat(30))).err
 
 
 def test_export(run: Run, store: str) -> None:
