@@ -312,7 +312,7 @@ class Engine(AbstractContextManager["Engine"]):
         session has or had; ``ConflictError`` where there is a session of the new id.
         """
         new = self._check("fork", new_id, tenant)
-        with self._handle(self._key(session_id, tenant), self._config) as source:
+        with self._handle(self._key(session_id, tenant)) as source:
             missing = copying.fork(source._core, self._store, new_id, at)  # noqa: SLF001 (the handle is the engine's)
             given = source._core.given  # noqa: SLF001 (as above)
         with self._handle(new, given) as fork:
@@ -326,7 +326,7 @@ class Engine(AbstractContextManager["Engine"]):
         """
         if apply:
             self._check("repair", session_id, tenant)
-        with self.session(session_id, tenant=tenant) as session, session._open() as core:  # noqa: SLF001 (as above)
+        with self._handle(self._key(session_id, tenant)) as session, session._open() as core:  # noqa: SLF001 (as above)
             return repair(core, apply=apply)
 
     def erase(self, session_id: str, index: str | int, *, forks: bool = False, tenant: str | None = None) -> tuple[Receipt, ...]:
@@ -338,13 +338,13 @@ class Engine(AbstractContextManager["Engine"]):
         it was erased in the session, and could not be in some forks.
         """
         key = self._check("erase", session_id, tenant)
-        with self.session(session_id, tenant=tenant) as session:
+        with self._handle(key) as session:
             receipt = session.erase(index)
         if not forks:
             return (receipt,)
 
         def erased(fork: str) -> Receipt | None:
-            with self.session(fork, tenant=tenant) as session:
+            with self._handle(self._key(fork, tenant)) as session:
                 return session.erase(receipt.page) if session.seq else None
 
         return erase_in_forks(self._store, key.tenant, erased, receipt)

@@ -167,3 +167,18 @@ def test_calls_of_two_tenants_do_not_wait_for_each_other() -> None:
             assert ["chat"] == [name async for name in engine.sessions(tenant="they")]
 
     asyncio.run(talk_to_both())
+
+
+def test_what_the_engine_does_leaves_settings_in_force(tmp_path: Path) -> None:
+    """Forks, repairs, erasures and searches of a session that is not open go by the settings that it has."""
+    claude = {"format": "anthropic", **SMALL}
+    with Engine(FileStore(tmp_path)) as engine, engine.session("chat", config=claude) as session:
+        talk(session, 3)
+    with Engine(FileStore(tmp_path)) as engine:
+        with engine.fork("chat", "fork") as fork:
+            assert ("anthropic", 2_000) == (fork.config.format, fork.window().budget)
+        assert () == engine.repair("chat", apply=True).report.problems
+        assert ["chat", "fork"] == sorted(receipt.session for receipt in engine.erase("chat", 1, forks=True))
+        assert 2 == len(engine.search("question2"))
+        with engine.session("chat", config=claude) as session:
+            assert 1 == kinds(session).count("configured")
