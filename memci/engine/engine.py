@@ -3,12 +3,11 @@
 import functools
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -21,17 +20,14 @@ from memci.archive.summarizers.summary import Summarizer
 from memci.engine.commands import preparing
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
-from memci.engine.core.monitor import EngineNotice, Monitor, check_observer
+from memci.engine.core.monitor import EngineNotice, Monitor
 from memci.engine.core.open_sessions import OpenCores
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
-from memci.engine.hosting import finding, listing
-from memci.engine.hosting.listing import SessionFacts, TenantReceipt
-from memci.engine.reading.searching import Hit
+from memci.engine.hosting.engine import HostedEngine
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
-from memci.engine.settings.setting import MOST, listed
 from memci.engine.summaries import summarizing
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
@@ -66,7 +62,6 @@ def _instructions(config: Config, segments: Mapping[str, Segment]) -> str:
     return said if protocol == "native" else ""
 
 
-_NOBODY = "memci ping"  # a session that is asked for, and never made
 _AT_CLOSING = 1 / 4  # of the events between two snapshots, after which one is kept when the engine is closed
 _MOST_AT_CLOSING = 32  # of them
 
@@ -85,7 +80,7 @@ def _opened_store(store: str | Store, durability: str, pool: "HostPool | None") 
     return store
 
 
-class Engine(AbstractContextManager["Engine"]):
+class Engine(HostedEngine, AbstractContextManager["Engine"]):
     """Owns a store, a config, and the sessions that are open. Threads may share it.
 
     ``ConfigError`` names the path of a setting that cannot be used; ``InvalidIdError`` comes of a tenant that is no text, or
@@ -214,90 +209,10 @@ class Engine(AbstractContextManager["Engine"]):
             self._check_open()
         return session
 
-    def observe(self, callback: Callable[[EngineNotice], None]) -> None:
-        """Call *callback* on what happens in any session of the engine, open now or later; notices have session and tenant.
-
-        It hears of all that ``Session.observe`` tells of, and of messages that came in, windows, fades and conflicts. It runs
-        within the lock of the session, in any thread.
-        """
-        check_observer(callback)
-        self._watchers.append(callback)
-
-    def ping(self) -> float:
-        """Ask the store for an answer, and return how many seconds it took; ``UnavailableError`` where it gives none."""
-        self._check_open()
-        started = monotonic()
-        with closing(self._store.open(self._tenant, _NOBODY, read_only=True)) as stored:
-            stored.journal.head()
-        return monotonic() - started
-
     def sessions(self, *, tenant: str | None = None) -> Iterator[str]:
         """Yield the ids of a tenant's sessions that have at least one event, in no order."""
         self._check_open()
         yield from self._store.sessions(self._tenant if tenant is None else tenant)
-
-    def search(
-        self, query: str, tenant: str | None = None, sessions: Collection[str] | None = None, limit: int = 10
-    ) -> list[Hit]:
-        """Return at most *limit* pages of all of a tenant's sessions, or of those named, that fit some words best, best first.
-
-        As ``Session.search``, by one ranking over all of them; hits have their ``session``, and no page is left out as it stands
-        in a window. A session that cannot be read is logged and left out. O(sessions), one of them open at a time.
-        """
-        self._check_open()
-        named = self.sessions(tenant=tenant) if sessions is None else listed(sessions, "sessions", "session ids")
-        return finding.search(functools.partial(self._opened, tenant), named, query, limit)
-
-    def list_sessions(  # noqa: PLR0913 (each narrows it in another way)
-        self,
-        tenant: str | None = None,
-        *,
-        owner: str | None = None,
-        title: str | None = None,
-        used_since: datetime | str | None = None,
-        limit: int = 50,
-        after: str | None = None,
-    ) -> list[SessionFacts]:
-        """Return the facts of at most *limit* sessions of a tenant, those used last first.
-
-        Those of an *owner*, whose *title* holds some words, used since a time; a list goes on *after* the ``cursor`` of its last
-        one. What owner and title are, ``Session.describe`` says. O(sessions), one of them open at a time: one that cannot be
-        read is logged and left out. ``ArgumentError`` for what is no such argument.
-        """
-        self._check_open()
-        for name, value in (("owner", owner), ("title", title), ("after", after)):
-            if not isinstance(value, str | None):
-                raise ArgumentError(argument=name, value=value, wanted="text")
-        if type(limit) is not int or not 0 < limit <= MOST:
-            raise ArgumentError(argument="limit", value=limit, wanted="a whole number from 1")
-        found = listing.listed(functools.partial(self._opened, tenant), self.sessions(tenant=tenant))
-        return listing.newest(found, owner=owner, title=title, used_since=used_since, limit=limit, after=after)
-
-    def prune(
-        self, older_than: timedelta | datetime | str, *, tenant: str | None = None, dry_run: bool = True
-    ) -> list[SessionFacts]:
-        """Delete the sessions of a tenant that were not used since a time, or for so long, and return what they were.
-
-        With *dry_run*, as by default, they are only returned. O(sessions), see ``list_sessions``.
-        """
-        self._check_open()
-        until = listing.before(older_than, self._clock())
-        facts = listing.listed(functools.partial(self._opened, tenant), [*self.sessions(tenant=tenant)])
-        old = [each for each in facts if each.used < until]
-        for each in () if dry_run else old:
-            self.delete(each.id, tenant=tenant)
-        return old
-
-    def erase_tenant(self, tenant: str) -> TenantReceipt:
-        """Delete all sessions of a tenant, with all that is stored of them, and return a receipt. O(its sessions).
-
-        What a store's delete promises holds: docs/durability.md says what is left of deleted bytes in which store.
-        """
-        gone = []
-        for session_id in [*self.sessions(tenant=tenant)]:
-            self.delete(session_id, tenant=tenant)
-            gone.append(session_id)
-        return TenantReceipt(tenant=tenant, sessions=tuple(sorted(gone)), at=self._clock().isoformat())
 
     @contextmanager
     def _opened(self, tenant: str | None, session_id: str) -> Iterator[Core]:

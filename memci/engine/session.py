@@ -30,6 +30,7 @@ from memci.engine.reading.searching import Hit, search
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
 from memci.engine.settings.setting import refusal
+from memci.engine.sharing.session import SharingSession
 from memci.engine.summaries import summarizing
 from memci.engine.tree import opening
 from memci.engine.tree.session import TreeSession
@@ -48,7 +49,7 @@ OnConflict = Literal["raise", "retry"]
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
-class Session(TreeSession, HostedSession, AbstractContextManager["Session"]):
+class Session(TreeSession, HostedSession, SharingSession, AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises

@@ -2,22 +2,20 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from threading import Event
 from typing import Any, TypeVar
 
-from memci.archive.stores.names import SessionKey, check_identifier
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
-from memci.engine.hosting import handing, leasing, listing, syncing
-from memci.engine.hosting.handing import PARTS, checked_parts, room
+from memci.engine.hosting import leasing, listing, syncing
 from memci.engine.hosting.status import Status, status
 from memci.engine.hosting.syncing import Synced
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.pages import page_index
 from memci.engine.settings.setting import listed
-from memci.errors import ArgumentError, LockedError
+from memci.errors import LockedError
 from memci.messages.codec import MessageLike, as_list
 
 _Answer = TypeVar("_Answer")
@@ -27,7 +25,6 @@ class HostedSession(ABC):
     """The part of a session for hosts that keep lists of their own, and show sessions to people."""
 
     _core: Core
-    _sibling: Callable[[SessionKey], AbstractContextManager["HostedSession"]]  # opens another session of the engine
 
     @property
     @abstractmethod
@@ -98,35 +95,6 @@ class HostedSession(ABC):
             yield
         finally:
             self._run(lambda core: leasing.end(core, number))
-
-    def handoff(self, to: "HostedSession | str", share: float = 0.3, include: Collection[str] = PARTS) -> str:
-        """Hand over to another session of the tenant, which can go on from there; return the index of the note that it has then.
-
-        *to* is a session of this engine, or an id. The note stands open in its window, quoted, with this session's id, event and
-        checkpoint: goal, outcomes, failures, findings and the last messages, or those that *include* names, in at most a *share*
-        of its budget, and of what opened pages may take (``recall.max_share``). Both journals have it. ``ArgumentError`` for
-        another tenant's session, this one, or a share in which nothing can be said.
-        """
-        wanted = checked_parts(include)
-        with self._receiver(to) as other:
-            name, run = other._core.session_id, other._run  # noqa: SLF001 (a session, too)
-            most, count = run(lambda core: (room(core, share), core.counter.count))
-            made = self._run(lambda core: handing.prepare(core, name, wanted, most, count))
-            index = run(lambda core: handing.receive(core, made))
-        self._run(lambda core: handing.note(core, made, name, index))
-        return index
-
-    @contextmanager
-    def _receiver(self, to: "HostedSession | str") -> Iterator["HostedSession"]:
-        key, to = self._core.key, getattr(to, "_twin", to)  # an asynchronous session stands for its own
-        if isinstance(to, HostedSession) and to._sibling == self._sibling:  # noqa: SLF001 (as above)
-            there = to._core.key  # noqa: SLF001 (as above)
-        else:
-            there = SessionKey(key.tenant, check_identifier(to, "session id"))
-        if there == key or there.tenant != key.tenant:
-            raise ArgumentError(argument="to", value=to, wanted="another session of the same engine and tenant, or its id")
-        with self._sibling(there) as other:
-            yield other
 
     def sync(self, messages: Sequence[MessageLike]) -> Synced:
         """Take over the whole list of messages that the host keeps, from its first one on, and return what that changed.

@@ -13,8 +13,8 @@ import memci
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
-from memci.engine.hosting import handing
 from memci.engine.session import Session
+from memci.engine.sharing import handing
 from memci.errors import ArgumentError, ConflictError, MemciError
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, calling, result, user
