@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import date
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import attrs
 
-from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
+from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind
 from memci.archive.contents.contents_page import ContentsPage, Outlined
 from memci.archive.stores.names import SessionKey
-from memci.chapters.address import is_note, is_root
+from memci.chapters.address import is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
@@ -25,8 +24,7 @@ from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.history.state import SLOTS
 from memci.engine.hosting.session import HostedSession
 from memci.engine.reading import pages
-from memci.engine.reading.explain import Explanation, explain
-from memci.engine.reading.searching import Hit, search
+from memci.engine.reading.session import ReadSession
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
 from memci.engine.settings.setting import refusal
@@ -49,7 +47,7 @@ OnConflict = Literal["raise", "retry"]
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
-class Session(TreeSession, HostedSession, SharingSession, AbstractContextManager["Session"]):
+class Session(ReadSession, TreeSession, HostedSession, SharingSession, AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
@@ -158,16 +156,23 @@ class Session(TreeSession, HostedSession, SharingSession, AbstractContextManager
                 core.monitor.report(Appended(messages=len(entries), seq=entries[-1].node.seq, seconds=took))
             return entries
 
-    def window(self, budget: int | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> Window:
+    def window(
+        self,
+        budget: int | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        extra: str | Mapping[str, str] | None = None,
+    ) -> Window:
         """Return what the next call sends: at most *budget* tokens, by default the configured window without its reserve.
 
-        O(visible). The schemas of *tools* count. While it does not fit: completed pages fold, then the contents page shrinks,
-        recalled pages fade, and large entries are shown as stubs; then ``BudgetError`` has the tokens by part, and the session
-        goes on.
+        O(visible). The schemas of *tools* count, and so does *extra*, text for this call alone, such as the date or passages that
+        were found elsewhere: one, or several by name, as quoted data at the end, in no page, transcript or search. While it does
+        not fit: completed pages fold, then the contents page shrinks, recalled pages fade, and large entries are shown as stubs;
+        then ``BudgetError`` has the tokens by part, and the session goes on.
         """
 
         def command(core: Core) -> Window:
-            made = make_window(core, budget, tools)
+            made = make_window(core, budget, tools, extra)
             if core.monitor.watchers:
                 took = monotonic() - core.used_at
                 core.monitor.report(
@@ -187,71 +192,6 @@ class Session(TreeSession, HostedSession, SharingSession, AbstractContextManager
                 message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
                 raise ConfigError(message, path="at")
             return render_at(core, at)
-
-    def pages(self, state: PageState | str | None = None) -> list[PageFacts]:
-        """Return the facts of all pages, or of those in a state, oldest first, system pages included, but no notes. O(pages)."""
-        wanted = None if state is None else pages.page_state(state)
-
-        def found(core: Core) -> list[PageFacts]:
-            known = (facts for facts in core.all_facts() if not is_note(facts.index))
-            return [facts for facts in known if wanted is None or facts.state is wanted]
-
-        return self._run(found)
-
-    def page_range(self, start: int, limit: int) -> tuple[list[PageFacts], int]:
-        """Return the facts of at most *limit* pages after the first *start*, oldest first, and how many pages there are."""
-        return self._run(lambda core: pages.page_range(core, start, limit))
-
-    def page(self, index: str | int) -> Page:
-        """Return a page with all its messages; it does not count as a recall. O(its size).
-
-        A root (``usr-0``) or a range (``usr-12..15``) has no messages: ``.pages`` are the facts of its pages, oldest first,
-        without those that are evicted and in no window.
-        """
-        return self._run(lambda core: pages.read(core, pages.page_index(index)))
-
-    def facts(self, index: str | int) -> PageFacts:
-        """Return the facts of one page, O(1); or of a root or a range of pages, O(its pages)."""
-        return self._run(lambda core: pages.read_facts(core, pages.page_index(index)))
-
-    def messages(self) -> Iterator[dict[str, Any]]:
-        """Yield every message of the conversation, in order, page by page. Messages that were rewound are not there."""
-        for facts in self.pages():
-            yield from self.page(facts.index).messages
-
-    def search(  # noqa: PLR0913 (each narrows it in another way)
-        self,
-        query: str,
-        limit: int = 10,
-        include_visible: bool = False,  # noqa: FBT001, FBT002 (the published signature)
-        *,
-        turns: tuple[int, int] | None = None,
-        roles: str | Collection[str] | None = None,
-        states: str | Collection[PageState | str] | None = None,
-        since: str | date | None = None,
-        until: str | date | None = None,
-    ) -> list[Hit]:
-        """Return at most *limit* pages that fit some words best, best first.
-
-        Any text in any language is a query, none of it syntax. Pages that stand in the window are left out, unless
-        *include_visible* or *states* names them. *turns* are the first and the last in which a page was opened, *roles* who said
-        it, such as ``"user"`` or ``["assistant", "tool"]``. *since* and *until* are a first and a last day or time that
-        the time of a page, from its earliest message to its latest, has to touch: ISO 8601, a date or a datetime, in UTC where
-        they name no zone. With ``search.vectors`` in the config, pages with a similar meaning are found too; then a search also
-        makes vectors that are missing, of 256 pages at most. ``ConfigError`` where an argument cannot be used: no text, no such
-        role, no turn in the range, no time.
-        """
-
-        def command(core: Core) -> list[Hit]:
-            vectors = core.config.search.vectors
-            only: dict[str, Any] = {"turns": turns, "roles": roles, "states": states, "since": since, "until": until}
-            return search(core, query, limit, include_visible, vectors=vectors, **only)
-
-        return self._run(command)
-
-    def explain(self, index: str | int) -> Explanation:
-        """Say why a page, a root or a range of pages is where it is."""
-        return self._run(lambda core: explain(core, pages.page_index(index)))
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return the checkpoints, oldest first, those included that a restored one took out of view. O(their number)."""
@@ -472,7 +412,7 @@ class Session(TreeSession, HostedSession, SharingSession, AbstractContextManager
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
         journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
         (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
-        stands for all that slots ever said: those that there are keep their names.
+        stands for all that slots and extra texts of windows ever said: names stay.
         """
         return self._run(lambda core: erase(core, SLOTS if index == SLOTS else pages.page_index(index)))
 

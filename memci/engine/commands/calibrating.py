@@ -63,7 +63,7 @@ def _most_scale(state: State) -> float:
     """Return the scale by which what no step shortens takes ``FIXED_SHARE`` of the budget. O(open page)."""
     budget, tools_tokens = state.config.budget.tokens, 0
     if state.settled is not None:
-        budget, tools_tokens = min(budget, state.settled.budget), state.settled.tools_tokens
+        budget, tools_tokens = min(budget, state.settled.budget), state.settled.tools_tokens + state.settled.extra_tokens
     system_tokens = state.system.tokens + state.hidden_tokens
     least = system_tokens + state.headlines_tokens + state.instruction_tokens + tools_tokens + REPLY_TOKENS
     least += state.slots.tokens if state.slots is not None else 0

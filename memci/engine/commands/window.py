@@ -13,13 +13,23 @@ from memci.chapters.recalled import Attachment
 from memci.engine.commands import folding, quoting
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Zone, zone
+from memci.engine.history import blocks
 from memci.engine.history.blocks import OLDEST_RENDERER, RENDERER, STUB_CHARACTERS
 from memci.engine.history.events import PagesFaded, WindowSettled
 from memci.engine.history.state import State
 from memci.engine.settings.setting import MOST
 from memci.engine.view import planner
 from memci.engine.view.layout import Layout, lay_out, lay_out_least, open_entries, stubbed
-from memci.errors import BudgetError, ConfigError, InvalidMessageError, PermissionDeniedError, StoreError, shown
+from memci.errors import (
+    ArgumentError,
+    BudgetError,
+    ConfigError,
+    InvalidMessageError,
+    PermissionDeniedError,
+    StoreError,
+    is_line,
+    shown,
+)
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
@@ -31,7 +41,7 @@ class Window:
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
     ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``zone`` is how
     full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``,
-    and ``slots`` where there are any.
+    and ``slots`` and ``extra`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -58,8 +68,9 @@ def not_made(session_id: str) -> PermissionDeniedError:
     return PermissionDeniedError(message)
 
 
-def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None) -> Window:
+def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None, extra: object = None) -> Window:
     """Return a window that fits, taking the steps that it needs; their events are committed first."""
+    texts = _checked_extra(core, extra)
     core.configure()
     budget = core.config.budget.tokens if budget is None else budget
     if type(budget) is not int or not 0 < budget <= MOST:
@@ -74,7 +85,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
-        layout, settled = _fit(core, _settling(core, budget, schemas, sha256, heard))
+        layout, settled = _fit(core, attrs.evolve(_settling(core, budget, schemas, sha256, heard), **_beside(core, texts)))
     if settled != core.state.settled:
         core.commit([settled])
     core.last_counted = layout.counted
@@ -105,6 +116,26 @@ def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str, bytes]:
     copy = codec.checked_copy([dict(tool) for tool in tools], "tools")
     written = codec.encode(copy)
     return cast("list[Mapping[str, Any]]", copy), hashlib.sha256(written).hexdigest() if tools else "", written
+
+
+def _checked_extra(core: Core, extra: object) -> dict[str, str]:
+    """Return what stands beside one call, as texts by name."""
+    texts = {"text": extra} if isinstance(extra, str) else {} if extra is None else extra
+    if not isinstance(texts, Mapping) or not all(is_line(name) and isinstance(text, str) for name, text in texts.items()):
+        raise ArgumentError(argument="extra", value=extra, wanted="a text, or texts by name, each name a line")
+    most = core.config.limits.message_bytes
+    if len(codec.encode(dict(texts))) > most:
+        wanted = f"at most {most} bytes as JSON, or raise limits.message_bytes"
+        raise ArgumentError(argument="extra", value=[*texts], wanted=wanted)
+    return dict(texts)
+
+
+def _beside(core: Core, texts: dict[str, str]) -> dict[str, Any]:
+    """Return how a window notes what stands beside it; it is counted only when it is not that of the last one."""
+    last = core.state.settled
+    if not texts or (last is not None and last.extra == texts):
+        return {"extra": texts, "extra_tokens": last.extra_tokens if texts and last is not None else 0}
+    return {"extra": texts, "extra_tokens": core.count(blocks.extra_block(texts, core.state.wire))}
 
 
 def _note_sent(core: Core, window: Window, tools: bytes) -> None:
@@ -140,7 +171,8 @@ def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
     view = layout.view
     system, (messages, values) = None, view.written()
     if state.wire.assemble is not None:
-        last = len(view.messages) if state.slots is None else view.slots_place()  # slots change, and what follows is new then
+        changes = state.slots is not None or (state.settled is not None and state.settled.extra)
+        last = view.slots_place() if changes else len(view.messages)  # what follows is new then
         parts = ("system", "working" if "working" in view.ends else "contents", "active")
         ends = {min(end, last) - 1 for end in (*map(view.ends.get, parts), last) if end}
         cached = ends if state.config.cache_breakpoints else ()

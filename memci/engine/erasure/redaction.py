@@ -40,7 +40,7 @@ _NOTHING_OF_PAGES = (
 def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:
     """Return when a message began a page, as an event tells; empty where it began without one, ``None`` for other events."""
     if page == SLOTS:
-        begun = kind == "slots_set"
+        begun = kind == "slots_set" or (kind == "settled" and bool(body.get("extra")))
     elif kind == "system_set":
         begun = any(each["index"] == page for each in body["pages"])
     else:
@@ -440,7 +440,7 @@ class Redaction:
 
 @attrs.define
 class SlotsRedaction(Redaction):
-    """Takes what slots said out of the events of a session, fed to it as to any redaction; names stay."""
+    """Takes what slots and extra texts said out of the events of a session, fed to it as to any redaction; names stay."""
 
     _texts: dict[str, str] = attrs.field(factory=dict)  # what is left of them
 
@@ -464,11 +464,20 @@ class SlotsRedaction(Redaction):
     def _returned(self, body: Body) -> Body:
         then = body["state"].get("slots")
         self._texts = self._emptied(then["texts"]) if then else {}
-        return {**body, "state": {**body["state"], "slots": {"texts": self._texts, "tokens": self._counted()}}} if then else body
+        shown = {"slots": {"texts": self._texts, "tokens": self._counted()}} if then else {}
+        settled = body["state"]["settled"]
+        return {**body, "state": {**body["state"], **shown, "settled": settled and self._settled(settled)}}
+
+    def _settled(self, body: Body) -> Body:
+        if not body.get("extra"):
+            return body
+        left = self._emptied(body["extra"])
+        return {**body, "extra": left, "extra_tokens": self.count(blocks.extra_block(left, self.wire))}
 
     WITHOUT: ClassVar[Mapping[str, _Without]] = {
         **dict.fromkeys(Redaction.WITHOUT, Redaction._unchanged),  # noqa: SLF001 (of its base)
         "slots_set": _set,
+        "settled": _settled,
         "configured": _recounted,
         "checkpoint_restored": _returned,
     }

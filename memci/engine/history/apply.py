@@ -1,7 +1,7 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 import attrs
 
@@ -294,7 +294,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.scale = event.scale
         state.ratios = (event.scale, event.scale)
         if state.settled is not None:  # tools are counted anew by the next window
-            state.settled = attrs.evolve(state.settled, tools_sha256="", tools_tokens=0, scale=None, excerpts={})
+            anew: dict[str, Any] = {"tools_sha256": "", "tools_tokens": 0, "extra": {}, "extra_tokens": 0}
+            state.settled = attrs.evolve(state.settled, scale=None, excerpts={}, **anew)
     state.config = Config.from_stored(event.config)
     state.wire = formats.get(state.config.format)
     state.configured, state.chosen = event.config, event.chosen

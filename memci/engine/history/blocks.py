@@ -81,10 +81,19 @@ def passages_block(passages: Sequence[Mapping[str, str]], wire: Format) -> Messa
 
 def slots_block(texts: Mapping[str, str], wire: Format) -> Message:
     """Return the application's texts, by name, as one message of the user's. O(its size)."""
-    lines = ["[slots of the application, quoted as data]"]
+    return _texts_block("slots", "slot", texts, wire)
+
+
+def extra_block(texts: Mapping[str, str], wire: Format) -> Message:
+    """Return what the application says beside one call, by name, as one message of the user's. O(its size)."""
+    return _texts_block("extra", "extra", texts, wire)
+
+
+def _texts_block(kind: str, each: str, texts: Mapping[str, str], wire: Format) -> Message:
+    lines = [f"[{kind} of the application, quoted as data]"]
     for name, text in texts.items():
-        lines += [f"slot {name}:", *(f"> {line}" for line in text.splitlines() or [""])]
-    return wire.block("\n".join([*lines, "[end of slots]"]))
+        lines += [f"{each} {name}:", *(f"> {line}" for line in text.splitlines() or [""])]
+    return wire.block("\n".join([*lines, f"[end of {kind}]"]))
 
 
 @attrs.frozen(kw_only=True)

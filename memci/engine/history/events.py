@@ -357,6 +357,8 @@ class WindowSettled(Kind, kind="settled", version=2):
     reads: bool = False  # whether the model is offered the tool that reads what a stub stands for
     passages_seq: int = 0  # of the newest message of the user for which matching pages were looked for; 0 for none
     scale: float | None = None  # of counts, where no window fits by the state's scale
+    extra: dict[str, str] = attrs.field(factory=dict)  # what the application says beside this call alone, by name
+    extra_tokens: int = 0  # of the block that shows it
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -83,7 +83,7 @@ def status(core: Core) -> Status:
 def _advice(core: Core, tokens: int, breakdown: Mapping[str, int]) -> tuple[Advice, str]:
     state, config, budget = core.state, core.config, core.config.budget.tokens
     plan = planner.plan(state, config, core.lay_out) if core.planner is None else planner.planned_by(core.planner, state, config)
-    stays = sum(breakdown.get(part, 0) for part in ("system", "tools", "open", "slots"))
+    stays = sum(breakdown.get(part, 0) for part in ("system", "tools", "open", "slots", "extra"))
     if plan.pages:
         return "fold", f"{len(plan.pages)} pages are over the marks"
     if plan.trimmed:

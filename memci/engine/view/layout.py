@@ -16,7 +16,7 @@ from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # a breakdown has ``slots`` beside them
+PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # and ``slots``, ``extra``
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -89,6 +89,8 @@ class View:
         scale, counted = self._state.scale if settled is None or settled.scale is None else settled.scale, self._tokens
         if self._state.slots is not None:
             counted = {**counted, "slots": self._state.slots.tokens}
+        if settled is not None and settled.extra:
+            counted = {**counted, "extra": settled.extra_tokens}
         breakdown = counted.copy() if scale == 1 else {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
         return Layout(breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()), scale=scale, view=self)
 
@@ -110,9 +112,9 @@ class View:
         return self._laid_before + self._laid == state.active.message_list.length  # else one came into a page before
 
     def slots_place(self) -> int:
-        """Return where the block of slots stands: last, so that it changes nothing before it. O(what the model goes on with).
+        """Return where slots and extra texts stand: last, so that they change nothing before. O(what the model goes on with).
 
-        What the model said last it may go on with, as that is the end of the window: the block stands in front of it.
+        What the model said last it may go on with, as that is the end of the window: they stand in front of it.
         """
         place = len(self.messages)
         while place and self.messages[place - 1].role == "assistant":
@@ -133,10 +135,15 @@ class View:
             raws = [self._sent[place].raw for place in self._nested]
             for place, value in zip(self._nested, codec.decode_list(raws), strict=True):
                 values[place] = value
-        if (slots := self._state.slots) is None:
+        slots, settled = self._state.slots, self._state.settled
+        last = [] if slots is None else [slots.block]
+        if settled is not None and settled.extra:
+            last.append(blocks.extra_block(settled.extra, self._state.wire))
+        if not last:
             return self._sent, values
-        values.insert(place := self.slots_place(), slots.block.value())
-        return [*self._sent[:place], slots.block, *self._sent[place:]], values
+        place = self.slots_place()
+        values[place:place] = [block.value() for block in last]
+        return [*self._sent[:place], *last, *self._sent[place:]], values
 
     def _all(self, settled: WindowSettled | None) -> None:
         state = self._state

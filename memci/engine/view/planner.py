@@ -291,7 +291,8 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     if not isinstance(low_water, str):
         return low_water * budget
     contents = layout.breakdown["contents"] + layout.breakdown["working"]
-    others = sum(layout.breakdown[part] for part in ("system", "tools", "reply")) + layout.breakdown.get("slots", 0)
+    others = sum(layout.breakdown[part] for part in ("system", "tools", "reply"))
+    others += sum(layout.breakdown.get(part, 0) for part in ("slots", "extra"))
     room = max(high - contents - others, 0.0)
     prices = config.prices
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
@@ -347,7 +348,7 @@ def _raw_tokens(state: State) -> float:
     for quotes in state.recalled.quotes.values():
         tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
-    tokens += state.settled.tools_tokens if state.settled else 0
+    tokens += state.settled.tools_tokens + state.settled.extra_tokens if state.settled else 0
     tokens += state.slots.tokens if state.slots is not None else 0
     return tokens * state.scale
 

@@ -182,6 +182,8 @@ def full_state() -> State:
         folded_turn=6,
         touched={"usr-8": 5, "usr-3": 6},
         settled=WindowSettled(
+            extra={"date": "Monday"},
+            extra_tokens=12,
             budget=900,
             format="responses",
             tools_sha256="cd" * 32,

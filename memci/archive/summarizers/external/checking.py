@@ -18,7 +18,8 @@ KNOWN_SHARE = 0.5  # of a summary's content words, which its page has to say in 
 _STEM = 5  # letters by which a word is known in another form
 _FEWEST_WORDS = 4  # from which on a share of them tells something
 _MARKS = re.compile(
-    r"\[[a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+|/[0-9]+)?\]|\[/?(?:recalled|contents|erased|working set|continuation|slots of)\b"
+    r"\[[a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+|/[0-9]+)?\]|\[/?(?:recalled|contents|erased|working set|continuation)\b"
+    r"|\[(?:slots|extra) of\b"
     r"|\[\s*(?:usr|sys)\W*[0-9]|Contents of earlier pages|<\|[^|>]{1,40}\|>|<\s*/?\s*(?:system|user|assistant|tool)\s*>"
     r"|^(?:system|developer)\s*:|\[\s*/?\s*INST\s*\]",
     re.IGNORECASE | re.MULTILINE,
