@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
     from memci.archive.contents.contents_page import ContentsPage
     from memci.archive.contents.tree import Permission, Segment
+    from memci.archive.stores.contract import Usage
     from memci.chapters.page import Entry, Page
     from memci.engine.aio.engine import AsyncEngine, AsyncSession
     from memci.engine.commands.calibrating import Calibration
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
         ZoneChange,
     )
     from memci.engine.engine import Engine
-    from memci.engine.hosting.listing import SessionFacts, TenantReceipt
+    from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
     from memci.engine.hosting.status import Status
     from memci.engine.hosting.syncing import Synced
     from memci.engine.reading.explain import Explanation
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         PageEvictedError,
         PageNotFoundError,
         PermissionDeniedError,
+        QuotaError,
         SandboxError,
         SessionClosedError,
         StoreError,
@@ -91,6 +93,7 @@ __all__ = [
     "ContentsPage",
     "Conversion",
     "CorruptError",
+    "DeletionReceipt",
     "Engine",
     "EngineNotice",
     "Entry",
@@ -119,6 +122,7 @@ __all__ = [
     "Prefetch",
     "PrefetchFailed",
     "Problem",
+    "QuotaError",
     "Recall",
     "Report",
     "SandboxError",
@@ -136,6 +140,7 @@ __all__ = [
     "ToolDefinitionError",
     "ToolNotFoundError",
     "UnavailableError",
+    "Usage",
     "Window",
     "WindowMade",
     "Zone",
@@ -148,6 +153,7 @@ _MODULES = {
     "memci.archive.catalogue.page_facts": ("Checkpoint", "CheckpointKind", "PageFacts", "PageState"),
     "memci.archive.contents.contents_page": ("ContentsPage",),
     "memci.archive.contents.tree": ("Permission", "Segment"),
+    "memci.archive.stores.contract": ("Usage",),
     "memci.chapters.page": ("Entry", "Page"),
     "memci.engine.aio.engine": ("AsyncEngine", "AsyncSession"),
     "memci.engine.commands.calibrating": ("Calibration",),
@@ -159,7 +165,7 @@ _MODULES = {
         *("SummaryFailed", "Zone", "ZoneChange", "Appended", "Conflict", "EngineNotice", "Fade", "WindowMade"),
     ),
     "memci.engine.engine": ("Engine",),
-    "memci.engine.hosting.listing": ("SessionFacts", "TenantReceipt"),
+    "memci.engine.hosting.listing": ("DeletionReceipt", "SessionFacts", "TenantReceipt"),
     "memci.engine.hosting.status": ("Status",),
     "memci.engine.hosting.syncing": ("Synced",),
     "memci.engine.reading.searching": ("Hit",),

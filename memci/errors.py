@@ -11,6 +11,7 @@ The tree::
     ├── PageNotFoundError
     ├── PageEvictedError
     ├── PermissionDeniedError
+    ├── QuotaError
     ├── StoreError
     │   ├── ConflictError
     │   ├── CorruptError
@@ -212,6 +213,19 @@ class ErasureError(StoreError):
 
 class UnavailableError(StoreError):
     """The store did not do it this time: a full disk, a failed sync, a session that was deleted meanwhile."""
+
+
+class QuotaError(MemciError):
+    """A *tenant* would have more than it may; nothing was written.
+
+    ``quota`` is the setting's path, such as ``limits.tenant_bytes``; ``used`` is what the tenant has, ``wanted`` what was to
+    come, ``most`` what it may have.
+    """
+
+    def __init__(self, *, quota: str, tenant: str, used: int, wanted: int, most: int) -> None:
+        what = f"tenant {shown(tenant)} has {used:,} of {most:,}, and {wanted:,} more were to come"
+        super().__init__(f"{quota}: {what}: delete sessions, or raise the quota")
+        self.quota, self.tenant, self.used, self.wanted, self.most = quota, tenant, used, wanted, most
 
 
 class LockedError(UnavailableError):

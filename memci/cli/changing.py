@@ -171,7 +171,8 @@ def delete(place: Place, *, yes: Annotated[bool, Option("--yes", help="It is mea
     with place.engine(write=True) as engine:
         if place.session not in set(engine.sessions()):
             output.note(f"there is no session {shown(place.session)}; what may be left of one is removed")
-        engine.delete(place.session)
+        receipt = engine.delete(place.session)
+    output.note(f"{count(receipt.events or 0)} events are gone; the last one had the SHA-256 {receipt.sha256 or '-'}")
 
 
 def _told(copied: Copied) -> str:

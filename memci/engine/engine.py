@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -22,10 +22,12 @@ from memci.engine.core.core import Core
 from memci.engine.core.kept_state import KeptState
 from memci.engine.core.monitor import EngineNotice, Monitor
 from memci.engine.core.open_sessions import OpenCores
+from memci.engine.core.quotas import Quotas
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
 from memci.engine.hosting.engine import HostedEngine
+from memci.engine.hosting.listing import DeletionReceipt, last_record
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
 from memci.engine.summaries import summarizing
@@ -140,6 +142,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         if not callable(clock):
             raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
+        self._quotas = Quotas(self._store)
         self._lock = threading.Lock()  # protects the handles and whether the engine is closed
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
         self._worker = Worker(self._next_step)
@@ -264,11 +267,19 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
 
         return erase_in_forks(self._store, key.tenant, erased, receipt)
 
-    def delete(self, session_id: str, *, tenant: str | None = None) -> None:
-        """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles."""
+    def delete(self, session_id: str, *, tenant: str | None = None) -> DeletionReceipt:
+        """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles.
+
+        The receipt says what there was, and holds nothing that anybody said.
+        """
         key = self._check("delete", session_id, tenant)
+        with closing(self._store.open(*key, read_only=True)) as stored:
+            events, sha256 = last_record(stored.journal)
         self._open.drop(key)
         self._store.delete(*key)
+        self._quotas.forget(key.tenant)
+        at = self._clock().isoformat()
+        return DeletionReceipt(session=key.session_id, tenant=key.tenant, events=events, sha256=sha256, at=at)
 
     def warm_up(self) -> None:
         """Load what a first request needs, so that the first user does not wait for it: vocabulary, tables, modules, connection.
@@ -338,6 +349,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             offer=self._worker.offer,
             forget_erased=forget_erased,
             clock=self._clock,
+            quotas=self._quotas,
             monitor=Monitor(key.session_id, key.tenant, self._watchers),
             read_only=self._read_only,
         )

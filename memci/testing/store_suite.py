@@ -10,6 +10,8 @@ To test one, inherit and say how it is made::
             return MyStore()
 """
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -39,6 +41,8 @@ HOSTILE_IDS = (
     "journal.jsonl", "session.json", "*", "$HOME", "'; DROP TABLE records; --",
 )  # fmt: skip
 """Ids that must work and never meet."""
+
+_SHARED = b"y" * 20_000
 
 
 class PageSuite(Suite, capability="pages"):
@@ -174,6 +178,24 @@ class TenantSuite(Suite, capability="tenants"):
         store.delete("one", "session")
         assert ["other"] == list(store.sessions("one"))
         assert ["two"] == texts_of(store.open("two", "session").journal)
+
+    def test_usage_is_that_of_a_tenant(self, store: Store) -> None:
+        """What a tenant has is measured without that of others; shared data counts once, and is gone with the last session."""
+        nothing = store.usage("measured")
+        append_each(store.open("other", "session").journal, "x" * 9_000)
+        assert nothing == store.usage("measured")
+        for name in "ab":
+            session = store.open("measured", name)
+            append_each(session.journal, "x" * 3_000)
+            session.blobs.put({sha256(_SHARED).hexdigest(): _SHARED}, 1)
+        usage = store.usage("measured")
+        assert 2 == usage.sessions
+        assert 6_000 + len(_SHARED) <= usage.stored_bytes - nothing.stored_bytes < 6_000 + 2 * len(_SHARED)
+        store.delete("measured", "a")
+        assert 1 == store.usage("measured").sessions
+        store.delete("measured", "b")
+        left = store.usage("measured")
+        assert (0, True) == (left.sessions, left.stored_bytes < 3_000)
 
 
 class ReadOnlySuite(Suite, capability="read-only"):

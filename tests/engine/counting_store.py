@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from memci.archive.catalogue.page_index import PageIndex
-from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots, Store
+from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, SessionStore, Snapshots, Store, Usage
 
 
 class CountingStore:
@@ -36,6 +36,10 @@ class CountingStore:
 
     def sessions(self, tenant: str) -> Iterator[str]:
         return self._store.sessions(tenant)
+
+    def usage(self, tenant: str) -> Usage:
+        self.count("usage")
+        return self._store.usage(tenant)
 
     def delete(self, tenant: str, session_id: str) -> None:
         self.count("delete")

@@ -38,6 +38,7 @@ class IndexedInMemory:
         self._store = store
         self.durability = store.durability
         self.sessions = store.sessions
+        self.usage = store.usage
         self.delete = store.delete
         self.close = store.close
 

@@ -67,7 +67,7 @@ BUGS: dict[str, SourceBug] = {
     ),
     "recalled-blocks-not-recounted": SourceBug(
         "another counter leaves recalled blocks their old sizes",
-        "memci.engine.core.recounting",
+        "memci.engine.history.recounting",
         '"blocks": {index: count(attachment.block)',
         '"blocks": {index: attachment.tokens',
         ["tests/engine/core/test_recounting.py"],

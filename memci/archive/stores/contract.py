@@ -173,6 +173,14 @@ class SessionStore(Protocol):
         """Give back what it holds. May be called twice."""
 
 
+@attrs.frozen(kw_only=True)
+class Usage:
+    """What a store holds of a tenant: sessions with at least one record, and bytes of all that is stored of them."""
+
+    sessions: int
+    stored_bytes: int
+
+
 class Store(Protocol):
     """Where sessions live, by tenant and id; ``durability`` as in ``SessionStore``.
 
@@ -186,6 +194,9 @@ class Store(Protocol):
 
     def sessions(self, tenant: str) -> Iterator[str]:
         """Yield the ids of the sessions that have at least one record, in no order."""
+
+    def usage(self, tenant: str) -> Usage:
+        """Measure what is stored of a tenant; data that sessions share counts once. O(what is stored), without reading it."""
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none.

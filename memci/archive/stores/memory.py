@@ -7,7 +7,7 @@ from threading import RLock
 import attrs
 
 from memci.archive import refusal
-from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, Snapshots
+from memci.archive.stores.contract import Blobs, Journal, NewRecord, Pages, Record, Snapshots, Usage
 from memci.archive.stores.names import check_identifier, check_key, check_page_name
 from memci.archive.stores.opened_session import OpenedSession
 from memci.archive.stores.record_codec import check_commit, check_redaction, redacted_meanwhile, superfluous
@@ -177,6 +177,17 @@ class MemoryStore:
         with self.lock:
             found = [key[1] for key, stored in self.sessions_by_key.items() if key[0] == tenant and stored.records]
         yield from found
+
+    def usage(self, tenant: str) -> Usage:
+        """Measure what is kept of a tenant. O(that)."""
+        with self.lock:
+            kept = [each for key, each in self.sessions_by_key.items() if key[0] == tenant and each.records]
+            blobs = {name: len(blob) for each in kept for name, (_, blob) in each.blobs.items()}
+            parts = [
+                *(len(record.body) for each in kept for record in each.records),
+                *(len(data) for each in kept for data in (*each.pages.values(), *each.snapshots.values())),
+            ]
+        return Usage(sessions=len(kept), stored_bytes=sum(parts) + sum(blobs.values()))
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Forget a session; nothing happens where there is none."""

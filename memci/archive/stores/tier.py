@@ -399,6 +399,7 @@ class TieredStore:
         self.durability: str = store.durability
         self.tier = tier
         self.sessions = store.sessions
+        self.usage = store.usage
         self._store = store
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> TieredSession:

@@ -382,6 +382,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
     list_sessions = _awaited(Engine.list_sessions)
     prune = _awaited(Engine.prune)
     erase_tenant = _awaited(Engine.erase_tenant)
+    usage = _awaited(Engine.usage)
 
     async def close(self) -> None:
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""

@@ -107,13 +107,18 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
             raise InvalidMessageError(text) from error
     time = core.now() if at is None else utc_text(at)
     seqs: list[int] = []
+    size, begins = sum(len(each.message.raw) for each in taken), not core.state.seq
 
     def plan(state: State) -> list[Event]:
         if key is not None:
             seqs[:] = _first_answer(core, taken, key)
+        if not seqs:
+            core.quotas.check(core.key.tenant, core.config.limits, size, begins=begins)
         return [] if seqs else _events(core, state, taken, time, key)
 
     events = core.write(plan, on_conflict)
+    if events:
+        core.quotas.note(core.key.tenant, size, begun=begins)
     first = core.state.seq - len(events) + 1
     seqs += [seq for seq, event in enumerate(events, start=first) if isinstance(event, MessageAppended)]
     last = core.state.active.last_page

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memci.engine.core.recounting import recounted
 from memci.engine.history import blocks, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.events import Event, SessionConfigured
+from memci.engine.history.recounting import recounted
 from memci.engine.history.state import State
 from memci.errors import ConfigError, shown
 from memci.version import VERSION

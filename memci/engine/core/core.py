@@ -19,6 +19,7 @@ from memci.engine.core.facts import facts_of, made_facts, placed
 from memci.engine.core.indexing import mark_of
 from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Conflict, Monitor, logger
+from memci.engine.core.quotas import Quotas
 from memci.engine.history import blocks, events, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.blocks import STUB_CHARACTERS
@@ -69,6 +70,7 @@ class Core:
     offer: Callable[["Core"], None]  # lets the engine's thread do what is ahead of later commands
     forget_erased: Callable[["Core", int], None]  # removes what this process stored of pages that others erased after an event
     clock: Callable[[], datetime]
+    quotas: Quotas
     read_only: bool = False  # nothing is written, the index included
     lock: threading.RLock = attrs.field(factory=threading.RLock)  # held by every command; protects everything here
     state: State = attrs.field(factory=State)  # after the last event that this process knows

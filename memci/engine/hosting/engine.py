@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, closing
 from datetime import datetime, timedelta
 from time import monotonic
 
-from memci.archive.stores.contract import Store
+from memci.archive.stores.contract import Store, Usage
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import EngineNotice, check_observer
 from memci.engine.hosting import listing
-from memci.engine.hosting.listing import SessionFacts, TenantReceipt
+from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
 from memci.engine.reading.searching import Hit
 from memci.engine.settings.setting import MOST, listed
 from memci.engine.sharing import finding
@@ -33,7 +33,7 @@ class HostedEngine(ABC):
         """Yield the ids of a tenant's sessions."""
 
     @abstractmethod
-    def delete(self, session_id: str, *, tenant: str | None = None) -> None:
+    def delete(self, session_id: str, *, tenant: str | None = None) -> DeletionReceipt:
         """Remove all that is stored of a session."""
 
     @abstractmethod
@@ -118,8 +118,11 @@ class HostedEngine(ABC):
 
         What a store's delete promises holds: docs/durability.md says what is left of deleted bytes in which store.
         """
-        gone = []
-        for session_id in [*self.sessions(tenant=tenant)]:
-            self.delete(session_id, tenant=tenant)
-            gone.append(session_id)
-        return TenantReceipt(tenant=tenant, sessions=tuple(sorted(gone)), at=self._clock().isoformat())
+        gone = [self.delete(session_id, tenant=tenant) for session_id in sorted(self.sessions(tenant=tenant))]
+        names = tuple(each.session for each in gone)
+        return TenantReceipt(tenant=tenant, sessions=names, receipts=tuple(gone), at=self._clock().isoformat())
+
+    def usage(self, tenant: str | None = None) -> Usage:
+        """Return how many sessions a tenant has, and how many bytes the store holds of it. O(what is stored)."""
+        self._check_open()
+        return self._store.usage(self._tenant if tenant is None else tenant)

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from hashlib import sha256
 from heapq import nsmallest
 from typing import Any
 
 import attrs
 
-from memci.archive.stores.contract import Record
+from memci.archive.stores.contract import Journal, Record
 from memci.chapters.dates import utc_text
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
@@ -46,11 +47,27 @@ class SessionFacts:
 
 
 @attrs.frozen(kw_only=True)
+class DeletionReceipt:
+    """Proof that a session was removed: which one, how many *events* it had, and when, in UTC, as ISO 8601.
+
+    *sha256* is that of its last record's body, in hex, by which a copy of the journal can be told to be of it; empty where there
+    was none. *events* is ``None`` where the journal could not be read.
+    """
+
+    session: str
+    tenant: str
+    events: int | None
+    sha256: str
+    at: str
+
+
+@attrs.frozen(kw_only=True)
 class TenantReceipt:
-    """Proof that all of a tenant was removed: its sessions, and when, in UTC, as ISO 8601."""
+    """Proof that all of a tenant was removed: its sessions, the receipt of each, and when, in UTC, as ISO 8601."""
 
     tenant: str
     sessions: tuple[str, ...]
+    receipts: tuple[DeletionReceipt, ...]
     at: str
 
 
@@ -66,6 +83,15 @@ def describe(core: Core, values: Mapping[str, Any]) -> None:
         raise ArgumentError(argument="values", value=len(after), wanted=f"at most {MOST_BYTES:,} bytes as JSON in all")
     if changed:
         core.commit([SessionDescribed(values=changed, at=core.now())])
+
+
+def last_record(journal: Journal) -> tuple[int | None, str]:
+    """Return how many records a journal has, and the SHA-256 of the last one's body; ``None`` where it cannot be read."""
+    try:
+        head = journal.head()
+        return head, next((sha256(record.body).hexdigest() for record in journal.read(head - 1)), "") if head else ""
+    except StoreError:
+        return None, ""
 
 
 def facts(core: Core) -> SessionFacts:

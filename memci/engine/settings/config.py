@@ -224,6 +224,8 @@ class Limits:
     """What is refused for its size."""
 
     message_bytes: int = setting(33_554_432, "of one message, as JSON")
+    tenant_sessions: int | None = setting(None, "that a tenant may have; null for any number")
+    tenant_bytes: int | None = setting(None, "that the store holds of a tenant, measured once a minute; null for any number")
 
 
 @attrs.frozen(kw_only=True)

@@ -145,6 +145,10 @@ class ObjectIo:
 
     def names(self, prefix: str) -> Iterator[str]:
         """Yield the paths below a prefix, which is whole path segments. One request for each thousand."""
+        yield from (path for path, _ in self.sizes(prefix))
+
+    def sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield the paths below a prefix, each with its size in bytes; see ``names``."""
         stream: Iterator[Any] | None = None
 
         def list_next(driver: "Driver") -> list[Any]:
@@ -154,7 +158,7 @@ class ObjectIo:
 
         batch = self.request("list", prefix, list_next)
         while batch:
-            yield from (str(meta["path"]) for meta in batch)
+            yield from ((str(meta["path"]), int(meta["size"])) for meta in batch)
             batch = self.request("list", prefix, list_next) if len(batch) == _BATCH else []
 
     def request(self, kind: str, path: str, call: "Callable[[Driver], _T]", *, creates: bool = False) -> _T:

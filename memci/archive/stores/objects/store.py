@@ -16,7 +16,7 @@ from weakref import WeakSet
 import attrs
 
 from memci.archive import refusal
-from memci.archive.stores.contract import NewRecord, Record, SessionStore
+from memci.archive.stores.contract import NewRecord, Record, SessionStore, Usage
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier, is_page_name
 from memci.archive.stores.objects.io import Found, ObjectIo, connect, each, parse
 from memci.archive.stores.objects.manifest import SEGMENTS, SNAPSHOTS, Draft, Manifest, Opened, Part, Snapshot, is_old, owner_of
@@ -311,6 +311,14 @@ class ObjectStore:
             session_id = find_identifier(name) or self._noted_id(tenant, path)
             if session_id is not None and file_name(session_id) == name:
                 yield session_id
+
+    def usage(self, tenant: str) -> Usage:
+        """Measure the objects of a tenant: a request for each thousand."""
+        place, sessions, stored_bytes = file_name(check_identifier(tenant, "tenant")), 0, 0
+        for path, size in self.io.sizes(place):
+            sessions += path.startswith(f"{place}/manifests/")
+            stored_bytes += size
+        return Usage(sessions=sessions, stored_bytes=stored_bytes)
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns.

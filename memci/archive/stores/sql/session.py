@@ -7,7 +7,7 @@ from weakref import WeakSet
 import attrs
 
 from memci.archive import refusal
-from memci.archive.stores.contract import NewRecord, Record, SessionStore
+from memci.archive.stores.contract import NewRecord, Record, SessionStore, Usage
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier
 from memci.archive.stores.opened_session import OpenedSession
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_redaction, redacted_meanwhile, superfluous
@@ -20,6 +20,13 @@ _BATCH_RECORDS, _BATCH_BYTES = 500, 4_000_000
 _LIST = """
 SELECT name, session_id FROM {}session AS owner
 WHERE tenant = ? AND (head > 0 OR EXISTS (SELECT 1 FROM {}record WHERE session = owner.id))
+"""
+_USAGE = """
+SELECT (SELECT count(*) FROM {}session WHERE tenant = ? AND head > 0),
+    (SELECT coalesce(sum(length(line)), 0) FROM {}record WHERE session IN (SELECT id FROM {}session WHERE tenant = ?))
+    + (SELECT coalesce(sum(length(body)), 0) FROM {}page WHERE session IN (SELECT id FROM {}session WHERE tenant = ?))
+    + (SELECT coalesce(sum(length(line)), 0) FROM {}snapshot WHERE session IN (SELECT id FROM {}session WHERE tenant = ?))
+    + (SELECT coalesce(sum(length(body)), 0) FROM {}blob WHERE tenant = ?)
 """
 _READ = """
 SELECT record.seq, record.line FROM {}record AS record JOIN (
@@ -286,6 +293,12 @@ class SqlStore:
                 problem = "the session's id is not the one that its row is named after: restore it from a backup"
                 raise CorruptError(problem, session="", place=f"row of {name}")
             yield identifier
+
+    def usage(self, tenant: str) -> Usage:
+        """Measure the rows of a tenant, without those of indexes. One query, O(rows of the tenant)."""
+        found = self.rows.read(_USAGE, (file_name(check_identifier(tenant, "tenant")),) * 5)
+        sessions, stored_bytes = map(int, found[0]) if found else (0, 0)
+        return Usage(sessions=sessions, stored_bytes=stored_bytes)
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none. Durable once it returns; else call again.

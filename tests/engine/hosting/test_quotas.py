@@ -1,0 +1,128 @@
+"""Quotas of tenants: what is refused, that nothing is written then, and how often tenants are measured."""
+
+import hashlib
+import json
+import pickle
+from pathlib import Path
+
+import attrs
+import pytest
+
+from memci.archive.stores.contract import Usage
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.engine import Engine
+from memci.errors import QuotaError
+from tests.engine.counting_store import CountingStore
+from tests.engine.sessions import config_of, talk
+from tests.engine.wire import user
+
+
+def test_a_session_too_many_is_refused() -> None:
+    """The first message of one session more than a tenant may have is refused; its others and other tenants go on."""
+    engine = Engine(MemoryStore(), config_of(limits={"tenant_sessions": 2}))
+    for name in "ab":
+        engine.session(name, tenant="acme").append(user("Hello."))
+    with pytest.raises(QuotaError, match="tenant_sessions: tenant 'acme' has 2 of 2, and 1 more") as raised:
+        engine.session("c", tenant="acme").append(user("Hello."))
+    assert ("acme", 2, 1, 2) == (raised.value.tenant, raised.value.used, raised.value.wanted, raised.value.most)
+    assert ["a", "b"] == sorted(engine.sessions(tenant="acme"))
+    engine.session("a", tenant="acme").append(user("And more."))
+    engine.session("c", tenant="other").append(user("Hello."))
+
+
+def test_bytes_too_many_are_refused() -> None:
+    """An append that would take a tenant over its bytes writes nothing, and the session can still be read and shown."""
+    engine = Engine(MemoryStore(), config_of(limits={"tenant_bytes": 50_000}))
+    session = engine.session("a")
+    talk(session, 3)
+    seq = session.seq
+    with pytest.raises(QuotaError, match=r"limits\.tenant_bytes"):
+        session.extend([user("x" * 30_000), user("y" * 30_000)])
+    assert seq == session.seq
+    session.append(user("x" * 30_000))
+    with pytest.raises(QuotaError):  # what this process wrote is known at once
+        session.append(user("y" * 30_000))
+    assert session.window().messages
+    session.fold("all")
+
+
+def test_what_was_deleted_is_free_again() -> None:
+    """Where a session was deleted, its place and its bytes are free at once."""
+    engine = Engine(MemoryStore(), config_of(limits={"tenant_sessions": 1, "tenant_bytes": 50_000}))
+    engine.session("a").append(user("x" * 40_000))
+    engine.delete("a")
+    engine.session("b").append(user("y" * 40_000))
+
+
+def test_a_repeated_append_is_no_new_one() -> None:
+    """An append that is repeated with its key gives the first answer, whatever the quota is by then."""
+    engine = Engine(MemoryStore(), config_of(limits={"tenant_bytes": 50_000}))
+    session = engine.session("a")
+    first = session.append(user("x" * 40_000), key="once")
+    assert first.address == session.append(user("x" * 40_000), key="once").address
+
+
+def test_a_tenant_is_measured_seldom() -> None:
+    """Turns of many sessions ask the store for the usage of a tenant once, and not at all without quotas."""
+    for limits, questions in (({"tenant_bytes": 1_000_000}, 1), ({}, 0)):
+        store = CountingStore(MemoryStore())
+        engine = Engine(store, config_of(limits=limits))
+        for name in "abcd":
+            talk(engine.session(name), 5)
+        assert questions == store.calls["usage"]
+
+
+def test_one_session_may_have_other_quotas() -> None:
+    """Settings of one session say what its tenant may have where it writes."""
+    engine = Engine(MemoryStore(), config_of(limits={"tenant_bytes": 1_000}))
+    session = engine.session("a", config={"limits": {"tenant_bytes": 100_000}})
+    session.append(user("x" * 40_000))
+    with pytest.raises(QuotaError):
+        engine.session("b").append(user("x" * 2_000))
+
+
+def test_the_error_travels() -> None:
+    """It can be pickled, with what it holds."""
+    error = QuotaError(quota="limits.tenant_bytes", tenant="acme", used=5, wanted=6, most=10)
+    assert (str(error), 6) == (str(copy := pickle.loads(pickle.dumps(error))), copy.wanted)  # noqa: S301 (our own)
+
+
+def test_usage_is_told(tmp_path: Path) -> None:
+    """The engine tells what its tenant, or another one, has in the store."""
+    with Engine(f"file:{tmp_path}", config_of()) as engine:
+        assert Usage(sessions=0, stored_bytes=0) == engine.usage()
+        engine.session("a").append(user("x" * 5_000))
+        usage = engine.usage()
+        assert (1, True) == (usage.sessions, usage.stored_bytes > 5_000)
+        assert 0 == engine.usage("other").sessions
+
+
+def test_deletion_has_a_receipt(tmp_path: Path) -> None:
+    """It says which session is gone, how many events it had, and the SHA-256 of its last record, and holds no word of it."""
+    with Engine(f"file:{tmp_path}", config_of()) as engine:
+        engine.session("a").append(user("zebrafinch"))
+        last = [record.body for record in engine.session("a")._core.store.journal.read()][-1]
+        receipt = engine.delete("a")
+        assert ("a", "default", 2, hashlib.sha256(last).hexdigest()) == attrs.astuple(receipt)[:4]
+        assert "zebrafinch" not in json.dumps(attrs.asdict(receipt))
+        assert (0, "") == (engine.delete("a").events, engine.delete("a").sha256)
+
+
+def test_a_damaged_session_is_deleted(tmp_path: Path) -> None:
+    """Where the journal cannot be read, the receipt says so, and the session is gone all the same."""
+    with Engine(f"file:{tmp_path}", config_of()) as engine:
+        engine.session("a").append(user("Hello."))
+    (journal,) = tmp_path.rglob("journal.jsonl")
+    journal.write_bytes(b"damaged\n" * 3)
+    with Engine(f"file:{tmp_path}", config_of()) as engine:
+        assert None is engine.delete("a").events
+        assert not journal.exists()
+
+
+def test_a_tenants_receipt_has_those_of_its_sessions() -> None:
+    """Erasing a tenant gives a receipt for each session, in order."""
+    engine = Engine(MemoryStore(), config_of())
+    for name in ("b", "a"):
+        engine.session(name, tenant="acme").append(user("Hello."))
+    receipt = engine.erase_tenant("acme")
+    assert (("a", "b"), [2, 2]) == (receipt.sessions, [each.events for each in receipt.receipts])
