@@ -196,7 +196,7 @@ class Store(Protocol):
         """Yield the ids of the sessions that have at least one record, in no order."""
 
     def usage(self, tenant: str) -> Usage:
-        """Measure what is stored of a tenant; data that sessions share counts once. O(what is stored), without reading it."""
+        """Measure what is stored of a tenant; data that sessions share counts as often as it is stored. O(what is stored)."""
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none.
