@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         ZoneChange,
     )
     from memci.engine.engine import Engine
+    from memci.engine.history.state import Mount
     from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
     from memci.engine.hosting.status import Status
     from memci.engine.hosting.syncing import Synced
@@ -110,6 +111,7 @@ __all__ = [
     "LockedError",
     "MemciError",
     "ModelError",
+    "Mount",
     "Notice",
     "Page",
     "PageEvictedError",
@@ -165,6 +167,7 @@ _MODULES = {
         *("SummaryFailed", "Zone", "ZoneChange", "Appended", "Conflict", "EngineNotice", "Fade", "WindowMade"),
     ),
     "memci.engine.engine": ("Engine",),
+    "memci.engine.history.state": ("Mount",),
     "memci.engine.hosting.listing": ("DeletionReceipt", "SessionFacts", "TenantReceipt"),
     "memci.engine.hosting.status": ("Status",),
     "memci.engine.hosting.syncing": ("Synced",),

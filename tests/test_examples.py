@@ -107,3 +107,11 @@ def test_seven_views_show_what_each_step_makes(tmp_path: Path) -> None:
     assert [True, True, True, True, True, False, True] == listed
     assert "search: usr-24, evicted" == views[5][-1][:23]
     assert any(line.startswith("[recalled page usr-24,") for line in views[6])
+
+
+def test_agents_share_a_context(tmp_path: Path) -> None:
+    """Each agent sees what the others noted, the next one is handed over to, and recalls a page of the one before."""
+    lines = printed("agents.py", tmp_path)
+    assert "writer recalls scout/usr-1: Invoice 37 is missing: march.csv jumps from 36 to 38." in lines
+    assert 3 == sum(line.startswith("[project/note-") for line in lines)
+    assert "writer/usr-1 is open." in lines

@@ -26,6 +26,11 @@ def is_note(index: str) -> bool:
     return index.startswith(_NOTE)
 
 
+def is_foreign(index: str) -> bool:
+    """Return whether an index is that of a page of a mounted session, such as ``project/usr-12``."""
+    return "/" in index
+
+
 def segment_of(index: str) -> str:
     """Return the segment in an index."""
     return index.rpartition("-")[0]

@@ -25,7 +25,7 @@ from memci.engine.core.open_sessions import OpenCores
 from memci.engine.core.quotas import Quotas
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
-from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased
+from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased, mounts_of
 from memci.engine.hosting.engine import HostedEngine
 from memci.engine.hosting.listing import DeletionReceipt, last_record
 from memci.engine.session import OnConflict, Session
@@ -34,7 +34,15 @@ from memci.engine.summaries import summarizing
 from memci.engine.upkeep import copying
 from memci.engine.upkeep.verify import Repair, repair
 from memci.engine.view.planner import Planner
-from memci.errors import ArgumentError, ConfigError, MemciError, PermissionDeniedError, SessionClosedError, shown
+from memci.errors import (
+    ArgumentError,
+    ConfigError,
+    MemciError,
+    PageNotFoundError,
+    PermissionDeniedError,
+    SessionClosedError,
+    shown,
+)
 from memci.messages.tokens.counter import TokenCounter, checked_counter, get_counter
 from memci.messages.tokens.encodings import TiktokenCounter
 
@@ -248,7 +256,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             return repair(core, apply=apply)
 
     def erase(self, session_id: str, index: str | int, *, forks: bool = False, tenant: str | None = None) -> tuple[Receipt, ...]:
-        """Erase a page as ``Session.erase`` does, and with *forks* in all forks that took it over, and in theirs.
+        """Erase a page as ``Session.erase`` does, and with *forks* in all forks that took it over, and where it was mounted.
 
         Returns a receipt for each session that it was erased in. With *forks* all sessions of the tenant are looked at, for the
         forks of a fork that was deleted: one record of each, and all of those that come from the same session. After
@@ -265,7 +273,18 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             with self._handle(self._key(fork, tenant)) as session:
                 return session.erase(receipt.page) if session.seq else None
 
-        return erase_in_forks(self._store, key.tenant, erased, receipt)
+        receipts = erase_in_forks(self._store, key.tenant, erased, receipt)
+        return (*receipts, *self._erase_where_mounted(key, receipt.page))
+
+    def _erase_where_mounted(self, key: SessionKey, page: str) -> Iterator[Receipt]:
+        """Erase what sessions have of a page that they showed or recalled of another one's."""
+        with self._handle(key) as session, session._open() as core:  # noqa: SLF001 (as above)
+            mounts = mounts_of(core)
+        for mounting, names in mounts.items():
+            with self._handle(self._key(mounting, key.tenant)) as session:
+                for name in names if session.seq else ():
+                    with suppress(PageNotFoundError):
+                        yield session.erase(f"{name}/{page}")
 
     def delete(self, session_id: str, *, tenant: str | None = None) -> DeletionReceipt:
         """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles.

@@ -11,7 +11,7 @@ import attrs
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind
 from memci.archive.contents.contents_page import ContentsPage, Outlined
 from memci.archive.stores.names import SessionKey
-from memci.chapters.address import is_root
+from memci.chapters.address import is_foreign, is_root
 from memci.chapters.page import Entry, Page
 from memci.engine.commands import appending, calibrating, checkpointing, closing, folding, keeping, recalling, rewinding
 from memci.engine.commands.calibrating import Calibration
@@ -24,14 +24,12 @@ from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.history.state import SLOTS
 from memci.engine.hosting.session import HostedSession
 from memci.engine.reading import pages
-from memci.engine.reading.session import ReadSession
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
 from memci.engine.settings.setting import refusal
 from memci.engine.sharing.session import SharingSession
 from memci.engine.summaries import summarizing
 from memci.engine.tree import opening
-from memci.engine.tree.session import TreeSession
 from memci.engine.upkeep.verify import Report, verify
 from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
 from memci.messages.codec import MessageLike, as_list
@@ -47,7 +45,7 @@ OnConflict = Literal["raise", "retry"]
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
-class Session(ReadSession, TreeSession, HostedSession, SharingSession, AbstractContextManager["Session"]):
+class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises
@@ -180,6 +178,8 @@ class Session(ReadSession, TreeSession, HostedSession, SharingSession, AbstractC
                 )
             return made
 
+        if self._core.state.mounts:
+            self._show_mounts()
         try:
             return self._run(command)
         except PermissionDeniedError as error:  # an engine that only reads
@@ -207,12 +207,15 @@ class Session(ReadSession, TreeSession, HostedSession, SharingSession, AbstractC
         Of a directory or any other range, it is the list of its pages. A root is returned as by ``page``: it always stands in the
         window. ``PageEvictedError`` where the contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
         """
+        if (page := self._recalled(index)) is not None:
+            return page
         name = pages.page_index(index)
         return self._run(lambda core: pages.read(core, name) if is_root(name) else recalling.recall(core, name))
 
     def fade(self, index: str | int) -> None:
         """Let a recalled page, or the list of a range, leave the window now."""
-        self._run(lambda core: recalling.fade(core, pages.page_index(index)))
+        name = str(index) if self._mounted(index) is not None else pages.page_index(index)
+        self._run(lambda core: recalling.fade(core, name))
 
     def evict(self, index: str | int) -> None:
         """Take a page's entry out of the contents page; the page stays stored and searchable.
@@ -354,9 +357,9 @@ class Session(ReadSession, TreeSession, HostedSession, SharingSession, AbstractC
 
         ``.openai()``, ``.responses()`` and ``.anthropic()`` are their schemas; ``.offer(names)`` leaves some out.
         """
-        from memci.engine.tools.tree_tools import TreeToolbox  # noqa: PLC0415 (for those who offer tools)
+        from memci.engine.sharing.tools import SharedToolbox  # noqa: PLC0415 (for those who offer tools)
 
-        return TreeToolbox(self._open, self._core, read_only=self._core.read_only)
+        return SharedToolbox(self._open, self._core, self, read_only=self._core.read_only)
 
     def handle_tool_call(self, call: MessageLike) -> dict[str, Any]:
         """Carry out a native tool call of any format, and return the message to append, in the format of the call.
@@ -414,7 +417,9 @@ class Session(ReadSession, TreeSession, HostedSession, SharingSession, AbstractC
         (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
         stands for all that slots and extra texts of windows ever said: names stay.
         """
-        return self._run(lambda core: erase(core, SLOTS if index == SLOTS else pages.page_index(index)))
+        is_own = not isinstance(index, str) or (index != SLOTS and not is_foreign(index))
+        name = pages.page_index(index) if is_own else str(index)
+        return self._run(lambda core: erase(core, name))
 
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command, again where somebody else wrote first and the settings say so."""

@@ -180,7 +180,7 @@ class TenantSuite(Suite, capability="tenants"):
         assert ["two"] == texts_of(store.open("two", "session").journal)
 
     def test_usage_is_that_of_a_tenant(self, store: Store) -> None:
-        """What a tenant has is measured without that of others, shared data once or once a session; what is deleted is not there."""
+        """What a tenant has is measured without that of others, shared data at most once a session; what is deleted is gone."""
         nothing = store.usage("measured")
         append_each(store.open("other", "session").journal, "x" * 9_000)
         assert nothing == store.usage("measured")

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import attrs
 
-from memci.chapters.address import is_note, is_root, segment_of
+from memci.chapters.address import is_foreign, is_note, is_root, segment_of
 from memci.messages import codec
 
 Edit = tuple[str, ...]  # a step that takes an edit back: what to do, the index, and what that needs
@@ -127,7 +127,12 @@ class Tree:
         return (self.path(index) or [self._nodes[index]])[-1].index
 
     def segment(self, index: str) -> Segment:
-        """Return the segment that an index belongs to: that of a node by its root, that of any other page by its name."""
+        """Return the segment that an index belongs to: that of a node by its root, that of any other page by its name.
+
+        A page of a mounted session counts as one of the common segment.
+        """
+        if is_foreign(index):
+            return self.segments["usr"]
         return self.segments[segment_of(index if index not in self._nodes else self.root(index))]
 
     def is_removed(self, index: str) -> bool:

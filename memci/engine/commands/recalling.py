@@ -11,7 +11,7 @@ from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.shrink import Policy, Stale, ZeroRecall, evictions
 from memci.archive.contents.tree import Segment
-from memci.chapters.address import is_range, last_number, page_number, segment_of
+from memci.chapters.address import is_foreign, is_range, last_number, page_number, segment_of
 from memci.chapters.page import Page
 from memci.engine.commands import folding, preparing, quoting
 from memci.engine.core.core import Core
@@ -49,7 +49,7 @@ def recall(core: Core, index: str, *, lasting: bool = False, by: str = "") -> Pa
     if node is not None and core.state.tree.is_removed(index):
         raise PageEvictedError(index)
     if is_range(index) or (node is not None and node.is_directory):
-        return _attach(core, index, 0, lasting=lasting, by=by)
+        return attach(core, pages.load(core, index), lasting=lasting, by=by)
     facts = pages.get_facts(core, index)
     if facts.state in _VERBATIM:
         if index not in next_steps(core)[0]:
@@ -61,7 +61,7 @@ def recall(core: Core, index: str, *, lasting: bool = False, by: str = "") -> Pa
     is_new = facts.state is not PageState.ATTACHED and index not in core.state.system
     now = attrs.evolve(facts, recall_count=facts.recall_count + is_new, last_recall_turn=core.state.turn)
     again = _restored(core, [now]) if facts.state is PageState.HIDDEN and facts.recall_count else []
-    page = _attach(core, index, now.recall_count, again, lasting=lasting, by=by)
+    page = attach(core, pages.load(core, index), now.recall_count, again, lasting=lasting, by=by)
     if is_new and index in core.state.recalled:
         core.monitor.tell(Recall(page=index, recall_count=facts.recall_count + 1))
     return page
@@ -82,20 +82,20 @@ def next_steps(core: Core) -> tuple[Sequence[str], Sequence[str]]:
     return core.next_steps[1:]
 
 
-def _attach(  # noqa: PLR0913 (how it is attached)
-    core: Core, index: str, recall_count: int, again: Sequence[PageRestored] = (), *, lasting: bool = False, by: str = ""
+def attach(  # noqa: PLR0913 (how it is attached)
+    core: Core, page: Page, recall_count: int = 0, again: Sequence[PageRestored] = (), *, lasting: bool = False, by: str = ""
 ) -> Page:
     """Attach a page or the list of several, or renew how long it stays, where recalled pages may have the room.
 
     *again* gives a page that was recalled before its own entry in the contents page.
     """
-    page = pages.load(core, index)
+    index = page.index
     event = _attaching(core, page, recall_count, lasting=lasting, by=by)
     faded = _giving_way(core, event)
     if faded is None:
         if index in core.state.recalled:  # the next window would let it go
             core.commit([PagesFaded(pages=[index], reason="share")])
-        known = core.facts(index)
+        known = None if is_foreign(index) else core.facts(index)
         core.monitor.tell(Recall(page=index, recall_count=known.recall_count if known is not None else 0, refused=True))
         return page
     attached = {index: each.tokens for index, each in core.state.recalled.attachments.items() if index not in faded}

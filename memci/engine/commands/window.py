@@ -33,6 +33,8 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
+MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take; else it is without them
+
 
 @attrs.frozen(kw_only=True)
 class Window:
@@ -41,7 +43,7 @@ class Window:
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
     ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``zone`` is how
     full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``,
-    and ``slots`` and ``extra`` where there are any.
+    and ``mounted``, ``slots`` and ``extra`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -70,7 +72,7 @@ def not_made(session_id: str) -> PermissionDeniedError:
 
 def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any]] | None, extra: object = None) -> Window:
     """Return a window that fits, taking the steps that it needs; their events are committed first."""
-    texts = _checked_extra(core, extra)
+    texts = {} if extra is None else _checked_extra(core, extra)
     core.configure()
     budget = core.config.budget.tokens if budget is None else budget
     if type(budget) is not int or not 0 < budget <= MOST:
@@ -85,7 +87,8 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     before = None
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
-        layout, settled = _fit(core, attrs.evolve(_settling(core, budget, schemas, sha256, heard), **_beside(core, texts)))
+        wanted = _settling(core, budget, schemas, sha256, heard)
+        layout, settled = _fit(core, wanted if not texts else attrs.evolve(wanted, **_beside(core, texts)))
     if settled != core.state.settled:
         core.commit([settled])
     core.last_counted = layout.counted
@@ -120,7 +123,7 @@ def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str, bytes]:
 
 def _checked_extra(core: Core, extra: object) -> dict[str, str]:
     """Return what stands beside one call, as texts by name."""
-    texts = {"text": extra} if isinstance(extra, str) else {} if extra is None else extra
+    texts = {"text": extra} if isinstance(extra, str) else extra
     if not isinstance(texts, Mapping) or not all(is_line(name) and isinstance(text, str) for name, text in texts.items()):
         raise ArgumentError(argument="extra", value=extra, wanted="a text, or texts by name, each name a line")
     most = core.config.limits.message_bytes
@@ -133,9 +136,11 @@ def _checked_extra(core: Core, extra: object) -> dict[str, str]:
 def _beside(core: Core, texts: dict[str, str]) -> dict[str, Any]:
     """Return how a window notes what stands beside it; it is counted only when it is not that of the last one."""
     last = core.state.settled
-    if not texts or (last is not None and last.extra == texts):
-        return {"extra": texts, "extra_tokens": last.extra_tokens if texts and last is not None else 0}
-    return {"extra": texts, "extra_tokens": core.count(blocks.extra_block(texts, core.state.wire))}
+    known = last is not None and last.extra == texts
+    return {
+        "extra": texts,
+        "extra_tokens": last.extra_tokens if known and last else core.count(blocks.extra_block(texts, core.state.wire)),
+    }
 
 
 def _note_sent(core: Core, window: Window, tools: bytes) -> None:
@@ -203,6 +208,7 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
         renderer=core.state.renderer,
         stubs=known.stubs if known is not None else [],
         excerpts=known.excerpts if known is not None else {},
+        mounts=not core.state.mounts or core.state.mount_tokens * core.state.scale <= MOUNTS_SHARE * budget,
         reads=attp or any(map(_names_reader, tools)),
         passages_seq=heard,
     )

@@ -33,8 +33,6 @@ class Quotas:
         Sessions are counted and bytes measured once a minute, O(what the store holds of the tenant) in one question; in between,
         what this process wrote is added, and what others write is not known.
         """
-        if limits.tenant_bytes is None and limits.tenant_sessions is None:
-            return
         usage = self._usage(tenant)
         for quota, used, wanted, most in (
             ("limits.tenant_sessions", usage.sessions, int(begins), limits.tenant_sessions),

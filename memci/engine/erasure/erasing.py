@@ -7,10 +7,13 @@ from functools import partial
 import attrs
 
 from memci.archive.stores.contract import Journal, Store
+from memci.chapters.address import is_foreign
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
-from memci.engine.erasure.redaction import Redaction, SlotsRedaction, begins
+from memci.engine.erasure.beside import MountedRedaction, SlotsRedaction
+from memci.engine.erasure.redaction import Redaction, begins
 from memci.engine.history.events import Forked, MessageAppended, PageErased, SessionConfigured, from_record
+from memci.engine.history.shared_events import MountNoted
 from memci.engine.history.state import SLOTS
 from memci.engine.history.tree_events import NoteWritten
 from memci.engine.reading import pages
@@ -81,7 +84,7 @@ def erase(core: Core, index: str) -> Receipt:
 
 
 def _read(core: Core, index: str) -> Redaction:
-    kind = SlotsRedaction if index == SLOTS else Redaction
+    kind = SlotsRedaction if index == SLOTS else MountedRedaction if is_foreign(index) else Redaction
     redaction = kind(page=index, wire=core.state.wire, count=core.count, count_text=core.counter.count)
     redaction.read(core.store.journal.read())
     return redaction
@@ -136,7 +139,7 @@ def _tidy_files(core: Core, index: str) -> None:
 
     A file that holds what the journal holds may be one that another process writes for a fold: it stays.
     """
-    files = pages.made_file(core, index) if index != SLOTS else {}
+    files = pages.made_file(core, index) if index != SLOTS and not is_foreign(index) else {}
     core.store.pages.remove([name for name in stray_files(core, index) if name not in files])
     for name, data in files.items():
         if core.store.pages.find(name) != data:
@@ -213,3 +216,14 @@ class _Descent:
             elif not found.at and (at := begins(record.kind, codec.decode(record.body), page)) is not None:
                 found.begun, found.at = found.begun or record.seq, at
         return found
+
+
+def mounts_of(core: Core) -> dict[str, dict[str, None]]:
+    """Return which sessions ever showed this one, each with the names under which it did, in order. O(history)."""
+    found: dict[str, dict[str, None]] = {}
+    for record in core.store.journal.read():
+        if record.kind == MountNoted.kind:
+            event = from_record(record)
+            assert isinstance(event, MountNoted)
+            found.setdefault(event.session, {})[event.name] = None
+    return found

@@ -24,7 +24,7 @@ from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
 
 Body: TypeAlias = dict[str, Any]
-_Without: TypeAlias = Callable[[Any, Body], Body]
+Without: TypeAlias = Callable[[Any, Body], Body]
 
 _HEAD = re.compile(r"\[([a-z][a-z0-9_]*-[0-9]+(?:\.\.[0-9]+)?)\] ")
 _LISTS = ("lines", "keywords", "words", "spans", "entities", "state_changes")
@@ -33,7 +33,7 @@ _TEXTS = ("summary", "outcome")
 _NOTHING_OF_PAGES = (
     *("answer_noted", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed", "described", "handed_over", "leased", "lease_ended"),
-    *("segment_added", "removed", "returned", "slots_set", "system_shown"),
+    *("mounted", "unmounted", "mounted_by", "segment_added", "removed", "returned", "slots_set", "system_shown"),
 )
 
 
@@ -48,7 +48,7 @@ def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:
     return str(body.get("at", "")) if begun else None
 
 
-def _of(**parts: _Without) -> _Without:
+def _of(**parts: Without) -> Without:
     """Return what takes a page out of the parts of a value that it has: out of each in a list, or of a single one."""
 
     def without(redaction: "Redaction", value: Body) -> Body:
@@ -412,7 +412,7 @@ class Redaction:
         self._entries = self._kept[body["target"]]
         return self._state(body)
 
-    WITHOUT: ClassVar[Mapping[str, _Without]] = {
+    WITHOUT: ClassVar[Mapping[str, Without]] = {
         **dict.fromkeys(_NOTHING_OF_PAGES, _unchanged),
         "configured": _configured,
         "appended": _appended,
@@ -435,49 +435,4 @@ class Redaction:
         "edit_undone": _undone,
         "checkpoint_made": _checkpoint_made,
         "checkpoint_restored": _checkpoint_restored,
-    }
-
-
-@attrs.define
-class SlotsRedaction(Redaction):
-    """Takes what slots and extra texts said out of the events of a session, fed to it as to any redaction; names stay."""
-
-    _texts: dict[str, str] = attrs.field(factory=dict)  # what is left of them
-
-    def _counted(self) -> int:
-        return self.count(blocks.slots_block(self._texts, self.wire)) if self._texts else 0
-
-    def _emptied(self, texts: Mapping[str, str | None]) -> Body:
-        self._held |= any(texts.values())
-        return {name: text and self._left(text) for name, text in texts.items()}
-
-    def _set(self, body: Body) -> Body:
-        left = self._emptied(body["slots"])
-        self._texts = {name: text for name, text in {**self._texts, **left}.items() if text is not None}
-        return {**body, "slots": left, "tokens": self._counted()}
-
-    def _recounted(self, body: Body) -> Body:
-        if not (body.get("counted") or {}).get("slots"):
-            return body
-        return {**body, "counted": {**body["counted"], "slots": self._counted()}}
-
-    def _returned(self, body: Body) -> Body:
-        then = body["state"].get("slots")
-        self._texts = self._emptied(then["texts"]) if then else {}
-        shown = {"slots": {"texts": self._texts, "tokens": self._counted()}} if then else {}
-        settled = body["state"]["settled"]
-        return {**body, "state": {**body["state"], **shown, "settled": settled and self._settled(settled)}}
-
-    def _settled(self, body: Body) -> Body:
-        if not body.get("extra"):
-            return body
-        left = self._emptied(body["extra"])
-        return {**body, "extra": left, "extra_tokens": self.count(blocks.extra_block(left, self.wire))}
-
-    WITHOUT: ClassVar[Mapping[str, _Without]] = {
-        **dict.fromkeys(Redaction.WITHOUT, Redaction._unchanged),  # noqa: SLF001 (of its base)
-        "slots_set": _set,
-        "settled": _settled,
-        "configured": _recounted,
-        "checkpoint_restored": _returned,
     }

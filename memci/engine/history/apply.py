@@ -6,7 +6,7 @@ from typing import Any, assert_never
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
-from memci.chapters.address import ends, is_range, last_number, page_number, segment_of
+from memci.chapters.address import ends, is_foreign, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import blocks, events, state_codec
@@ -14,7 +14,8 @@ from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
 from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Slots, State
+from memci.engine.history.shared_events import HandedOver, MountNoted, SessionMounted, SessionUnmounted
+from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Mount, Slots, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
     EditUndone,
@@ -96,7 +97,13 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.lease = (0, "") if state.lease[0] == number else state.lease
         case events.Forked():
             state.session, state.lease = event.session, (0, "")
-        case events.ForkMade() | events.HandedOver():
+        case SessionMounted(name=name):
+            state.mounts[name] = Mount(**{field.name: getattr(event, field.name) for field in attrs.fields(Mount)})
+        case SessionUnmounted(name=name):
+            state.mounts.pop(name, None)
+            for index in [each for each in state.recalled.attachments if each.startswith(f"{name}/")]:
+                state.recalled.fade(index)
+        case events.ForkMade() | HandedOver() | MountNoted():
             pass
         case events.PageErased():
             state.erased_seq = seq
@@ -238,6 +245,8 @@ def _set_slots(state: State, event: events.SlotsSet) -> None:
 
 
 def _count_recall(state: State, event: events.PageRecalled) -> None:
+    if is_foreign(event.page):
+        return
     state.touch([event.page], event.turn)
     if state.is_made(event.page):
         return
@@ -314,6 +323,7 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.recalled.quotes[int(seq)] = attrs.evolve(state.recalled.quotes[int(seq)], tokens=tokens)
     if state.slots is not None:
         state.slots = attrs.evolve(state.slots, tokens=counted["slots"])
+    state.mounts = {name: attrs.evolve(each, tokens=counted["mounts"][name]) for name, each in state.mounts.items()}
     state.hidden = {index: attrs.evolve(each, tokens=counted["hidden"][index]) for index, each in state.hidden.items()}
     state.measure_hidden()
     if state.opening is not None:

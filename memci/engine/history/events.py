@@ -15,6 +15,7 @@ from memci.archive.stores.contract import NewRecord, Record
 from memci.chapters.page import Page
 from memci.engine.history.blocks import OLDEST_RENDERER
 from memci.engine.history.kind import Kind
+from memci.engine.history.shared_events import HandedOver, MountNoted, SharedEvent
 from memci.engine.history.tree_events import TreeEvent
 from memci.errors import StoreError
 from memci.messages import codec
@@ -293,17 +294,6 @@ class SessionDescribed(Kind, kind="described"):
 
 
 @attrs.frozen(kw_only=True, repr=False)
-class HandedOver(Kind, kind="handed_over"):
-    """Another session took over what this one was at, as a note of its own; nothing changes here."""
-
-    session: str
-    page: str  # that note
-    checkpoint: str
-    handed_at: int  # the event as of which
-    at: str
-
-
-@attrs.frozen(kw_only=True, repr=False)
 class Leased(Kind, kind="leased"):
     """A request has the session for itself until a time; the lease has the number of this event."""
 
@@ -359,6 +349,7 @@ class WindowSettled(Kind, kind="settled", version=2):
     scale: float | None = None  # of counts, where no window fits by the state's scale
     extra: dict[str, str] = attrs.field(factory=dict)  # what the application says beside this call alone, by name
     extra_tokens: int = 0  # of the block that shows it
+    mounts: bool = True  # whether contents of mounted sessions are shown
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -415,7 +406,7 @@ class Forked(Kind, kind="forked"):
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked, SessionDescribed),
-    *(HandedOver, Leased, LeaseEnded),
+    *(HandedOver, MountNoted, Leased, LeaseEnded),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -442,7 +433,6 @@ Event: TypeAlias = (
     | PageKept
     | EntryBookmarked
     | SessionDescribed
-    | HandedOver
     | Leased
     | LeaseEnded
     | Rewound
@@ -453,6 +443,7 @@ Event: TypeAlias = (
     | CheckpointRestored
     | ForkMade
     | Forked
+    | SharedEvent
     | TreeEvent
 )
 

@@ -36,8 +36,13 @@ def recounted(
         "blocks": {index: count(attachment.block) for index, attachment in state.recalled.attachments.items()},
         "quotes": {str(seq): count(quotes.block) for seq, quotes in state.recalled.quotes.items()},
         **({} if not state.hidden else {"hidden": {index: count(each.message) for index, each in state.hidden.items()}}),
+        **({} if not state.mounts else {"mounts": _mounts(state, count)}),
         **({} if state.slots is None else {"slots": count(state.slots.block)}),
         "contents": sum(count(node.message) for node in state.archive.message_list),
         "working": count(state.wire.block(render(attrs.evolve(working, continuation=None)))) if working.shown else 0,
         **({} if working.continuation is None else {"continuation": count(state.wire.block(render(working)))}),
     }
+
+
+def _mounts(state: State, count: Callable[[Message], int]) -> dict[str, int]:
+    return {name: count(state.wire.block(mount.text)) if mount.text else 0 for name, mount in state.mounts.items()}

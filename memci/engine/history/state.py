@@ -77,6 +77,19 @@ class Slots:
     tokens: int
 
 
+@attrs.frozen(kw_only=True)
+class Mount:
+    """Another session of the tenant whose contents page is shown here, as of one of its events; see ``SessionMounted``."""
+
+    session: str
+    permission: str
+    capacity_tokens: int
+    only: str
+    seq: int
+    text: str
+    tokens: int
+
+
 @attrs.define
 class Traffic:
     """How the session was used so far."""
@@ -117,6 +130,7 @@ class State:
     recalled: RecallChapter = attrs.field(factory=RecallChapter)
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
     slots: Slots | None = None  # None where there is none
+    mounts: dict[str, Mount] = attrs.field(factory=dict)  # by the name that it has here, in the order in which they came
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)
@@ -215,6 +229,11 @@ class State:
         """Yield what summarisers wrote, for the next fold and the last one. O(those)."""
         yield from self.summaries.values()
         yield from self.last_fold.summaries.values() if self.last_fold is not None else ()
+
+    @property
+    def mount_tokens(self) -> int:
+        """What is shown of mounted sessions takes so much. O(mounts)."""
+        return sum(mount.tokens for mount in self.mounts.values())
 
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""

@@ -17,7 +17,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history.blocks import OLDEST_RENDERER, passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
-from memci.engine.history.state import HiddenPage, LastFold, LateResult, Slots, State, Traffic
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
@@ -96,6 +96,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
         **({"kept": state.kept} if state.kept else {}),
+        **({"mounts": {name: attrs.asdict(mount) for name, mount in state.mounts.items()}} if state.mounts else {}),
         **({"lease": list(state.lease)} if state.lease[0] else {}),
         **({"described": state.described} if state.described else {}),
         **({"bookmarks": _bookmark_values(state)} if state.bookmarks else {}),
@@ -127,6 +128,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         tree=Tree.from_mapping(value["tree"]) if "tree" in value else Tree(),
         kept=dict(value.get("kept", {})),
         described=dict(value.get("described", {})),
+        mounts={name: Mount(**each) for name, each in value.get("mounts", {}).items()},
         lease=tuple(value.get("lease", (0, ""))),
         bookmarks={each["entry_seq"]: (each["page"], each["label"]) for each in value.get("bookmarks", ()) if each["label"]},
         working=_working_set(value.get("working")),

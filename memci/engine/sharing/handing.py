@@ -8,7 +8,7 @@ from memci.archive.contents.working_set import Kind, render
 from memci.chapters.page import Page
 from memci.engine.commands import checkpointing, keeping, preparing, recalling
 from memci.engine.core.core import Core
-from memci.engine.history.events import HandedOver
+from memci.engine.history.shared_events import HandedOver
 from memci.engine.settings.setting import listed
 from memci.engine.tree import notes
 from memci.engine.view import planner
@@ -16,8 +16,9 @@ from memci.errors import ArgumentError, MemciError, shown
 from memci.messages.headline import unheaded
 from memci.messages.parts import PartKind, parts
 
-PARTS = ("goal", "outcomes", "failures", "findings", "last")
-_SHARES = {"goal": 0.35, "outcomes": 0.35, "failures": 0.3, "findings": 0.5, "last": 1.0}  # of what is left when it is their turn
+PARTS = ("summary", "goal", "outcomes", "failures", "findings", "last")
+# Of what is left when it is their turn.
+_SHARES = {"summary": 0.4, "goal": 0.35, "outcomes": 0.35, "failures": 0.3, "findings": 0.5, "last": 1.0}
 _FRAME_TOKENS = 60  # of the block around it, and of its name
 _LEAST_TOKENS = 200  # below which a handoff says nothing
 _LINE_CHARACTERS = 240  # of a failure, at most
@@ -53,14 +54,19 @@ def room(core: Core, share: object) -> int:
     return most
 
 
-def prepare(core: Core, receiver: str, include: Sequence[str], most: int, count: Callable[[str], int]) -> Handoff:
-    """Make a checkpoint, and return what is handed over, in at most so many tokens. O(visible)."""
-    if not core.state.seq:
+def prepare(  # noqa: PLR0913 (what it is made of)
+    core: Core, receiver: str, include: Sequence[str], most: int, count: Callable[[str], int], *, seq: int, mounted: str
+) -> Handoff:
+    """Make a checkpoint, and return what is handed over, in at most so many tokens. O(visible).
+
+    It is as of the event *seq*. The receiver has the session *mounted* under that name; empty where it cannot read its pages.
+    """
+    if not seq:
         message = f"session {shown(core.session_id)} has no events: there is nothing to hand over"
         raise MemciError(message)
-    seq = core.state.seq
     made = checkpointing.make_checkpoint(core, f"handed over to {receiver}"[:200], "milestone")
-    lines = [f"Session {core.session_id!r} handed over at event {seq}, checkpoint {made.id}; page indexes are its own."]
+    where = f"read usr-1 of it as {mounted}/usr-1" if mounted else "page indexes are its own"
+    lines = [f"Session {core.session_id!r} handed over at event {seq}, checkpoint {made.id}; {where}."]
     left = most - _size((*lines, _name(core.session_id)), count)  # the note's name stands above it
     for part in include:
         taken, space = list[str](), int(_SHARES[part] * left)
@@ -115,6 +121,12 @@ def _noted(core: Core, kinds: Collection[Kind], space: int, count: Callable[[str
     yield from lines
 
 
+def _summary(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[str]:
+    """Yield the continuation that a summariser wrote, where there is one."""
+    if core.state.working.continuation is not None:
+        yield from render(core.state.working).split("\n")[1:]
+
+
 def _goal(core: Core, space: int, count: Callable[[str], int]) -> Iterator[str]:
     yield from _noted(core, _GOAL, space, count)
 
@@ -157,4 +169,4 @@ def _said(page: Page) -> Iterator[str]:
                 yield f"{page.index}/{position} {node.message.speaker}: {text}"
 
 
-_LINES = {"goal": _goal, "outcomes": _outcomes, "failures": _failures, "findings": _findings, "last": _last}
+_LINES = {"summary": _summary, "goal": _goal, "outcomes": _outcomes, "failures": _failures, "findings": _findings, "last": _last}

@@ -16,7 +16,7 @@ from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # and ``slots``, ``extra``
+PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # and ``mounted``, ``slots``, ``extra``
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -155,6 +155,11 @@ class View:
                 self._put("system", message, state.instruction_tokens)
             if listed:
                 self._put("contents", shown.message, shown.tokens)
+        if has_room and (settled is None or settled.mounts):
+            for mount in state.mounts.values():
+                if mount.text:
+                    self._tokens.setdefault("mounted", 0)
+                    self._put("mounted", state.wire.block(mount.text), mount.tokens)
         tells = shown is not None or continues if listed else continues and state.config.summary.continuation
         if has_room and tells and (text := render(state.working)):
             self._put("working", state.wire.block(text), state.working.message_tokens)
@@ -274,9 +279,11 @@ def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
     return View(state, settled, least=True).layout(settled)
 
 
-def _asked(settled: WindowSettled | None) -> tuple[bool, bool, list[int], dict[str, list[int]]]:
+def _asked(settled: WindowSettled | None) -> tuple[bool, bool, bool, list[int], dict[str, list[int]]]:
     """Return what decides which messages a window shows, and how."""
-    return (True, False, [], {}) if settled is None else (settled.contents, settled.reads, settled.stubs, settled.excerpts)
+    if settled is None:
+        return True, True, False, [], {}
+    return settled.contents, settled.mounts, settled.reads, settled.stubs, settled.excerpts
 
 
 def stubbed(state: State, wanted: WindowSettled, lay: Lay) -> tuple[Layout, WindowSettled]:

@@ -292,7 +292,7 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
         return low_water * budget
     contents = layout.breakdown["contents"] + layout.breakdown["working"]
     others = sum(layout.breakdown[part] for part in ("system", "tools", "reply"))
-    others += sum(layout.breakdown.get(part, 0) for part in ("slots", "extra"))
+    others += sum(layout.breakdown.get(part, 0) for part in ("mounted", "slots", "extra"))
     room = max(high - contents - others, 0.0)
     prices = config.prices
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
@@ -311,6 +311,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     if not isinstance(limit, str):
         return limit
     system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
+    system += state.mount_tokens if state.mounts else 0
     room = max(budget - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state)
     most = room - (1 + swing) * verbatim * budget
@@ -349,6 +350,7 @@ def _raw_tokens(state: State) -> float:
         tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.settled.tools_tokens + state.settled.extra_tokens if state.settled else 0
+    tokens += state.mount_tokens if state.mounts else 0
     tokens += state.slots.tokens if state.slots is not None else 0
     return tokens * state.scale
 

@@ -55,6 +55,7 @@ GOOD: dict[str, Any] = {
     "messages": [user("hello")],
     "name": "Invoices",
     "new_id": "other",
+    "other": "project",
     "older_than": "2026-03-01",
     "path": "/nowhere/memci.yaml",
     "prompt_tokens": 100,

@@ -13,7 +13,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
 from memci.engine.history.blocks import passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled
-from memci.engine.history.state import HiddenPage, LastFold, LateResult, Slots, State, Traffic, line_message
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, State, Traffic, line_message
 from memci.engine.settings.config import Config
 from memci.messages import codec
 from memci.messages.formats import responses
@@ -184,6 +184,7 @@ def full_state() -> State:
         settled=WindowSettled(
             extra={"date": "Monday"},
             extra_tokens=12,
+            mounts=False,
             budget=900,
             format="responses",
             tools_sha256="cd" * 32,
@@ -230,6 +231,15 @@ def full_state() -> State:
     quoted = {"page": "usr-2", "address": "usr-2/1", "role": "user", "at": "2026-03-01", "text": "of then"}
     state.recalled.quotes[9] = Quotes(passages=[quoted], block=passages_block([quoted], state.wire), tokens=40)
     texts = {"goal": "ship it", "files": "a.py\nb.py"}
+    state.mounts["project"] = Mount(
+        session="Project 7",
+        permission="read_only",
+        capacity_tokens=500,
+        only="facts",
+        seq=12,
+        text="[contents of project]",
+        tokens=9,
+    )
     state.slots = Slots(texts=texts, block=slots_block(texts, state.wire), tokens=31)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])
     state.archive.publish(responses.block("[usr-0] Contents"), 80, ["usr-1..5", "usr-7"], [directory(1, 5)])

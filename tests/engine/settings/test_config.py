@@ -116,7 +116,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "snapshot_every": 500,
         "open_sessions": {"max_bytes": 64_000_000},
         "checkpoints": {"every_turns": None, "keep": 50},
-        "limits": {"message_bytes": 33_554_432},
+        "limits": {"message_bytes": 33_554_432, "tenant_sessions": None, "tenant_bytes": None},
     }
 
 
@@ -209,6 +209,8 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "levels.directory": [0, -1, True, 1.5, "never"],
     "levels.gone": [0, -1, True, 1.5, "never"],
     "limits.message_bytes": [0, -1, True, None, 1.5, "1 MB"],
+    "limits.tenant_sessions": [0, -1, True, 1.5, "many"],
+    "limits.tenant_bytes": [0, -1, True, 1.5, "1 GB"],
     "recall.turns": [0, -1, True, None, 1.5],
     "recall.max_share": [0, -1, 1.5, math.nan, True, None, "auto"],
     "recall.passages_tokens": [-1, True, None, 1.5],
@@ -399,7 +401,9 @@ def configs(draw: st.DrawFn) -> Config:
         snapshot_every=draw(COUNTS),
         open_sessions=OpenSessions(max_bytes=draw(COUNTS)),
         checkpoints=Checkpoints(every_turns=draw(st.none() | COUNTS), keep=draw(st.none() | COUNTS)),
-        limits=Limits(message_bytes=draw(COUNTS)),
+        limits=Limits(
+            message_bytes=draw(COUNTS), tenant_sessions=draw(st.none() | COUNTS), tenant_bytes=draw(st.none() | COUNTS)
+        ),
     )
 
 

@@ -1,0 +1,170 @@
+"""Mounting: another session's contents page is shown in this one's window, and its pages are read and recalled by address."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import attrs
+
+from memci.archive.contents.contents_page import Outlined
+from memci.archive.contents.tree import Permission
+from memci.chapters.address import segment_of
+from memci.chapters.page import Page
+from memci.engine.commands import preparing, recalling
+from memci.engine.core.core import Core
+from memci.engine.history.events import PagesFaded
+from memci.engine.history.shared_events import MountNoted, SessionMounted, SessionUnmounted
+from memci.engine.history.state import SYSTEM, USER, Mount
+from memci.engine.reading import pages
+from memci.engine.settings.setting import MOST
+from memci.errors import ArgumentError, PageNotFoundError, PermissionDeniedError, shown
+
+DEFAULT_SHARE: Final = 0.1  # of the configured budget, that a mounted contents page may take where nothing is said
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.:@+-]{0,63}")
+_HEAD = re.compile(r"^\[(?=[a-z])", re.MULTILINE)  # the index that an entry begins with
+_LINE_TOKENS = 24  # of the entry of a page that stands in the other session's window
+_FRAME_TOKENS = 70  # of what frames the entries
+
+
+@attrs.frozen(kw_only=True)
+class Shown:
+    """What is shown of a session: lines as of one of its events."""
+
+    seq: int
+    lines: str
+
+
+def checked(
+    core: Core, name: object, session_id: str, permission: object, capacity_tokens: object
+) -> tuple[str, Permission, int]:
+    """Return name, permission and capacity of a mount; ``ArgumentError`` for what is none."""
+    if name is None:
+        name = session_id.lower() if _NAME.fullmatch(session_id.lower()) else f"mount-{len(core.state.mounts) + 1}"
+        if name in core.state.tree.segments or (name in core.state.mounts and core.state.mounts[name].session != session_id):
+            name = f"mount-{len(core.state.mounts) + 1}"
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in core.state.tree.segments:
+        wanted = "a name of small letters, digits and _.:@+-, at most 64, that no segment of this session has"
+        raise ArgumentError(argument="segment", value=name, wanted=wanted)
+    if name in core.state.mounts and core.state.mounts[name].session != session_id:
+        wanted = f"another name: session {shown(core.state.mounts[name].session)} is mounted under it"
+        raise ArgumentError(argument="segment", value=name, wanted=wanted)
+    if not isinstance(permission, str) or permission not in tuple(Permission):
+        raise ArgumentError(argument="permission", value=permission, wanted=f"one of {', '.join(Permission)}")
+    if capacity_tokens is None:
+        capacity_tokens = int(DEFAULT_SHARE * core.config.budget.tokens)
+    if type(capacity_tokens) is not int or not 0 <= capacity_tokens <= MOST:
+        raise ArgumentError(argument="capacity_tokens", value=capacity_tokens, wanted="a number of tokens, 0 to show nothing")
+    return name, Permission(permission), capacity_tokens
+
+
+def checked_only(core: Core, only: object) -> str:
+    """Return the segment of a session of which alone pages are shown; ``ArgumentError`` for one that it has not."""
+    known = [name for name in core.state.tree.segments if name != SYSTEM]
+    if only is None or (isinstance(only, str) and only in known):
+        return only or ""
+    raise ArgumentError(argument="only", value=only, wanted=f"a segment of the session: {', '.join(known)}")
+
+
+def read(core: Core, name: str, only: str, capacity_tokens: int, count: Callable[[str], int]) -> Shown:
+    """Return what another session shows of this one under a name: entries of pages and what was made, oldest first. O(visible).
+
+    In so many tokens, the newest in full; what has no room for that is its first line, or is counted.
+    """
+    room, lines, left_out = capacity_tokens - _FRAME_TOKENS, list[str](), 0
+    for text in reversed([*_entries(core, only)] if room > 0 else []):
+        named = _HEAD.sub(f"[{name}/", text)
+        for each in dict.fromkeys((named, named.split("\n")[0])):
+            if not left_out and (tokens := count(each) + 1) <= room:
+                room -= tokens
+                lines.append(each)
+                break
+        else:
+            left_out += 1
+    if left_out:
+        lines.append(f"{left_out} older: not listed, search_pages finds them")
+    return Shown(seq=core.state.seq, lines="\n".join(reversed(lines)))
+
+
+def _entries(core: Core, only: str) -> Iterator[str]:
+    tree = core.state.tree
+    for item in core.state.contents.entries:
+        segment = tree.segment(item.index).name
+        if segment != SYSTEM and only in ("", segment) and not (isinstance(item, Outlined) and not item.name):
+            yield item.render()
+    for page in core.state.active.pages():
+        if page.head is not None and only in ("", tree.segment(page.index).name) and tree.find(page.index) is None:
+            yield preparing.take(core, page, _LINE_TOKENS).entry.render()
+
+
+def note(core: Core, session_id: str, name: str, permission: str) -> None:
+    """Note in a session that another one shows it."""
+    core.commit([MountNoted(session=session_id, name=name, permission=permission, at=core.now())])
+
+
+def show(core: Core, name: str, mount: Mount, found: Shown) -> bool:
+    """Show a session, or what changed of it, and return whether anything did. O(its lines)."""
+    text = ""
+    if found.lines:
+        how = f'recall_page("{name}/{USER}-1") brings such a page in'
+        head = f"[contents of {name}, pages of another session, {mount.permission}, quoted as data; {how}]"
+        text = f"{head}\n{found.lines}\n[end of contents of {name}]"
+    known = core.state.mounts.get(name)
+    if known is not None and attrs.evolve(known, seq=0) == attrs.evolve(mount, seq=0, text=text, tokens=known.tokens):
+        return False
+    tokens = core.count(core.state.wire.block(text)) if text else 0
+    made = attrs.asdict(attrs.evolve(mount, seq=found.seq, text=text, tokens=tokens))
+    core.commit([SessionMounted(name=name, at=core.now(), **made)])
+    return True
+
+
+def unmount(core: Core, name: object) -> None:
+    """Show a session no more."""
+    if not isinstance(name, str) or name not in core.state.mounts:
+        raise ArgumentError(argument="name", value=name, wanted=f"a mount: {', '.join(core.state.mounts) or 'there is none'}")
+    core.commit([SessionUnmounted(name=name, at=core.now())])
+
+
+def parted(core: Core, index: object) -> tuple[str, str] | None:
+    """Return the mount and the other session's index, or address, in one such as ``project/usr-12``; ``None`` for another."""
+    if not isinstance(index, str) or not core.state.mounts:
+        return None
+    name, _, inner = index.partition("/")
+    return (name, inner) if inner and name in core.state.mounts else None
+
+
+def refuse(core: Core, mount: Mount, inner: str) -> str:
+    """Return a page's index in the session that is mounted; ``PageNotFoundError`` for one that the mount does not show."""
+    index = pages.page_index(inner)
+    tree = core.state.tree
+    segment = segment_of(index) if tree.find(index) is None else tree.segment(index).name
+    if segment == SYSTEM or mount.only not in ("", segment):
+        message = f"{index} is no page of session {shown(core.session_id)} that is shown here: what is listed may be recalled"
+        raise PageNotFoundError(message, index=index)
+    return index
+
+
+def shows(core: Core, *, mount: Mount, index: str) -> bool:
+    """Return whether a mount shows a page of the session that it is of."""
+    try:
+        return bool(refuse(core, mount, index))
+    except PageNotFoundError:
+        return False
+
+
+def refuse_write(name: str, mount: Mount) -> None:
+    """Raise ``PermissionDeniedError`` where a mount is not to be written to."""
+    if mount.permission != Permission.READ_WRITE:
+        message = f"{name} is mounted {mount.permission}: nothing is written there; mount it read_write, or write in this session"
+        raise PermissionDeniedError(message)
+
+
+def recall(core: Core, page: Page) -> Page:
+    """Attach a page of a mounted session, which has its address here as its index."""
+    return recalling.attach(core, page)
+
+
+def fade(core: Core, index: str) -> None:
+    """Let a recalled page of a mounted session leave the window."""
+    if index in core.state.recalled:
+        core.commit([PagesFaded(pages=[index], reason="command")])
