@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memci.engine.history.state import Mount
     from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
     from memci.engine.hosting.status import Status
+    from memci.engine.hosting.streaming import Stream
     from memci.engine.hosting.syncing import Synced
     from memci.engine.reading.explain import Explanation
     from memci.engine.reading.searching import Hit
@@ -134,6 +135,7 @@ __all__ = [
     "SessionFacts",
     "Status",
     "StoreError",
+    "Stream",
     "SummaryError",
     "SummaryFailed",
     "Synced",
@@ -170,6 +172,7 @@ _MODULES = {
     "memci.engine.history.state": ("Mount",),
     "memci.engine.hosting.listing": ("DeletionReceipt", "SessionFacts", "TenantReceipt"),
     "memci.engine.hosting.status": ("Status",),
+    "memci.engine.hosting.streaming": ("Stream",),
     "memci.engine.hosting.syncing": ("Synced",),
     "memci.engine.reading.searching": ("Hit",),
     "memci.engine.session": ("Session",),

@@ -15,10 +15,12 @@ from weakref import WeakValueDictionary
 from memci.archive.contents.contents_page import ContentsPage
 from memci.archive.stores.contract import Store
 from memci.archive.summarizers.summary import Summarizer
+from memci.chapters.page import Entry
 from memci.engine.aio.calls import CallQueue, Threads
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
 from memci.engine.hosting import leasing
+from memci.engine.hosting.streaming import Stream
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import OnConflict, Session
 from memci.engine.settings.config import Config
@@ -69,6 +71,48 @@ class AsyncSlots:
     copy = _awaited(SessionSlots.copy)
     update = _awaited(SessionSlots.update)
     clear = _awaited(SessionSlots.clear)
+
+
+class AsyncStream(AbstractAsyncContextManager["AsyncStream"]):
+    """A streamed answer, as ``Stream``; pieces are taken in at once, and it is appended in a thread."""
+
+    def __init__(self, stream: Stream, calls: CallQueue) -> None:
+        self._twin = stream
+        self._calls = calls
+        self.add = stream.add
+
+    @property
+    def text(self) -> str:
+        """What a user reads of it so far."""
+        return self._twin.text
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Those that it was appended as, once the block was left."""
+        return self._twin.entries
+
+    @property
+    def complete(self) -> bool:
+        """Whether the provider said that it is whole."""
+        return self._twin.complete
+
+    @property
+    def usage(self) -> Any:  # noqa: ANN401 (as the provider says it)
+        """What the provider counted; ``None`` until it says so."""
+        return self._twin.usage
+
+    async def __aenter__(self) -> Self:
+        """Look whether an answer is there already."""
+        await self._calls.run(self._twin.__enter__)
+        return self
+
+    async def finish(self) -> list[Entry]:
+        """Append what came, once, and return the entries; leaving the block does it, also where the task is cancelled."""
+        return await asyncio.shield(asyncio.ensure_future(self._calls.run(self._twin.finish)))
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Append what came, whatever ended it."""
+        await self.finish()
 
 
 class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
@@ -203,6 +247,16 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
             yield
         finally:
             await asyncio.shield(self._calls.run(functools.partial(held.__exit__, None, None, None)))
+
+    def stream(self, *, at: object = None, key: str | None = None) -> AsyncStream:
+        """Return what puts a streamed answer together, in a block: ``stream.add(chunk)`` for each chunk, ``stream.text`` so far.
+
+        Chunks are the provider's of the session's format, dicts or the SDK's objects. The answer is one append, when the block is
+        left: whole, or as far as it came where the model, the network or the user broke off, or the task was cancelled, without
+        calls that are in parts. *at* and *key* are those of ``append``: where an answer was stored under the key before, it stays
+        the only one. A process that is killed meanwhile has stored nothing of it.
+        """
+        return AsyncStream(self._twin.stream(at=at, key=key), self._calls)
 
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)

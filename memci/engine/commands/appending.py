@@ -320,6 +320,12 @@ def _orphan(core: Core, call_id: str) -> InvalidMessageError:
     return InvalidMessageError(message, path=core.state.wire.ANSWER_PATH)
 
 
+def answered(core: Core, key: str) -> list[Entry]:
+    """Return the entries of what an earlier command with this key brought in, none where there was no such command."""
+    check_identifier(key, "key")
+    return _entries(core, core.ask(lambda index: index.find_key(key)), ())
+
+
 def _first_answer(core: Core, taken: Sequence[_Taken], key: str) -> list[int]:
     """Return the places of what an earlier command with this key brought in, none where there was no such command."""
     check_identifier(key, "key")

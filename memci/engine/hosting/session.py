@@ -7,16 +7,20 @@ from functools import partial
 from threading import Event
 from typing import Any, TypeVar
 
+from memci.chapters.page import Entry
+from memci.engine.commands import appending
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
 from memci.engine.hosting import leasing, listing, syncing
 from memci.engine.hosting.status import Status, status
+from memci.engine.hosting.streaming import Stream
 from memci.engine.hosting.syncing import Synced
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.pages import page_index
 from memci.engine.settings.setting import listed
 from memci.errors import LockedError
 from memci.messages.codec import MessageLike, as_list
+from memci.messages.streaming import assembler
 
 _Answer = TypeVar("_Answer")
 
@@ -30,6 +34,10 @@ class HostedSession(ABC):
     @abstractmethod
     def seq(self) -> int:
         """The sequence number of the last event that this process knows."""
+
+    @abstractmethod
+    def extend(self, messages: Sequence[MessageLike], *, at: object = None, key: str | None = None) -> list[Entry]:
+        """Take messages in."""
 
     @abstractmethod
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
@@ -95,6 +103,20 @@ class HostedSession(ABC):
             yield
         finally:
             self._run(lambda core: leasing.end(core, number))
+
+    def stream(self, *, at: object = None, key: str | None = None) -> Stream:
+        """Return what puts a streamed answer together, in a block: ``stream.add(chunk)`` for each chunk, ``stream.text`` so far.
+
+        Chunks are the provider's of the session's format, dicts or the SDK's objects. The answer is one append, when the block is
+        left: whole, or as far as it came where the model, the network or the user broke off, or the task was cancelled, without
+        calls that are in parts. *at* and *key* are those of ``append``: where an answer was stored under the key before, it stays
+        the only one. A process that is killed meanwhile has stored nothing of it.
+        """
+        return Stream(
+            assembler(self._core.config.format),
+            lambda: [] if key is None else self._run(lambda core: appending.answered(core, key)),
+            lambda messages: self.extend(messages, at=at, key=key),
+        )
 
     def sync(self, messages: Sequence[MessageLike]) -> Synced:
         """Take over the whole list of messages that the host keeps, from its first one on, and return what that changed.
